@@ -1,0 +1,51 @@
+# Every target sets up what it needs: a fresh machine with python3.11+, make and git is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export UV_COMPILE_BYTECODE := 1
+# Set, it makes every import three to ten times slower, and the suite starts many interpreters.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test check format bench lock clean setup
+
+help:  ## what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(VENV)/.stamp  ## the virtual environment with everything the suite needs
+
+$(VENV)/.stamp: requirements/dev.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwire needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip -q --disable-pip-version-check install 'uv>=0.8'
+	$(BIN)/uv pip sync -q requirements/dev.txt
+	$(BIN)/uv pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup  ## the main job on real input: recorded replies of models, run
+	@$(BIN)/python examples/repository/demo.py
+
+test: setup  ## the whole suite
+	$(BIN)/python -m pytest -n 2
+
+check: setup  ## format, lint, types, layers: seconds
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest -q tests/architecture
+
+format: setup  ## put the source in order
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup  ## the figures, with the floor and peers in the same run
+	$(BIN)/python -m benchmarks
+
+lock: setup  ## renew the pinned requirements
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--custom-compile-command "make lock" pyproject.toml --group dev -o requirements/dev.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--custom-compile-command "make lock" --group peers -o requirements/peers.txt
+
+clean:  ## take away what the targets made
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

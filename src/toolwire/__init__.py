@@ -1,0 +1,97 @@
+"""The tool layer between a language model and the tools it may use.
+
+Everything public can be imported from here; each name is loaded when it is first used.
+"""
+
+from importlib import import_module
+
+# typing costs 20 ms; type checkers take this name as true.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from toolwire import protocols as protocols
+    from toolwire.definition.from_schema import ToolParameter as ToolParameter
+    from toolwire.facade.base_tool import BaseTool as BaseTool
+    from toolwire.facade.base_tool import ToolPermission as ToolPermission
+    from toolwire.facade.code_execution import CodeExecutionTool as CodeExecutionTool
+    from toolwire.facade.registry import ToolRegistry as ToolRegistry
+    from toolwire.facade.registry import reg_toolspec as reg_toolspec
+    from toolwire.facade.tool import ToolSpec as ToolSpec
+    from toolwire.facade.tool import tool as tool
+    from toolwire.facade.toolkit import Toolkit as AgentToolkit  # noqa: F401 - the same class by its other name
+    from toolwire.facade.toolkit import Toolkit as Toolkit
+    from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
+    from toolwire.permission.approval import Decision as Decision
+    from toolwire.permission.policy import Rule as Rule
+    from toolwire.sandbox.limits import Limits as Limits
+    from toolwire.sandbox.report import ProgramResult as ProgramResult
+    from toolwire.session.session import Session as Session
+    from toolwire.session.turn import Turn as Turn
+    from toolwire.vocabulary.calls import Caller as Caller
+    from toolwire.vocabulary.calls import Problem as Problem
+    from toolwire.vocabulary.calls import Reply as Reply
+    from toolwire.vocabulary.calls import ToolCall as ToolCall
+    from toolwire.vocabulary.context import CallContext as CallContext
+    from toolwire.vocabulary.errors import BindingError as BindingError
+    from toolwire.vocabulary.errors import CallFailed as CallFailed
+    from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
+    from toolwire.vocabulary.errors import DefinitionError as DefinitionError
+    from toolwire.vocabulary.errors import RegistrationError as RegistrationError
+    from toolwire.vocabulary.errors import SandboxUnavailable as SandboxUnavailable
+    from toolwire.vocabulary.errors import ToolwireError as ToolwireError
+    from toolwire.vocabulary.failures import Failure as Failure
+    from toolwire.vocabulary.results import ToolResult as ToolResult
+
+_HOMES = {
+    "AgentToolkit": "facade.toolkit:Toolkit",
+    "ApprovalRequest": "permission.approval",
+    "BaseTool": "facade.base_tool",
+    "BindingError": "vocabulary.errors",
+    "CallContext": "vocabulary.context",
+    "CallFailed": "vocabulary.errors",
+    "Caller": "vocabulary.calls",
+    "CodeExecutionTool": "facade.code_execution",
+    "ConfigurationError": "vocabulary.errors",
+    "Decision": "permission.approval",
+    "DefinitionError": "vocabulary.errors",
+    "Failure": "vocabulary.failures",
+    "Limits": "sandbox.limits",
+    "Problem": "vocabulary.calls",
+    "ProgramResult": "sandbox.report",
+    "RegistrationError": "vocabulary.errors",
+    "Reply": "vocabulary.calls",
+    "Rule": "permission.policy",
+    "SandboxUnavailable": "vocabulary.errors",
+    "Session": "session.session",
+    "ToolCall": "vocabulary.calls",
+    "ToolParameter": "definition.from_schema",
+    "ToolPermission": "facade.base_tool",
+    "ToolRegistry": "facade.registry",
+    "ToolResult": "vocabulary.results",
+    "ToolSpec": "facade.tool",
+    "Toolkit": "facade.toolkit",
+    "ToolwireError": "vocabulary.errors",
+    "Turn": "session.turn",
+    "protocols": "",
+    "reg_toolspec": "facade.registry",
+    "tool": "facade.tool",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'toolwire' has no attribute {name!r}")
+    if not home:
+        found: object = import_module(f"toolwire.{name}")
+    else:
+        module, _, other = home.partition(":")
+        found = getattr(import_module(f"toolwire.{module}"), other or name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,198 @@
+"""`code_execution`: runs a program that a model wrote. Its only effects are the calls that the program makes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from toolwire.definition.from_schema import from_schema
+from toolwire.definition.naming import program_name
+from toolwire.definition.tool import Tool, Validated
+from toolwire.runtime.identity import new_id
+from toolwire.sandbox.host import Overloaded, Sandbox
+from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.program import (
+    Answer,
+    AnswerError,
+    ErrorFamily,
+    Program,
+    ProgramCall,
+    ProgramParameter,
+    ProgramTool,
+)
+from toolwire.sandbox.report import ProgramResult, ProgramStatus
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.failures import FailureKind
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.text import cut_text
+
+T = TypeVar("T")
+
+DESCRIPTION = (
+    "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
+    "(assigned to __result__ or standing as the last expression), comes back."
+)
+
+FAMILIES: Mapping[FailureKind, ErrorFamily] = {
+    "denied": "denied",
+    "approval_required": "denied",
+    "approval_expired": "denied",
+    "approval_mismatch": "denied",
+    "invalid_arguments": "arguments",
+    "timeout": "timeout",
+    "unknown_outcome": "timeout",
+    "limit": "limit",
+    "overloaded": "limit",
+    "unknown_tool": "unavailable",
+    "inactive_tool": "unavailable",
+    "unavailable": "unavailable",
+}
+"""Which of the program's exception classes a failed call raises there; any other kind is a plain ToolError."""
+
+STOPPED: Mapping[ProgramStatus, FailureKind] = {
+    "failed": "tool_error",
+    "timeout_cpu": "timeout",
+    "timeout_program": "timeout",
+    "deadline": "timeout",
+    "memory": "limit",
+    "output": "limit",
+    "calls": "limit",
+    "cancelled": "interrupted",
+}
+"""The kind of failure that each way to stop is; what is not here, the program did to itself: a tool_error."""
+
+
+class Inside(Protocol):
+    """What the path lends a tool that makes calls of its own."""
+
+    call: ToolCall
+
+    @property
+    def tools(self) -> Sequence[tuple[str, Tool]]: ...
+    @property
+    def needs_loop(self) -> bool: ...
+    @property
+    def deadline(self) -> float | None: ...
+    @property
+    def result_limit_bytes(self) -> int | None: ...
+    def invoke(self, call: ToolCall, run_id: str) -> Coroutine[Any, Any, ToolResult]: ...
+    def invoke_blocking(self, call: ToolCall, run_id: str) -> ToolResult: ...
+    def off_loop(self, function: Callable[[], T]) -> Coroutine[Any, Any, T]: ...
+
+
+def code_execution_tool() -> Tool:
+    """The tool as models see it."""
+    return from_schema(
+        name=CODE_EXECUTION,
+        description=DESCRIPTION,
+        input_schema={
+            "type": "object",
+            "properties": {"code": {"type": "string", "description": "The Python source text"}},
+            "required": ["code"],
+            "additionalProperties": False,
+        },
+    )
+
+
+class CodeExecution:
+    """Runs programs in a sandbox; every call they make goes down the path that this one came by."""
+
+    def __init__(self, sandbox: Callable[[], Sandbox], *, limits: Limits, source_checks: bool = True) -> None:
+        self._sandbox = sandbox
+        self.limits = limits
+        self.source_checks = source_checks
+        self.last_invocation_id: str | None = None
+        """`tr_ptc_` and hex digits: the run id that all calls of the latest program share; None before the first."""
+
+    async def __call__(self, validated: Validated, inside: Inside) -> ToolResult:
+        """The program's output and result as text; `metadata["program"]` has the whole `ProgramResult`."""
+        try:
+            result = await self.run(validated.values["code"], inside)
+        except Overloaded as overloaded:
+            return ToolResult.failed("overloaded", str(overloaded), call=inside.call)
+        return _result(result, inside)
+
+    async def run(self, source: str, inside: Inside) -> ProgramResult:
+        """How the program ended.
+
+        Raises:
+            Overloaded: too many programs are running already.
+            SandboxUnavailable: no sandbox can be had here.
+        """
+        run_id = self.last_invocation_id = new_id("tr_ptc")
+        program, sandbox = self._program(source, inside), self._sandbox()
+
+        # Calls are numbered and named by us: what the program claims about itself is never believed.
+        def child(call: ProgramCall) -> ToolCall:
+            return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inside.call.id)
+
+        if not inside.needs_loop:
+            return await inside.off_loop(
+                lambda: sandbox.run(program, lambda call: _answer(inside.invoke_blocking(child(call), run_id)))
+            )
+
+        async def answer(call: ProgramCall) -> Answer:
+            return _answer(await inside.invoke(child(call), run_id))
+
+        return await sandbox.run_async(program, answer)
+
+    def _program(self, source: str, inside: Inside) -> Program:
+        limits = self.limits
+        if inside.deadline is not None:
+            left = max(inside.deadline - time.monotonic(), 0.001)
+            limits = replace(limits, deadline_s=min(limits.deadline_s, left))
+        return Program(
+            source=source,
+            tools=tuple(program_tool(name, tool) for name, tool in inside.tools),
+            limits=limits,
+            source_checks=self.source_checks,
+        )
+
+
+def program_tool(name: str, tool: Tool) -> ProgramTool:
+    """What a program needs to know of a tool to call it."""
+    return ProgramTool(
+        name=name,
+        program_name=program_name(name),
+        parameters=tuple(
+            ProgramParameter(
+                name=parameter.name,
+                program_name=program_name(parameter.name),
+                kind=parameter.kind,
+                required=parameter.required,
+            )
+            for parameter in tool.visible_parameters
+        ),
+        raises=tool.raises,
+    )
+
+
+def _answer(result: ToolResult) -> Answer:
+    failure = result.failure
+    if failure is None:
+        return Answer(value=result.text if result.data is None and result.blocks else result.data)
+    family = FAMILIES.get(failure.kind, "tool")
+    name = failure.data.get("exception", "ToolError") if failure.kind == "tool_error" else ""
+    message = failure.data.get("message", result.error) if failure.kind == "tool_error" else result.text
+    return Answer(error=AnswerError(type_name=name, message=message, family=family))
+
+
+def _result(result: ProgramResult, inside: Inside) -> ToolResult:
+    metadata = {"program": result}
+    limit = inside.result_limit_bytes
+    # Output and result are cut each for itself: a flood of prints must not take the result away.
+    shown = replace(result, stdout=cut_text(result.stdout, limit)) if limit is not None else result
+    text = shown.for_model
+    if result.status == "finished":
+        return ToolResult(True, text, None, metadata, content=(TextBlock(type="text", text=text),), call=inside.call)
+    return ToolResult.failed(
+        STOPPED.get(result.status, "tool_error"),
+        text,
+        hint="Correct the program and send it again.",
+        data={"status": result.status},
+        metadata=metadata,
+        call=inside.call,
+    )

@@ -1,0 +1,1 @@
+"""Names to tools: what exists, and what of it can be seen."""

@@ -1,0 +1,40 @@
+"""A tool as registered: the live tool, and what is true of it only here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toolwire.definition.tool import Permission, Tool, Validated
+from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.results import ToolResult
+
+
+class Composite(Protocol):
+    """A tool whose only effects are the calls it makes: it is awaited by the path itself, in either driver.
+
+    `inside` is what the path lends it (`invocation.scope.Inside`), to make calls of its own.
+    """
+
+    def __call__(self, validated: Validated, inside: Any, /) -> Awaitable[ToolResult]: ...
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Entry:
+    """One tool under one name."""
+
+    name: str
+    """The name here; the tool's own may differ."""
+    tool: Tool
+    """The live tool: what is bound on it later counts at once."""
+    handle: object
+    """The very object that was registered."""
+    permission: Permission | None = None
+    """Stands in for the tool's own permission here; None: the tool's own counts."""
+    timeout_s: float | None = None
+    """Seconds one call may take; None: as long as it likes, within the run's deadline."""
+    composite: Composite | None = None
+    """Set for a tool that is made of inner calls; its `tool.function` is then never called."""
+    gate: Gate | None = None
+    """What calls pass one by one; None when they may run beside each other."""

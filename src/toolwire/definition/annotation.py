@@ -1,0 +1,133 @@
+"""Types as text: what a reader of Python wants to see, in the values that a model can give."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import inspect
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, get_args, get_origin
+from uuid import UUID
+
+_UNIONS = (Union, types.UnionType)
+_ABSTRACT = {"Sequence": "list", "Iterable": "list", "Collection": "list", "Mapping": "dict", "MutableMapping": "dict"}
+
+
+def annotation_text(annotation: Any) -> str:
+    """The type as text: `list[dict]`, `str | None`, `Literal['asc', 'desc']`.
+
+    Models, dataclasses and TypedDicts read `dict` and enumerations are their values, because that is what a model
+    gives and gets; paths and UUIDs read `str`.
+    """
+    if annotation is inspect.Parameter.empty:
+        return ""
+    if annotation is None or annotation is types.NoneType:
+        return "None"
+    if annotation is ...:
+        return "..."
+    if isinstance(annotation, str):
+        return annotation
+    origin = get_origin(annotation)
+    if origin is None:
+        return _plain(annotation)
+    return _generic(origin, get_args(annotation))
+
+
+def schema_text(schema: Mapping[str, Any]) -> str:
+    """A JSON schema as the Python type that it admits: `list[str]`, `Literal['a']`, `dict`."""
+    if "enum" in schema or "const" in schema:
+        return _literal(schema["enum"] if "enum" in schema else [schema["const"]])
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return _either([schema_text(option) for option in schema[key]])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return _either([schema_text({**schema, "type": one}) for one in cast("list[str]", kind)])
+    if kind == "array":
+        items: Any = schema.get("items")
+        inner = schema_text(cast("dict[str, Any]", items)) if isinstance(items, dict) and items else "Any"
+        return "list" if inner == "Any" else f"list[{inner}]"
+    return _JSON_TYPES.get(str(kind), "Any")
+
+
+def is_object(annotation: Any) -> bool:
+    """Whether values of the type are JSON objects."""
+    if get_origin(annotation) is Annotated:
+        return is_object(get_args(annotation)[0])
+    kind = get_origin(annotation) or annotation
+    return isinstance(kind, type) and (issubclass(kind, Mapping) or _has_fields(kind))
+
+
+_JSON_TYPES = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "object": "dict",
+    "null": "None",
+}
+
+
+def _plain(annotation: Any) -> str:
+    if isinstance(annotation, typing.TypeVar):
+        return annotation_text(annotation.__bound__) if annotation.__bound__ is not None else "Any"
+    if isinstance(annotation, typing.ForwardRef):
+        return annotation.__forward_arg__
+    if isinstance(annotation, typing.NewType):
+        return annotation_text(annotation.__supertype__)
+    value = getattr(annotation, "__value__", None)
+    if value is not None and type(annotation).__name__ == "TypeAliasType":
+        return annotation_text(value)
+    if not isinstance(annotation, type):
+        return str(getattr(annotation, "__name__", None) or annotation).removeprefix("typing.")
+    return _class(annotation)
+
+
+def _class(kind: type) -> str:
+    if issubclass(kind, Enum):
+        return _literal([member.value for member in kind])
+    if issubclass(kind, PurePath | UUID):
+        return "str"
+    if _has_fields(kind):
+        return "dict"
+    if issubclass(kind, datetime.date | datetime.time | datetime.timedelta):
+        return f"datetime.{kind.__name__}"
+    return _ABSTRACT.get(kind.__name__, kind.__name__)
+
+
+def _generic(origin: Any, inner: tuple[Any, ...]) -> str:
+    if origin in (Annotated, Required, NotRequired):
+        return annotation_text(inner[0])
+    if origin is Literal:
+        return _literal(inner)
+    if origin in _UNIONS:
+        return _either([annotation_text(option) for option in inner])
+    name = annotation_text(origin)
+    if name in ("dict", "type") and (origin not in (dict, type) and _has_fields(origin)):
+        return name
+    if name == "Callable":
+        return name
+    return f"{name}[{', '.join(annotation_text(item) for item in inner)}]"
+
+
+def _either(options: Sequence[str]) -> str:
+    kept = [option for option in dict.fromkeys(options) if option != "None"]
+    return " | ".join([*kept, "None"] if len(kept) < len(set(options)) else kept)
+
+
+def _literal(values: Sequence[Any]) -> str:
+    plain = [value.value if isinstance(value, Enum) else value for value in values]
+    return f"Literal[{', '.join(repr(value) for value in plain)}]"
+
+
+def _has_fields(kind: Any) -> bool:
+    """Whether it is a model, a dataclass or a TypedDict; recognised without importing pydantic."""
+    return (
+        hasattr(kind, "__pydantic_fields__")
+        or dataclasses.is_dataclass(kind)
+        or (isinstance(kind, type) and hasattr(kind, "__total__") and issubclass(kind, dict))
+    )

@@ -1,0 +1,176 @@
+"""Validation of Python arguments by pydantic; the only module that imports it. Import this one when it is needed.
+
+`generate_arguments_schema` is experimental and refuses some signatures (`def f(a, /, b=3, *rest)`), so it never sees
+the function: it sees a stand-in whose parameters are all keyword-only, with resolved types. `*rest: T` becomes
+`rest: tuple[T, ...] = ()` and `**more: T` becomes `more: dict[str, T] = {}`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Unpack, cast, get_args, get_origin
+
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
+from pydantic.experimental.arguments_schema import generate_arguments_schema
+from pydantic_core import PydanticOmit, SchemaError, SchemaValidator, ValidationError
+
+from toolwire.definition.annotation import annotation_text
+from toolwire.definition.base64_bytes import reading_base64
+from toolwire.definition.input_schema import ToolJsonSchema, finished
+from toolwire.definition.inverse import given_again
+from toolwire.definition.problems import GivenError, problems_of
+from toolwire.definition.shape import ArgumentProblem, Invalid
+from toolwire.definition.signature import EMPTY, Argument
+from toolwire.definition.typing_forms import accepting_none, readable_type, text_metadata
+from toolwire.vocabulary.errors import DefinitionError
+
+_INDESCRIBABLE = (PydanticUserError, PydanticOmit, SchemaError, NameError, TypeError, ValueError, AttributeError)
+"""What pydantic raises for annotations that it can make nothing of."""
+
+
+class FunctionForm:
+    """The arguments of a function, without its hidden parameters."""
+
+    def __init__(
+        self,
+        *,
+        label: str,
+        module: str,
+        arguments: Sequence[Argument],
+        hidden: frozenset[str],
+        never_given: frozenset[str],
+        descriptions: Callable[[], Mapping[str, str]],
+    ) -> None:
+        self.hidden = hidden
+        self._label = label
+        self._module = module
+        self._visible = [argument for argument in arguments if argument.name not in hidden]
+        self._descriptions = descriptions
+        self._not_given = hidden | never_given
+        self._by_name = frozenset(item.name for item in arguments if item.kind != "positional_only") | never_given
+        self._more = next((item.name for item in self._visible if item.kind == "var_keyword"), None)
+        self._input_schema: dict[str, Any] | None = None
+        self._core = self._generated()
+        schema, inside_classes = reading_base64(self._core)
+        # A class's own validator, built before, would read text as bytes.
+        rebuilt = {"_use_prebuilt": False} if inside_classes else {}
+        self._validate = SchemaValidator(schema, **rebuilt).validate_python
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of the visible arguments."""
+        if self._input_schema is None:
+            try:
+                schema = ToolJsonSchema().generate(self._core, mode="validation")
+            except _INDESCRIBABLE as error:
+                raise self._blamed(error) from error
+            authored = {argument.name: text_metadata(argument.annotation) for argument in self._visible}
+            self._input_schema = finished(schema, authored, self._descriptions())
+        return self._input_schema
+
+    def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
+        """The arguments as real objects, or everything that is wrong with them."""
+        try:
+            values = self._validate(arguments)[1]
+        except ValidationError as error:
+            given = cast("list[GivenError]", error.errors(include_url=False))
+            return Invalid(problems=problems_of(given, arguments, self.input_schema, self._not_given))
+        if self._more is None:
+            return values
+        problems = tuple(self._doubled(name) for name in values[self._more] if name in self._by_name)
+        return Invalid(problems=problems) if problems else values
+
+    def is_default(self, name: str, value: Any) -> bool:
+        """Whether the value is the parameter's own default."""
+        return any(argument.name == name and argument.default is value for argument in self._visible)
+
+    def plain(self, name: str, value: Any) -> Any:  # noqa: ARG002  # a schema's form needs the name
+        """The value in JSON types, as `read` takes it back."""
+        return given_again(value)
+
+    def _doubled(self, name: str) -> ArgumentProblem:
+        path = f"{self._more}.{name}"
+        if name in self._not_given:
+            message = f"{path!r} is set by the host and not yours to give: remove it."
+            return ArgumentProblem(path=path, kind="hidden", message=message)
+        message = f"{path!r} is a parameter of its own: give {name!r} beside {self._more!r}, not inside it."
+        return ArgumentProblem(path=path, kind="unexpected", message=message)
+
+    def _generated(self) -> Any:
+        for argument in self._visible:
+            if argument.unresolved:
+                raise self._unresolved(argument)
+        try:
+            return generate_arguments_schema(self._stand_in(self._visible), schema_type="arguments-v3")
+        except _INDESCRIBABLE as error:
+            raise self._blamed(error) from error
+
+    def _stand_in(self, arguments: Sequence[Argument]) -> Any:
+        parameters = [_keyword_only(argument) for argument in arguments]
+        stand_in: Any = types.FunctionType(_stand_in_body.__code__, globals(), self._label)
+        stand_in.__signature__ = inspect.Signature(parameters)
+        stand_in.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        stand_in.__module__ = self._module
+        return stand_in
+
+    def _blamed(self, error: Exception) -> DefinitionError:
+        """The error for the parameter that pydantic stumbles over when it sees it alone."""
+        for argument in self._visible:
+            try:
+                core = generate_arguments_schema(self._stand_in([argument]), schema_type="arguments-v3")
+                ToolJsonSchema().generate(core, mode="validation")
+            except _INDESCRIBABLE as own:
+                return self._indescribable(argument, own)
+        return DefinitionError(f"{self._label}: its parameters cannot be described together: {error}")
+
+    def _indescribable(self, argument: Argument, error: Exception) -> DefinitionError:
+        if argument.annotation is not EMPTY and get_origin(argument.annotation) is None:
+            reason = f"annotated {annotation_text(argument.annotation)}, which no model can give"
+        else:
+            reason = f"annotated {annotation_text(argument.annotation)}, part of which no model can give"
+        detail = str(error).split("\n")[0].rstrip(".")
+        return DefinitionError(
+            f"{self._label}: parameter {argument.name!r} is {reason}. Use a JSON type or a model of such; or let the "
+            f"host give it: tool.bind({argument.name!r}, default=...), or a parameter annotated with CallContext. "
+            f"({detail})"
+        )
+
+    def _unresolved(self, argument: Argument) -> DefinitionError:
+        return DefinitionError(
+            f"{self._label}: parameter {argument.name!r} is annotated with {argument.unresolved!r}, which is not "
+            f"defined where the function is. Import it outside `if TYPE_CHECKING`, or let the host give the argument: "
+            f"tool.bind({argument.name!r}, default=...)."
+        )
+
+
+def output_schema(annotation: Any) -> dict[str, Any] | None:
+    """JSON schema of values of the type as they are sent; None when pydantic cannot describe it."""
+    try:
+        return TypeAdapter(readable_type(annotation)).json_schema(mode="serialization", schema_generator=ToolJsonSchema)
+    except _INDESCRIBABLE:
+        return None
+
+
+def _stand_in_body(**_values: Any) -> None: ...
+
+
+def _keyword_only(argument: Argument) -> inspect.Parameter:
+    annotation, default = _as_one_value(argument)
+    return inspect.Parameter(
+        argument.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=readable_type(annotation)
+    )
+
+
+def _as_one_value(argument: Argument) -> tuple[Any, Any]:
+    annotation = Any if argument.annotation is EMPTY else argument.annotation
+    if argument.kind == "var_positional":
+        return tuple[annotation, ...], ()
+    if argument.kind == "var_keyword":
+        if get_origin(annotation) is Unpack:
+            fields = get_args(annotation)[0]
+            return fields, EMPTY if fields.__required_keys__ else {}
+        return dict[str, annotation], {}
+    return accepting_none(annotation, argument.default), argument.default

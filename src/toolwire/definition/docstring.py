@@ -1,0 +1,103 @@
+"""Docstrings, read: Google, NumPy, reST and Epydoc style, with English or Chinese headings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from docstring_parser import Docstring
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Docs:
+    """What an author wrote about a function."""
+
+    description: str = ""
+    """What it does: the first line, and the paragraphs before the first heading."""
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Each described parameter, without its asterisks."""
+    returns: str = ""
+    """What it gives, continuation lines without their common indent."""
+    returns_type: str = ""
+    """The type before that text; empty when there is none."""
+    raises: tuple[tuple[str, str], ...] = ()
+    """Each exception's name, and when it is raised."""
+    examples: tuple[str, ...] = ()
+    """Each example section's lines."""
+
+
+def read_docstring(text: str | None, *, parse: bool = True) -> Docs:
+    """The docstring's parts; with `parse=False` only its first paragraph, as it stands.
+
+    A docstring that fits no style is all description.
+    """
+    cleaned = inspect.cleandoc(text) if text else ""
+    if not cleaned:
+        return Docs()
+    if not parse:
+        return Docs(description=cleaned.split("\n\n", 1)[0])
+    # Loaded here: it costs as much as everything else in this folder together.
+    import docstring_parser
+
+    try:
+        return _docs(docstring_parser.parse(_in_english(cleaned)))
+    except docstring_parser.ParseError:
+        return Docs(description=cleaned)
+
+
+def _docs(parsed: Docstring) -> Docs:
+    gap = "\n\n" if parsed.blank_after_short_description else "\n"
+    returned = parsed.returns
+    return Docs(
+        description=gap.join(part for part in (parsed.short_description, parsed.long_description) if part),
+        parameters={item.arg_name.lstrip("*"): item.description or "" for item in parsed.params},
+        returns=(returned.description or "") if returned else "",
+        returns_type=(returned.type_name or "") if returned else "",
+        raises=tuple((item.type_name or "", item.description or "") for item in parsed.raises),
+        examples=tuple(
+            "\n".join(part for part in (item.snippet, item.description) if part) for item in parsed.examples
+        ),
+    )
+
+
+_HEADINGS = {
+    "Args": "参数|參數|入参|形参|参数说明",
+    "Returns": "返回|返回值|返回结果|傳回|回傳",
+    "Yields": "产出|生成",
+    "Raises": "异常|抛出|引发|抛出异常|例外|異常",
+    "Example": "示例|例子|例|范例|用法示例|使用示例|範例",
+}
+_ENGLISH = {word: heading for heading, words in _HEADINGS.items() for word in words.split("|")}
+_HEADING = re.compile(rf"(?:{'|'.join(sorted(_ENGLISH, key=len, reverse=True))}|[A-Z][a-z]+)[ \t]*[:：][ \t]*")
+_NAME_THEN_COLON = re.compile(r"([*\w.]+(?:[ \t]*[(（][^()（）]*[)）])?)[ \t]*：[ \t]*")
+_TYPE_THEN_COLON = re.compile(r"([A-Za-z_][\w.]*(?:\[[^：]*\])?)[ \t]*：[ \t]*")
+
+
+def _in_english(text: str) -> str:
+    """The text with headings and the colons after names as the parser knows them; anything else untouched."""
+    heading, lines, indent = "", list[str](), -1
+    for line in text.split("\n"):
+        body = line.lstrip()
+        if body == line and _HEADING.fullmatch(line):
+            word = line.rstrip().rstrip(":：").rstrip()
+            heading, indent = _ENGLISH.get(word, word), -1
+            lines.append(f"{heading}:")
+            continue
+        if body:
+            indent = len(line) - len(body) if indent < 0 else indent
+            if heading and len(line) - len(body) == indent:
+                line = line[:indent] + _ascii_colon(body, heading)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _ascii_colon(body: str, heading: str) -> str:
+    if heading in ("Args", "Arguments", "Parameters", "Params", "Raises", "Exceptions"):
+        return _NAME_THEN_COLON.sub(r"\1: ", body, count=1) if _NAME_THEN_COLON.match(body) else body
+    if heading in ("Returns", "Yields"):
+        return _TYPE_THEN_COLON.sub(r"\1: ", body, count=1) if _TYPE_THEN_COLON.match(body) else body
+    return body

@@ -1,0 +1,223 @@
+"""Tools from functions, methods, partials and callable objects."""
+
+from __future__ import annotations
+
+import collections.abc
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast, get_args, get_origin
+
+from toolwire.definition.annotation import annotation_text, is_object
+from toolwire.definition.docstring import Docs, read_docstring
+from toolwire.definition.shape import MISSING, Form, Output, Parameter, ParameterKind
+from toolwire.definition.signature import EMPTY, Argument, Signature, plain_function, read_signature, spread_for
+from toolwire.definition.tool import Permission, Tool
+from toolwire.definition.typing_forms import accepting_none, text_metadata
+from toolwire.definition.words import nearest
+from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.results import ToolResult
+
+OPTIONS = (
+    *("parse_docstring", "examples", "name", "title", "description", "tags", "annotations"),
+    *("output_schema", "permission"),
+)
+"""What `from_function` and everything that passes options on to it take."""
+
+
+def from_function(
+    func: Callable[..., Any],
+    *,
+    parse_docstring: bool = True,
+    examples: Iterable[Any] | None = None,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    tags: Iterable[str] | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | None = None,
+    permission: Permission = "auto",
+    **unknown: Any,
+) -> Tool:
+    """A tool that calls the function; its schema comes from the annotations, its description from the docstring.
+
+    A function, bound method, functools.partial (what it was given is hidden), coroutine function or callable object.
+    With `parse_docstring=False` the docstring's first paragraph is the description and parameters have none.
+
+    A parameter of a type that no model can give (a connection) is no error here, for it may be bound afterwards; it is
+    one as soon as the tool is registered, called or asked for its schema while the parameter is visible.
+
+    Raises:
+        DefinitionError: what was given cannot become a tool, or an option is unknown.
+    """
+    if unknown:
+        raise DefinitionError(_unknown_options(unknown))
+    known_as = _name(func) if name is None else name
+    shape = FunctionShape(func, known_as, functools.partial(_docs, func, parse_docstring))
+    return Tool(
+        name=known_as,
+        shape=shape,
+        docs=shape.docs,
+        function=func,
+        is_async=shape.signature.is_async,
+        context_parameter=shape.signature.context,
+        title=title,
+        description=description,
+        tags=tags or (),
+        annotations=annotations,
+        output_schema=output_schema,
+        permission=permission,
+        examples=examples or (),
+    )
+
+
+def tool_of(value: Any) -> Tool:
+    """The tool that a value is or stands for: a `Tool`, anything with `__tool__()`, or a callable.
+
+    Raises:
+        DefinitionError: it is none of these, or a callable that cannot become a tool.
+    """
+    if isinstance(value, Tool):
+        return value
+    if hasattr(value, "__tool__") and not isinstance(value, type):
+        return value.__tool__()
+    if callable(value):
+        return from_function(value)
+    raise DefinitionError(f"{value!r} is no tool: give a function, a ToolSpec or a BaseTool")
+
+
+class FunctionShape:
+    """What a function takes and gives."""
+
+    def __init__(self, function: Callable[..., Any], name: str, docs: Callable[[], Docs]) -> None:
+        self._label = f"tool {name!r}"
+        self.docs = functools.cache(docs)
+        self.signature: Signature = read_signature(function, self._label)
+        self.spread = spread_for(self.signature.arguments, self.signature.context, function)
+        self._module: str = getattr(plain_function(function), "__module__", None) or __name__
+        self._output: Output | None = None
+
+    @property
+    def kinds(self) -> Mapping[str, ParameterKind]:
+        """Every parameter that can be given or bound."""
+        return {argument.name: argument.kind for argument in self.signature.arguments}
+
+    @property
+    def never_visible(self) -> Mapping[str, str]:
+        """What functools.partial gave, and the context."""
+        found = dict.fromkeys(self.signature.presets, "functools.partial gave it already")
+        context = {} if self.signature.context is None else {self.signature.context: "each call gives its context"}
+        return found | context
+
+    def compile(self, hidden: frozenset[str]) -> Form:
+        """The form without these parameters."""
+        # Loaded here: pydantic takes a tenth of a second, and whoever only defines tools need not wait for it.
+        from toolwire.definition.arguments import FunctionForm
+
+        return FunctionForm(
+            label=self._label,
+            module=self._module,
+            arguments=self.signature.arguments,
+            hidden=hidden,
+            never_given=frozenset(self.never_visible),
+            descriptions=lambda: self.docs().parameters,
+        )
+
+    def parameters(self, form: Form) -> tuple[Parameter, ...]:
+        """All parameters in order."""
+        schema = form.input_schema
+        return tuple(self._parameter(argument, schema) for argument in self.signature.arguments)
+
+    def output(self) -> Output:
+        """What the return annotation promises."""
+        returns = _awaited(self.signature.returns)
+        text = annotation_text(returns)
+        if _promises_nothing(returns):
+            return Output(schema=None, is_wrapped=False, annotation=text)
+        from toolwire.definition.arguments import output_schema
+
+        schema = output_schema(returns)
+        if schema is None or is_object(returns):
+            return Output(schema=schema, is_wrapped=False, annotation=text)
+        return Output(schema=_wrapped(schema), is_wrapped=True, annotation=text)
+
+    def _parameter(self, argument: Argument, schema: dict[str, Any]) -> Parameter:
+        node: dict[str, Any] = schema["properties"].get(argument.name, {})
+        written = text_metadata(argument.annotation) or self.docs().parameters.get(argument.name, "")
+        return Parameter(
+            name=argument.name,
+            kind=argument.kind,
+            required=argument.name in schema.get("required", ()) if node else argument.default is EMPTY,
+            default=_default(argument),
+            schema=node,
+            description=node.get("description", written),
+            annotation=annotation_text(accepting_none(argument.annotation, argument.default)),
+        )
+
+
+def _docs(function: Callable[..., Any], parse: bool) -> Docs:
+    own = function.func if isinstance(function, functools.partial) else function
+    text = inspect.getdoc(own) if inspect.isroutine(own) else None
+    if text is None and not inspect.isroutine(own):
+        text = inspect.getdoc(type(own).__call__) or inspect.getdoc(type(own))
+    return read_docstring(text, parse=parse)
+
+
+def _name(function: Any) -> str:
+    if isinstance(function, type):
+        raise DefinitionError(
+            f"{function.__name__!r} is a class: give one of its methods on an instance, or an instance that is callable"
+        )
+    if not callable(function):
+        raise DefinitionError(f"{function!r} cannot be called: give a function")
+    while isinstance(function, functools.partial):
+        function = cast("Any", function.func)
+    name: str = getattr(function, "__name__", None) or type(function).__name__
+    if name == "<lambda>":
+        raise DefinitionError("a lambda has no name: give name='...', or write it with def")
+    return name
+
+
+def _unknown_options(unknown: Mapping[str, Any]) -> str:
+    first = next(iter(unknown))
+    near = nearest(first, OPTIONS)
+    hint = f" (did you mean {near!r}?)" if near else ""
+    return f"unknown option {first!r}{hint}: the options are {', '.join(OPTIONS)}"
+
+
+def _default(argument: Argument) -> Any:
+    if argument.default is EMPTY:
+        return MISSING
+    if type(argument.default).__module__ != "pydantic.fields":
+        return argument.default
+    field = argument.default
+    return MISSING if field.is_required() or field.default_factory is not None else field.default
+
+
+_STREAMS = (
+    *(collections.abc.Generator, collections.abc.AsyncGenerator, collections.abc.Iterator),
+    *(collections.abc.AsyncIterator, collections.abc.AsyncIterable),
+)
+
+
+def _awaited(returns: Any) -> Any:
+    if get_origin(returns) is collections.abc.Awaitable:
+        return get_args(returns)[0]
+    if get_origin(returns) is collections.abc.Coroutine:
+        return get_args(returns)[2]
+    return returns
+
+
+def _promises_nothing(returns: Any) -> bool:
+    if returns in (EMPTY, None, type(None), Any, object):
+        return True
+    kind = get_origin(returns) or returns
+    if kind in _STREAMS:
+        return True
+    return isinstance(kind, type) and (issubclass(kind, ToolResult) or kind.__name__ == "ToolResponse")
+
+
+def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
+    defs = schema.pop("$defs", None)
+    whole: dict[str, Any] = {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+    return {**whole, "$defs": defs} if defs else whole

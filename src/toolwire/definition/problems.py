@@ -1,0 +1,200 @@
+"""What pydantic found wrong with arguments, as problems that a model can mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, TypedDict, cast
+
+from toolwire.definition.shape import ArgumentProblem
+from toolwire.definition.words import expected, nearest_hint, path_text, resolve, shown
+
+
+class GivenError(TypedDict):
+    """One of pydantic's errors, as far as it is read here."""
+
+    type: str
+    loc: tuple[str | int, ...]
+    msg: str
+    input: Any
+
+
+def problems_of(
+    errors: Iterable[GivenError], arguments: Mapping[str, Any], schema: dict[str, Any], not_given: AbstractSet[str]
+) -> tuple[ArgumentProblem, ...]:
+    """One problem for each place that is wrong, in pydantic's order.
+
+    `not_given` are the parameters that the host gives. A union's errors, one for each of its types, become one
+    problem; where the value's JSON type fits only one of them, the errors of that one.
+    """
+    found: dict[str, ArgumentProblem] = {}
+    skipped: list[GivenError] = []
+    for error in errors:
+        place = _place(error["loc"], arguments, schema)
+        if place is None:
+            skipped.append(error)
+            continue
+        problem = _problem(error, place, arguments, schema, not_given)
+        found.setdefault(problem.path, problem)
+    return tuple(found.values()) or (_unplaced(skipped[0]),)
+
+
+def missing(path: str, wanted: str) -> ArgumentProblem:
+    """A required argument that is not there."""
+    return ArgumentProblem(path=path, kind="missing", message=f"{path!r} is missing: give {wanted}.")
+
+
+def hidden(path: str) -> ArgumentProblem:
+    """An argument that the host gives."""
+    message = f"{path!r} is set by the host and not yours to give: remove it."
+    return ArgumentProblem(path=path, kind="hidden", message=message)
+
+
+def unexpected(path: str, name: str, names: Iterable[str]) -> ArgumentProblem:
+    """An argument that does not exist, with the nearest that does."""
+    message = f"{path!r} is unknown: {nearest_hint(name, names).removesuffix('?')}"
+    return ArgumentProblem(path=path, kind="unexpected", message=f"{message}?" if "mean" in message else f"{message}.")
+
+
+def invalid(path: str, wanted: str, given: Any, detail: str = "") -> ArgumentProblem:
+    """A value that does not fit, with why when the expected words do not say it."""
+    reason = f": {detail}" if detail else ""
+    message = f"{path!r} must be {wanted}, not {shown(given)}{reason}."
+    return ArgumentProblem(path=path, kind="invalid", message=message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    path: tuple[str | int, ...]
+    node: dict[str, Any]
+    """The schema there."""
+    holder: dict[str, Any]
+    """The schema one step above."""
+
+
+_MISSING = frozenset(
+    {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
+)
+_UNEXPECTED = frozenset({"extra_forbidden", "unexpected_keyword_argument", "invalid_key"})
+_SAID_BY_THE_SCHEMA = frozenset(
+    {
+        *("greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of"),
+        *("string_too_short", "string_too_long", "too_short", "too_long", "string_pattern_mismatch"),
+        *("enum", "literal_error", "int_from_float", "needs_python_object", "union_tag_invalid"),
+    }
+)
+
+
+def _problem(
+    error: GivenError,
+    place: _Place,
+    arguments: Mapping[str, Any],
+    schema: dict[str, Any],
+    not_given: AbstractSet[str],
+) -> ArgumentProblem:
+    path = path_text(place.path)
+    if error["type"] in _MISSING:
+        return missing(path, expected(place.node, schema))
+    if error["type"] in _UNEXPECTED and place.path:
+        name = str(place.path[-1])
+        if len(place.path) == 1 and name in not_given:
+            return hidden(path)
+        return unexpected(path, name, cast("dict[str, Any]", place.holder.get("properties", {})))
+    given = _value_at(place.path, arguments, error["input"])
+    return invalid(path, expected(place.node, schema), given, _detail(error))
+
+
+def _unplaced(error: GivenError) -> ArgumentProblem:
+    path = path_text(error["loc"])
+    return ArgumentProblem(path=path, kind="invalid", message=f"{path!r} is wrong: {error['msg']}.")
+
+
+def _detail(error: GivenError) -> str:
+    kind = error["type"]
+    if kind in _SAID_BY_THE_SCHEMA or kind.endswith(("_type", "_parsing", "_parsing_size")):
+        return ""
+    text = error["msg"]
+    for prefix in ("Value error, ", "Assertion failed, "):
+        text = text.removeprefix(prefix)
+    text = text.rstrip(".")
+    return text[:1].lower() + text[1:] if text.startswith("Input should") else text
+
+
+def _place(loc: Sequence[str | int], arguments: Mapping[str, Any], schema: dict[str, Any]) -> _Place | None:
+    """Where in arguments and schema an error is; None for one of a union's types that the value is not.
+
+    A `loc` names union members and validators between keys and indexes; those are no part of the path.
+    """
+    path: tuple[str | int, ...] = ()
+    node = holder = schema
+    for step in loc:
+        if step == "[key]":
+            break
+        options = _options(node, schema)
+        if len(options) > 1:
+            option = _meant(options, step, node, _value_at(path, arguments, None), schema)
+            if option is None:
+                break
+            if not option:
+                return None
+            node = option
+            continue
+        inner = options[0] if options else resolve(node, schema)
+        below = _below(inner, step)
+        if below is None:
+            break
+        path, node, holder = (*path, step), below, inner
+    return _Place(path=path, node=node, holder=holder)
+
+
+def _options(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
+    resolved = resolve(node, root)
+    listed: list[Any] = resolved.get("anyOf") or resolved.get("oneOf") or []
+    options = [resolve(option, root) for option in listed]
+    return [option for option in options if option.get("type") != "null"]
+
+
+def _meant(
+    options: list[dict[str, Any]], step: str | int, node: dict[str, Any], value: Any, root: dict[str, Any]
+) -> dict[str, Any] | None:
+    """The union's type that the value is meant to be; None when that is open, `{}` when the error is of another."""
+    tags = resolve(node, root).get("discriminator", {}).get("mapping", {})
+    if tags:
+        return resolve({"$ref": tags[step]}, root) if step in tags else None
+    kind = "object" if isinstance(value, Mapping) else "array" if isinstance(value, list | tuple) else ""
+    fitting = [option for option in options if kind and option.get("type") == kind]
+    if len(fitting) != 1:
+        return None
+    return fitting[0] if _is_label(str(step), kind, fitting[0], root) else {}
+
+
+def _is_label(step: str, kind: str, option: dict[str, Any], root: dict[str, Any]) -> bool:
+    if kind == "array":
+        return step.startswith(("list", "tuple", "set", "frozenset", "deque"))
+    defined = root.get("$defs", {}).get(step)
+    return defined == option if defined is not None else step.startswith("dict")
+
+
+def _below(node: dict[str, Any], step: str | int) -> dict[str, Any] | None:
+    kind = node.get("type")
+    if kind == "array" and isinstance(step, int):
+        listed = node.get("prefixItems", ())
+        return _schema(listed[step] if step < len(listed) else node.get("items", {}))
+    if kind == "object":
+        return _schema(node.get("properties", {}).get(step, node.get("additionalProperties", {})))
+    return None
+
+
+def _schema(found: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _value_at(path: Sequence[str | int], arguments: Mapping[str, Any], otherwise: Any) -> Any:
+    value: Any = arguments
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return otherwise
+    return value

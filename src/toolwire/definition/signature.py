@@ -1,0 +1,200 @@
+"""What a callable's own signature says: parameters with resolved types, what is preset, where the context goes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Union, cast, get_args, get_origin
+
+from toolwire.definition.shape import ParameterKind, Spread
+from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.errors import DefinitionError
+
+EMPTY = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One parameter of a callable."""
+
+    name: str
+    kind: ParameterKind
+    default: Any
+    """As written, a pydantic `Field(...)` included; EMPTY when there is none."""
+    annotation: Any
+    """The resolved type; EMPTY when there is none. Of `*rest: T` and `**more: T` it is T."""
+    unresolved: str
+    """The name in the annotation that could not be found; empty when it was resolved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """A callable's signature, as far as tools care."""
+
+    arguments: tuple[Argument, ...]
+    """The parameters that a model or a binding can give."""
+    context: str | None
+    """The parameter that is annotated with CallContext."""
+    presets: frozenset[str]
+    """What functools.partial gave by name already."""
+    returns: Any
+    """The resolved return type; EMPTY when there is none or it names something that cannot be found."""
+    is_async: bool
+    """Whether a call gives an awaitable."""
+
+
+def read_signature(function: Callable[..., Any], label: str) -> Signature:
+    """What the callable takes and gives.
+
+    Raises:
+        DefinitionError: it has no signature, or two parameters annotated with CallContext.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError) as error:
+        raise DefinitionError(
+            f"{label} has no signature that Python can read: wrap it in a function with annotated parameters"
+        ) from error
+    names = _names_in_sight(function)
+    arguments = [_argument(parameter, names) for parameter in signature.parameters.values()]
+    contexts = [argument.name for argument in arguments if _is_context(argument.annotation)]
+    if len(contexts) > 1:
+        raise DefinitionError(f"{label}: {', '.join(contexts)} are all annotated with CallContext: keep one")
+    presets = _presets(function)
+    return Signature(
+        arguments=tuple(item for item in arguments if item.name not in presets and item.name not in contexts),
+        context=contexts[0] if contexts else None,
+        presets=presets,
+        returns=_resolve(signature.return_annotation, names)[0],
+        is_async=_is_async(function),
+    )
+
+
+def plain_function(function: Callable[..., Any]) -> Any:
+    """The function under partials, methods, wrappers and callable objects."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = cast("Callable[..., Any]", function.func)
+        elif isinstance(function, types.MethodType):
+            function = function.__func__
+        elif hasattr(function, "__wrapped__"):
+            function = inspect.unwrap(function)
+        elif not inspect.isroutine(function) and _own_call(function) is not None:
+            function = _own_call(function)
+        else:
+            return function
+
+
+def spread_for(arguments: tuple[Argument, ...], context: str | None, function: Callable[..., Any]) -> Spread | None:
+    """How the callable is called with values by name; None when `function(**values)` is right."""
+    if all(argument.kind in ("either", "keyword_only") for argument in arguments):
+        context_kind = inspect.signature(function).parameters[context].kind if context is not None else None
+        if context_kind is not inspect.Parameter.POSITIONAL_ONLY:
+            return None
+    # Only arguments before `*rest` are passed by position, and only when there is a rest to follow them.
+    parameters = list(inspect.signature(function).parameters.values())
+    return functools.partial(_spread, [(parameter.name, _KINDS[parameter.kind]) for parameter in parameters])
+
+
+def _spread(kinds: list[tuple[str, ParameterKind]], function: Callable[..., Any], values: dict[str, Any]) -> Any:
+    named = dict(values)
+    rest: tuple[Any, ...] = next((tuple(named.pop(name)) for name, kind in kinds if kind == "var_positional"), ())
+    more = next((cast("dict[str, Any]", named.pop(name)) for name, kind in kinds if kind == "var_keyword"), _NOTHING)
+    positional = [
+        named.pop(name)
+        for name, kind in kinds
+        if name in named and (kind == "positional_only" or (rest and kind == "either"))
+    ]
+    return function(*positional, *rest, **named, **more)
+
+
+_NOTHING: Mapping[str, Any] = {}
+_KINDS: Mapping[Any, ParameterKind] = {
+    inspect.Parameter.POSITIONAL_ONLY: "positional_only",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "either",
+    inspect.Parameter.KEYWORD_ONLY: "keyword_only",
+    inspect.Parameter.VAR_POSITIONAL: "var_positional",
+    inspect.Parameter.VAR_KEYWORD: "var_keyword",
+}
+
+
+def _argument(parameter: inspect.Parameter, names: tuple[dict[str, Any], dict[str, Any]]) -> Argument:
+    annotation, unresolved = _resolve(parameter.annotation, names)
+    return Argument(
+        name=parameter.name,
+        kind=_KINDS[parameter.kind],
+        default=parameter.default,
+        annotation=annotation,
+        unresolved=unresolved,
+    )
+
+
+def _resolve(annotation: Any, names: tuple[dict[str, Any], dict[str, Any]]) -> tuple[Any, str]:
+    """The type, and the name that could not be found; EMPTY then."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return annotation, ""
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return typing.get_type_hints(holder, *names, include_extras=True)["it"], ""
+    except NameError as error:
+        return EMPTY, error.name or str(annotation)
+    except (TypeError, SyntaxError, AttributeError):
+        # Not a type in typing's eyes; pydantic may still know what to do with it.
+        return (EMPTY, annotation) if isinstance(annotation, str) else (annotation, "")
+
+
+def _names_in_sight(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Globals and locals for a callable's annotations.
+
+    Types defined inside another function are found in its closure, or in that function's frame while it still runs.
+    """
+    plain = plain_function(function)
+    module = vars(sys.modules[plain.__module__]) if getattr(plain, "__module__", None) in sys.modules else {}
+    globals_: dict[str, Any] = getattr(plain, "__globals__", module)
+    locals_: dict[str, Any] = {}
+    if "<locals>" in getattr(plain, "__qualname__", ""):
+        frame = inspect.currentframe()
+        while frame is not None:
+            if frame.f_globals is globals_ and frame.f_locals is not globals_:
+                locals_ = {**frame.f_locals, **locals_}
+            frame = frame.f_back
+    code = getattr(plain, "__code__", None)
+    for name, cell in zip(code.co_freevars if code else (), getattr(plain, "__closure__", None) or (), strict=False):
+        try:
+            locals_[name] = cell.cell_contents
+        except ValueError:
+            continue
+    locals_.update({parameter.__name__: parameter for parameter in getattr(plain, "__type_params__", ())})
+    return globals_, locals_
+
+
+def _is_context(annotation: Any) -> bool:
+    if isinstance(annotation, type):
+        return issubclass(annotation, CallContext)
+    if get_origin(annotation) in (Annotated, Union, types.UnionType):
+        inner = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
+        return any(_is_context(option) for option in inner)
+    return False
+
+
+def _presets(function: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(function.keywords) if isinstance(function, functools.partial) else frozenset()
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    while isinstance(function, functools.partial):
+        function = cast("Callable[..., Any]", function.func)
+    if inspect.iscoroutinefunction(function):
+        return True
+    return not inspect.isroutine(function) and inspect.iscoroutinefunction(_own_call(function))
+
+
+def _own_call(instance: Any) -> Any:
+    """The `__call__` that its class or a parent defines in Python; None when there is none."""
+    found = next((vars(kind)["__call__"] for kind in type(instance).__mro__ if "__call__" in vars(kind)), None)
+    return found if isinstance(found, types.FunctionType) else None

@@ -1,0 +1,274 @@
+"""The tool itself: what it is called, what it takes and gives, what is bound, and how it is called."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, cast, get_args
+
+from toolwire.definition.binding import Binding, Bindings
+from toolwire.definition.docstring import Docs
+from toolwire.definition.naming import check_name
+from toolwire.definition.shape import (
+    MISSING,
+    ArgumentProblem,
+    Form,
+    Invalid,
+    Output,
+    Parameter,
+    ParameterKind,
+    Shape,
+    Spread,
+    Validated,
+)
+from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
+
+__all__ = [
+    "MISSING",
+    "ArgumentProblem",
+    "Invalid",
+    "Parameter",
+    "ParameterKind",
+    "Permission",
+    "Tool",
+    "Validated",
+    "canonical",
+]
+
+Permission = Literal["auto", "confirm", "deny"]
+
+Check = Callable[[dict[str, Any]], str | None]
+"""Looks at arguments that fit the schema; gives None, or what is wrong with them."""
+
+
+class Tool:
+    """A tool: live, shared by everything that offers it, changed only through its `bindings`.
+
+    What can be described only at a cost (docstring, schemas, validator) is worked out when first asked for, and again
+    after a bind or unbind. Any thread may call it.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        shape: Shape,
+        docs: Callable[[], Docs],
+        function: Callable[..., Any] | None,
+        is_async: bool = False,
+        context_parameter: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        tags: Iterable[str] = (),
+        annotations: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        permission: Permission = "auto",
+        examples: Iterable[Any] = (),
+        check: Check | None = None,
+    ) -> None:
+        check_name(name)
+        self.name = name
+        """What models and registries call it."""
+        self.title = title
+        """A name for people; None when the author gave none."""
+        self.function = function
+        """What is called; None for a tool known by its schema alone."""
+        self.is_async = is_async
+        """Whether calling the function gives an awaitable."""
+        self.context_parameter = context_parameter
+        """The parameter that receives the `CallContext`; None when there is none."""
+        self.tags = _tags(name, tags)
+        self.annotations: Mapping[str, Any] = dict(annotations or {})
+        """Hints in the form of MCP's tool annotations."""
+        self.permission: Permission = _permission(name, permission)
+        """What applies when no rule says otherwise."""
+        self.examples = tuple(examples)
+        """Example uses, as the author gave them."""
+        self.check = check
+        """Run after the schema has been satisfied; its text makes the call invalid."""
+        self._shape = shape
+        self._docs = docs
+        self._description = description
+        self._output_schema = None if output_schema is None else _checked_output(name, output_schema)
+        self._spread: Spread | None = shape.spread
+        self._docs_read: Docs | None = None
+        self._output_read: Output | None = None
+        self._compiled: tuple[Form, Mapping[str, Binding]] | None = None
+        self.bindings = Bindings(label=f"tool {name!r}", kinds=shape.kinds, never_visible=shape.never_visible)
+        """Which parameters the host fills in, and from where."""
+
+    def __tool__(self) -> Tool:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name!r}>"
+
+    @property
+    def docs(self) -> Docs:
+        """The docstring, read."""
+        if self._docs_read is None:
+            self._docs_read = self._docs()
+        return self._docs_read
+
+    @property
+    def description(self) -> str:
+        """What the tool does; empty when nobody said."""
+        return self.docs.description if self._description is None else self._description
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments that a model gives; yours to change.
+
+        Raises:
+            DefinitionError: a visible parameter cannot be described to a model.
+        """
+        return copy.deepcopy(self._form().input_schema)
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """JSON schema of what the tool gives, always of an object; None when nothing is promised. Yours to change."""
+        given = self._output.schema if self._output_schema is None else self._output_schema
+        return copy.deepcopy(given)
+
+    @property
+    def is_wrapped_output(self) -> bool:
+        """Whether what the function returns stands under `result` in the output schema's object."""
+        return self._output_schema is None and self._output.is_wrapped
+
+    @property
+    def output_annotation(self) -> str:
+        """What the function returns, as a reader of Python wants it; empty when nobody said."""
+        return self._output.annotation
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All parameters in order, bound ones included; the schema of a hidden one is empty."""
+        return self._shape.parameters(self._form())
+
+    @property
+    def visible_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that a model may give, in order."""
+        form = self._form()
+        return tuple(parameter for parameter in self._shape.parameters(form) if parameter.name not in form.hidden)
+
+    def verify(self) -> None:
+        """Does nothing if a model can be told of this tool as it is bound now. Registries ask this.
+
+        Raises:
+            DefinitionError: a visible parameter cannot be described to a model.
+        """
+        _ = self._form().input_schema
+
+    def validate(self, arguments: Mapping[str, Any]) -> Validated | Invalid:
+        """The arguments as real objects together with the bound ones, or everything that is wrong with them."""
+        compiled = self._compiled
+        if compiled is None or compiled[1] is not self.bindings.current:
+            compiled = self._compile()
+        form, bindings = compiled
+        values = form.read(cast("dict[str, Any]", arguments) if type(arguments) is dict else dict(arguments))
+        if bindings or self.check is not None:
+            return self._bind_and_check(values, form, bindings)
+        return values if type(values) is Invalid else Validated(cast("dict[str, Any]", values), {}, form)
+
+    def invoke(self, validated: Validated, context: CallContext | None = None) -> Any:
+        """What the function gives for these arguments: an awaitable when `is_async`.
+
+        Raises:
+            DefinitionError: the tool is known by its schema alone.
+            Exception: whatever the function raises.
+        """
+        function = self.function
+        if function is None:
+            raise DefinitionError(
+                f"tool {self.name!r} is known by its schema alone and cannot be called: give function=..."
+            )
+        values = {**validated.values, **validated.bound} if validated.bound else validated.values
+        if self.context_parameter is not None:
+            values = {**values, self.context_parameter: context}
+        if self._spread is None:
+            return function(**values)
+        return self._spread(function, values)
+
+    def clone(self) -> Tool:
+        """A tool of its own: the same function, and bindings and state that share no container with these."""
+        cloned = copy.copy(self)
+        cloned.annotations = copy.deepcopy(dict(self.annotations))
+        cloned.bindings = Bindings(
+            label=f"tool {self.name!r}", kinds=self._shape.kinds, never_visible=self._shape.never_visible
+        )
+        self.bindings.copy_to(cloned.bindings)
+        return cloned
+
+    @property
+    def _output(self) -> Output:
+        if self._output_read is None:
+            self._output_read = self._shape.output()
+        return self._output_read
+
+    def _form(self) -> Form:
+        compiled = self._compiled
+        return self._compile()[0] if compiled is None or compiled[1] is not self.bindings.current else compiled[0]
+
+    def _compile(self) -> tuple[Form, Mapping[str, Binding]]:
+        # Kept together: a call never meets a form of one moment and the bindings of another.
+        bindings = self.bindings.current
+        self._compiled = compiled = (self._shape.compile(frozenset(bindings)), bindings)
+        return compiled
+
+    def _bind_and_check(
+        self, values: dict[str, Any] | Invalid, form: Form, bindings: Mapping[str, Binding]
+    ) -> Validated | Invalid:
+        bound, problems = self.bindings.resolve(bindings)
+        if isinstance(values, Invalid):
+            return Invalid(problems=values.problems + problems)
+        if problems:
+            return Invalid(problems=problems)
+        complaint = self.check({**values, **bound}) if self.check is not None else None
+        if complaint is not None:
+            return Invalid(problems=(ArgumentProblem(path="", kind="invalid", message=complaint),))
+        return Validated(values, bound, form)
+
+
+def canonical(validated: Validated) -> dict[str, Any]:
+    """The visible arguments in JSON types: what rules and people judge, and what validates to equal values again.
+
+    A default that JSON cannot hold, a sentinel say, is left out: validating fills it in again.
+
+    Raises:
+        Unrepresentable: a value that was given and that JSON cannot hold.
+    """
+    form = validated.form
+    found: dict[str, Any] = {}
+    for name, value in validated.values.items():
+        if type(value) in _SCALARS:
+            found[name] = value
+            continue
+        try:
+            found[name] = form.plain(name, value)
+        except Unrepresentable:
+            if not form.is_default(name, value):
+                raise
+    return found
+
+
+_SCALARS = frozenset({str, bool, type(None)})
+
+
+def _tags(name: str, tags: Iterable[str]) -> frozenset[str]:
+    if isinstance(tags, str):
+        raise DefinitionError(f"tool {name!r}: tags={tags!r} is one text: write tags=[{tags!r}]")
+    return frozenset(tags)
+
+
+def _permission(name: str, permission: object) -> Permission:
+    plain = getattr(permission, "value", permission)
+    if plain not in get_args(Permission):
+        raise DefinitionError(f"tool {name!r}: permission={plain!r} is unknown: write 'auto', 'confirm' or 'deny'")
+    return cast("Permission", plain)
+
+
+def _checked_output(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(cast("object", schema), Mapping):
+        raise DefinitionError(f"tool {name!r}: output_schema must be a JSON schema as a dict, not {schema!r}")
+    return copy.deepcopy(dict(schema))

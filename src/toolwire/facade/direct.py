@@ -1,0 +1,62 @@
+"""An owner's own call of one tool: validate, bind, run. No call that a model caused comes this way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Entry
+from toolwire.definition.tool import Tool
+from toolwire.invocation.blocking import BlockingPorts
+from toolwire.invocation.execute import attempt
+from toolwire.invocation.invoker import invoke
+from toolwire.invocation.ports import Ports
+from toolwire.invocation.postprocess import postprocess
+from toolwire.invocation.scope import Scope
+from toolwire.invocation.validate import validate
+from toolwire.permission.policy import Policy
+from toolwire.runtime.runtime import default_runtime
+from toolwire.runtime.step import step
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.results import ToolResult
+
+
+def run(tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
+    """How the call ended, from a thread without an event loop or from inside one (which it then blocks)."""
+    if not tool.is_async:
+        return step(_run(tool, arguments, _blocking_scope()))
+    return default_runtime().portal.run(lambda: run_async(tool, arguments))
+
+
+async def run_async(tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
+    """How the call ended, awaited on the running loop; a sync tool runs in a worker meanwhile."""
+    return await _run(tool, arguments, _asynchronous_scope())
+
+
+async def _run(tool: Tool, arguments: Mapping[str, Any], scope: Scope) -> ToolResult:
+    call = ToolCall(tool.name, arguments)
+    entry = Entry(name=tool.name, tool=tool, handle=tool)
+    prepared = validate(call, entry)
+    if isinstance(prepared, ToolResult):
+        return prepared
+    return postprocess(call, entry, await attempt(prepared, scope, invoke), None)
+
+
+@cache
+def _blocking_scope() -> Scope:
+    return _scope(BlockingPorts(default_runtime()))
+
+
+@cache
+def _asynchronous_scope() -> Scope:
+    # asyncio is imported only by who runs a loop already.
+    from toolwire.invocation.asynchronous import AsynchronousPorts
+
+    return _scope(AsynchronousPorts(default_runtime()))
+
+
+def _scope(ports: Ports) -> Scope:
+    """Nothing to call, nobody to ask: an owner's call stands alone."""
+    return Scope(catalogue=Catalogue(), policy=Policy(), ports=ports)

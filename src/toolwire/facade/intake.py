@@ -1,0 +1,87 @@
+"""From whatever a user registers to entries: a function, a spec, a `BaseTool`, an instance with several methods."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+from toolwire.catalogue.entry import Entry
+from toolwire.definition.from_function import from_function, tool_of
+from toolwire.definition.tool import Permission, Tool
+from toolwire.facade.base_tool import BaseTool
+from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.gate import Gate
+
+
+def entries_of(
+    thing: object,
+    *,
+    name: str | None = None,
+    permission: Permission | None = None,
+    timeout_s: float | None = None,
+    parallel: bool = True,
+) -> list[Entry]:
+    """One entry for each tool that `thing` is or has.
+
+    Raises:
+        DefinitionError: it is nothing that can be a tool; the message says what to write instead.
+    """
+    handles = _handles(thing)
+    if name is not None and len(handles) != 1:
+        raise DefinitionError(f"name={name!r} for {len(handles)} tools: register them one by one to name them")
+    return [
+        Entry(
+            name=tool.name if name is None else name,
+            tool=tool,
+            handle=handle,
+            permission=permission,
+            timeout_s=timeout_s,
+            gate=None if parallel else Gate(),
+        )
+        for handle, tool in handles
+    ]
+
+
+def _handles(thing: object) -> list[tuple[object, Tool]]:
+    if isinstance(thing, type):
+        return [_made(thing)]
+    if hasattr(thing, "__tool__"):
+        return [(thing, tool_of(thing))]
+    if callable(thing):
+        return [(thing, from_function(cast("Callable[..., Any]", thing)))]
+    methods = _documented_methods(thing)
+    if not methods:
+        raise DefinitionError(
+            f"{thing!r} cannot be a tool: register a function, a ToolSpec, a BaseTool, "
+            "or an instance that has public methods with a docstring"
+        )
+    return [(method, from_function(method)) for method in methods]
+
+
+def _made(kind: type) -> tuple[object, Tool]:
+    if not issubclass(kind, BaseTool):
+        raise DefinitionError(f"{kind.__name__} is a class: register an instance of it, {kind.__name__}(...)")
+    try:
+        instance = cast("Callable[[], BaseTool]", kind)()
+    except TypeError as error:
+        raise DefinitionError(
+            f"{kind.__name__} cannot be made without arguments ({error}): register an instance of it"
+        ) from error
+    return instance, tool_of(instance)
+
+
+def _documented_methods(thing: object) -> list[Callable[..., Any]]:
+    """Public methods that say what they do, in the order of their definition, inherited ones first."""
+    names: dict[str, None] = {}
+    for base in reversed(type(thing).__mro__[:-1]):
+        names.update(dict.fromkeys(vars(base)))
+    methods = [getattr(thing, name) for name in names if not name.startswith("_") and _is_method(thing, name)]
+    return [method for method in methods if inspect.getdoc(method)]
+
+
+def _is_method(thing: object, name: str) -> bool:
+    """Asks the class, so that no property is run just to look at it."""
+    return callable(inspect.getattr_static(type(thing), name)) or isinstance(
+        inspect.getattr_static(type(thing), name), classmethod | staticmethod
+    )

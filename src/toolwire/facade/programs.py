@@ -1,0 +1,56 @@
+"""Programs for a catalogue of tools: the entry `code_execution`, and running one program for its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolwire.builtin.code_execution import CodeExecution, code_execution_tool
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Entry
+from toolwire.facade.code_execution import CodeExecutionTool
+from toolwire.facade.setup import Setup
+from toolwire.invocation.invoker import invoke
+from toolwire.invocation.scope import Inside
+from toolwire.runtime.identity import new_id
+from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.step import step
+from toolwire.sandbox.host import Sandbox
+from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.report import ProgramResult
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.results import ToolResult
+
+
+def shared_sandbox(runtime: Runtime) -> Sandbox:
+    """The one sandbox of this runtime, started when first used."""
+    return runtime.own("sandbox", Sandbox)
+
+
+def programs_entry(
+    runtime: Runtime, limits: Limits, call_back: Callable[[str, Mapping[str, Any]], ToolResult]
+) -> Entry:
+    """The tool `code_execution`; `call_back` is how its owner's own `run` gets back into the path."""
+    tool = code_execution_tool()
+    execution = CodeExecution(lambda: shared_sandbox(runtime), limits=limits)
+    handle = CodeExecutionTool(tool, execution, call_back)
+    return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution)
+
+
+def run_program(
+    code: str, catalogue: Catalogue, setup: Setup, *, limits: Limits | None, source_checks: bool
+) -> ProgramResult:
+    """How a program that may call these tools ended. The owner runs it: only the calls it makes are judged.
+
+    Raises:
+        SandboxUnavailable: no sandbox can be had here.
+        Overloaded: too many programs are running already.
+    """
+    execution = CodeExecution(
+        lambda: shared_sandbox(setup.runtime), limits=limits or Limits(), source_checks=source_checks
+    )
+    call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
+    if catalogue.is_async:
+        awaited = Inside(call, setup.loop_scope(catalogue), invoke)
+        return setup.runtime.portal.run(lambda: execution.run(code, awaited))
+    return step(execution.run(code, Inside(call, setup.scope(catalogue), invoke)))

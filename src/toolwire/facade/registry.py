@@ -1,0 +1,350 @@
+"""`ToolRegistry`: a library of tools, and a base class whose marked methods are its tools."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
+
+from toolwire.catalogue.catalogue import Catalogue, suggestion
+from toolwire.catalogue.entry import Entry
+from toolwire.definition.tool import Permission
+from toolwire.facade.setup import Setup, call_blocking
+from toolwire.facade.toolkit import Toolkit
+from toolwire.permission.approval import Approver
+from toolwire.permission.policy import Policy, Rule
+from toolwire.runtime.identity import new_id
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+from toolwire.vocabulary.results import ToolResult
+
+if TYPE_CHECKING:
+    from toolwire.facade.code_execution import CodeExecutionTool
+    from toolwire.facade.tool import ToolSpec
+    from toolwire.journal.log import ExecutionLog
+    from toolwire.sandbox.limits import Limits
+    from toolwire.sandbox.report import ProgramResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CODE_EXECUTION_TIMEOUT_S = 30.0
+"""Seconds from a program's start to its end, tools included: longer than a few slow look-ups, short of a stuck turn."""
+
+_MARK = "__toolwire_options__"
+_LOG = logging.getLogger("toolwire.registry")
+
+
+@overload
+def reg_toolspec(function: F, /) -> F: ...
+@overload
+def reg_toolspec(**options: Any) -> Callable[[F], F]: ...
+def reg_toolspec(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+    """Marks a method of a `ToolRegistry` subclass as a tool; options are those of `ToolSpec.from_function`."""
+
+    def mark(method: F) -> F:
+        setattr(method, _MARK, options)
+        return method
+
+    return mark if function is None else mark(function)
+
+
+class _Parts:
+    """Everything a registry holds; made on first use, so that subclasses need not call `__init__`."""
+
+    def __init__(self) -> None:
+        self.catalogue = Catalogue()
+        self.toolkits: dict[str, Toolkit] = {}
+        self.log: ExecutionLog | None = None
+        self.setup = Setup()
+        self.scope = self.setup.scope(self.catalogue)
+        self.is_held = False
+
+    def use(self, setup: Setup) -> None:
+        """Takes another setup; the scope of plain calls is made once for all of them."""
+        self.setup = setup
+        self.scope = setup.scope(self.catalogue)
+
+
+class ToolRegistry:
+    """Tools by name, and the one way to call them.
+
+    Safe to use from several threads and event loops at once. As a base class, methods marked with `@reg_toolspec` are
+    its tools; a subclass need not call `super().__init__()`.
+    """
+
+    _toolspecs: ClassVar[Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]]] = MappingProxyType({})
+    """The marked methods of the class: function and options by method name."""
+
+    def __init__(
+        self,
+        *,
+        rules: Iterable[Rule] = (),
+        approver: Approver | None = None,
+        result_limit_bytes: int | None = None,
+    ) -> None:
+        """`rules` say what may run; `approver` is asked where they say confirm, and without one such calls do not run.
+
+        `result_limit_bytes` bounds a result's text for a model, 32 KiB by default.
+        """
+        parts = self._parts
+        if result_limit_bytes is not None and result_limit_bytes <= 0:
+            raise ConfigurationError(f"result_limit_bytes={result_limit_bytes!r}: give a number above 0")
+        parts.use(
+            replace(
+                parts.setup,
+                policy=Policy(rules),
+                approver=approver,
+                result_limit_bytes=result_limit_bytes or parts.setup.result_limit_bytes,
+            )
+        )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        found = dict(cls._toolspecs)
+        for name, member in vars(cls).items():
+            options = getattr(member, _MARK, None)
+            if options is None and name not in found:
+                continue
+            if hasattr(ToolRegistry, name):
+                raise DefinitionError(
+                    f"the tool method {cls.__name__}.{name} hides ToolRegistry.{name}; "
+                    f"call the method something else; @reg_toolspec(name={name!r}) lets models see that name still"
+                )
+            found[name] = (member, found[name][1] if options is None else options)
+        cls._toolspecs = MappingProxyType(found)
+
+    @property
+    def _parts(self) -> _Parts:
+        parts = self.__dict__.get("_toolwire_parts")
+        if parts is None:
+            parts = self.__dict__.setdefault("_toolwire_parts", _Parts())
+            for method, (_, options) in self._toolspecs.items():
+                self._add_method(parts, method, options)
+        return parts
+
+    def _add_method(self, parts: _Parts, method: str, options: Mapping[str, Any]) -> None:
+        from toolwire.facade.tool import ToolSpec
+
+        spec = ToolSpec.from_function(getattr(self, method), **options)
+        parts.catalogue.add(Entry(name=spec.name, tool=spec.__tool__(), handle=spec))
+
+    # -- what is here -------------------------------------------------------------------------------------------
+
+    @overload
+    def register(
+        self,
+        thing: F,
+        name: str | None = None,
+        *,
+        replace: bool = False,
+        permission: Permission | None = None,
+        timeout_s: float | None = None,
+        parallel: bool = True,
+    ) -> F: ...
+    @overload
+    def register(
+        self,
+        thing: None = None,
+        name: str | None = None,
+        *,
+        replace: bool = False,
+        permission: Permission | None = None,
+        timeout_s: float | None = None,
+        parallel: bool = True,
+    ) -> Callable[[F], F]: ...
+    def register(
+        self,
+        thing: Any = None,
+        name: str | None = None,
+        *,
+        replace: bool = False,
+        permission: Permission | None = None,
+        timeout_s: float | None = None,
+        parallel: bool = True,
+    ) -> Any:
+        """Adds a tool and returns it: a function, method, `ToolSpec`, `BaseTool` (or its class), or an instance.
+
+        An instance gives its public methods that have a docstring. Usable as `@registry.register` and
+        `@registry.register(name=...)`. `permission` stands in for the tool's own; `timeout_s` bounds each call;
+        `parallel=False` lets one call of it run at a time.
+
+        Raises:
+            DefinitionError: it cannot be a tool.
+            RegistrationError: the name is taken, unless by the same object or with `replace=True`.
+        """
+        from toolwire.facade.intake import entries_of
+
+        def add(given: Any) -> Any:
+            for entry in entries_of(given, name=name, permission=permission, timeout_s=timeout_s, parallel=parallel):
+                self._parts.catalogue.add(entry, replace=replace)
+            return given
+
+        return add if thing is None else add(thing)
+
+    def register_tool_to_library(self, tool: object) -> None:
+        """Adds a tool under its own name."""
+        self.register(cast("Any", tool))
+
+    @property
+    def tool_library(self) -> Mapping[str, Any]:
+        """The registered objects by name, as they were put in."""
+        return MappingProxyType({entry.name: entry.handle for entry in self._parts.catalogue})
+
+    def get_tool(self, name: str) -> Any:
+        """The very object that was registered under that name; None when there is none."""
+        entry = self._parts.catalogue.find(name)
+        return None if entry is None else entry.handle
+
+    def list_tools(self) -> list[Any]:
+        """The registered objects, in order of registration."""
+        return [entry.handle for entry in self._parts.catalogue]
+
+    def to_toolspecs(self) -> dict[str, ToolSpec]:
+        """A `ToolSpec` for each tool, by name; each is live: what is bound on it counts for this registry's calls."""
+        from toolwire.facade.tool import ToolSpec
+
+        return {
+            entry.name: entry.handle if isinstance(entry.handle, ToolSpec) else ToolSpec(entry.tool)
+            for entry in self._parts.catalogue
+            if entry.composite is None
+        }
+
+    def list_toolspecs(self) -> list[str]:
+        """The names of `to_toolspecs()`."""
+        return [entry.name for entry in self._parts.catalogue if entry.composite is None]
+
+    def __entries__(self) -> tuple[list[Entry], Setup]:
+        """The entries and the setup, for a session that is made of this registry."""
+        return list(self._parts.catalogue), self._parts.setup
+
+    # -- calling ------------------------------------------------------------------------------------------------
+
+    def invoke(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """Runs a tool for a model, down the whole path, and says how it ended.
+
+        Blocks. Never raises for a missing, wrong, denied or failing call: the result's `failure` says what happened.
+        """
+        parts = self._parts
+        call = ToolCall(name, arguments, id=new_id("r"))
+        return call_blocking(call, parts.scope, parts.setup)
+
+    async def ainvoke(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """`invoke` for callers that run an event loop; a sync tool runs in a worker thread."""
+        from toolwire.invocation.invoker import invoke
+
+        parts = self._parts
+        return await invoke(ToolCall(name, arguments, id=new_id("r")), parts.setup.loop_scope(parts.catalogue))
+
+    def run_program(self, code: str, *, limits: Limits | None = None, source_checks: bool = True) -> ProgramResult:
+        """Runs a program that may call this registry's tools, in another process, and says how it ended.
+
+        Blocks until it ends or `limits` (`Limits()` by default) stop it. `source_checks=False` leaves out the checks
+        on the source text, which are there for the model's sake: the sandbox does not rely on them.
+
+        Raises:
+            SandboxUnavailable: no sandbox can be had here.
+        """
+        from toolwire.facade.programs import run_program
+
+        parts = self._parts
+        return run_program(code, parts.catalogue, parts.setup, limits=limits, source_checks=source_checks)
+
+    def enable_code_execution(self, timeout: float = CODE_EXECUTION_TIMEOUT_S) -> None:
+        """Lets models run programs: adds the tool `code_execution`. `timeout` is seconds for a whole program."""
+        from toolwire.facade.programs import programs_entry
+        from toolwire.sandbox.limits import Limits
+
+        parts = self._parts
+        entry = programs_entry(parts.setup.runtime, Limits(deadline_s=timeout), self._invoke_own)
+        parts.catalogue.add(entry, replace=True)
+
+    def disable_code_execution(self) -> None:
+        """Takes `code_execution` away again; does nothing when it is not there."""
+        if self._code_execution is not None:
+            self._parts.catalogue.remove(CODE_EXECUTION)
+
+    @property
+    def _code_execution(self) -> CodeExecutionTool | None:
+        return self.get_tool(CODE_EXECUTION)
+
+    def _invoke_own(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        # Not `invoke`: a subclass may have its own idea of that name.
+        return ToolRegistry.invoke(self, name, arguments)
+
+    # -- agents -------------------------------------------------------------------------------------------------
+
+    @property
+    def agent_toolkits(self) -> Mapping[str, Toolkit]:
+        """The toolkits made so far, by agent."""
+        return MappingProxyType(self._parts.toolkits)
+
+    def create_agent_toolkit(self, agent_name: str, tool_names: Iterable[str] | None = None) -> Toolkit:
+        """A toolkit for one agent with the tools named; names that are not here are left out, with a warning.
+
+        It shares this registry's rules, approver and log. Without names it is empty.
+        """
+        parts = self._parts
+        toolkit = Toolkit(agent_name, setup=lambda: parts.setup)
+        for name in tool_names or ():
+            entry = parts.catalogue.find(name)
+            if entry is None:
+                near = suggestion(parts.catalogue.nearest(name))
+                _LOG.warning("the toolkit of %r goes without %r: no such tool is registered%s", agent_name, name, near)
+            else:
+                toolkit.add_entry(entry)
+        parts.toolkits[agent_name] = toolkit
+        return toolkit
+
+    def get_agent_toolkit(self, agent_name: str) -> Toolkit | None:
+        """The toolkit made for that agent; None when there is none."""
+        return self._parts.toolkits.get(agent_name)
+
+    # -- the log ------------------------------------------------------------------------------------------------
+
+    def enable_logging(self) -> ExecutionLog:
+        """Starts the in-memory log of calls (the last 10,000) and returns it; a second call returns the same one."""
+        from toolwire.journal.log import ExecutionLog
+
+        parts = self._parts
+        if parts.log is None:
+            parts.log = ExecutionLog()
+            parts.use(parts.setup.with_observer(parts.log))
+        return parts.log
+
+    def get_execution_log(self) -> ExecutionLog | None:
+        """The log; None before `enable_logging()`."""
+        return self._parts.log
+
+    # -- lifecycle ----------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Gives up this registry's hold on threads and the sandbox; they end when nobody else holds them.
+
+        A closed registry can be used again: what it needs is then started anew.
+        """
+        parts = self._parts
+        if parts.is_held:
+            parts.is_held = False
+            parts.setup.runtime.release()
+
+    def __enter__(self) -> Self:
+        parts = self._parts
+        if not parts.is_held:
+            parts.is_held = True
+            parts.setup.runtime.hold()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

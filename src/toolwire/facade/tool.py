@@ -1,0 +1,301 @@
+"""`ToolSpec`: one tool, defined once, told to any model, called by its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, overload
+
+from toolwire.definition.tool import MISSING, Tool
+from toolwire.facade import direct
+from toolwire.vocabulary.errors import CallFailed
+from toolwire.vocabulary.results import ToolResult
+
+if TYPE_CHECKING:
+    from mcp_types import Tool as McpTool
+
+
+class ToolSpec:
+    """A tool: what it is called, what it takes and gives, and how to run it.
+
+    Calling a spec, or `exec` and `run`, is its owner's own call: validated and run, but asked of nobody.
+    What a model asks for goes through a registry, a toolkit or a session instead.
+    """
+
+    def __init__(self, tool: Tool) -> None:
+        """Use `from_function` and its siblings; this takes a tool that exists already."""
+        self._tool = tool
+
+    @classmethod
+    def from_function(cls, func: Callable[..., Any], **options: Any) -> ToolSpec:
+        """A tool from a function, method, `functools.partial` or callable object.
+
+        Options: parse_docstring (True), examples, name, title, description, tags, annotations, output_schema,
+        permission ("auto", "confirm" or "deny").
+
+        Raises:
+            DefinitionError: it cannot become a tool, or an option is unknown. It names the place and what to write.
+        """
+        from toolwire.definition.from_function import from_function
+
+        return cls(from_function(func, **options))
+
+    @classmethod
+    def from_code(
+        cls, code: str, func_name: str | None = None, env: Mapping[str, Any] | None = None, **options: Any
+    ) -> ToolSpec:
+        """A tool from source text that defines one function. The text is run here, in this process: only your own.
+
+        `func_name` picks one of several functions; `env` is what the text finds as its globals; options are those of
+        `from_function`.
+
+        Raises:
+            DefinitionError: the text does not run, or it is unclear which function is meant.
+        """
+        from toolwire.definition.from_code import from_code
+
+        return cls(from_code(code, func_name=func_name, env=env, **options))
+
+    @classmethod
+    def from_jsonschema(
+        cls,
+        *,
+        name: str,
+        description: str = "",
+        input_schema: Mapping[str, Any],
+        output_schema: Mapping[str, Any] | None = None,
+        function: Callable[..., Any] | None = None,
+        **options: Any,
+    ) -> ToolSpec:
+        """A tool known by its schema. `function` takes the arguments as keywords; without one it cannot be called.
+
+        Raises:
+            DefinitionError: the schema is no schema of an object, or refers to another document.
+        """
+        from toolwire.definition.from_schema import from_schema
+
+        return cls(
+            from_schema(
+                name=name,
+                description=description,
+                input_schema=input_schema,
+                output_schema=output_schema,
+                function=function,
+                **options,
+            )
+        )
+
+    @classmethod
+    def from_mcp(cls, tool: object, function: Callable[..., Any] | None = None) -> ToolSpec:
+        """A tool from an MCP tool value, with its fields in either spelling (`inputSchema`, `input_schema`).
+
+        Raises:
+            DefinitionError: it lacks a name or an input schema.
+        """
+        from toolwire.mcp.convert import from_mcp
+
+        return cls(from_mcp(tool, function=function))
+
+    def __tool__(self) -> Tool:
+        """The live tool below."""
+        return self._tool
+
+    def __repr__(self) -> str:
+        return f"<ToolSpec {self._tool.name!r}>"
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self._tool.name
+
+    @property
+    def title(self) -> str | None:
+        """A name for people, if it has one."""
+        return self._tool.title
+
+    @property
+    def description(self) -> str:
+        """What it does, for the model."""
+        return self._tool.description
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """Words to group it by."""
+        return self._tool.tags
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        """What its author says of it. Never a reason to let a call through."""
+        return self._tool.annotations
+
+    @property
+    def permission(self) -> str:
+        """`auto`, `confirm` or `deny`."""
+        return self._tool.permission
+
+    # -- binding ------------------------------------------------------------------------------------------------
+
+    def bind(self, param: str, state_key: str | None = None, default: Any = MISSING) -> ToolSpec:
+        """Takes a parameter from `state` instead of from the model; returns this spec.
+
+        `state_key` is the parameter's name by default; dots lead into nested mappings. `default` is used while the
+        key is absent; without one a call then fails and names the key.
+
+        Raises:
+            BindingError: there is no such parameter.
+        """
+        self._tool.bindings.bind(param, state_key, default)
+        return self
+
+    def unbind(self, param: str) -> ToolSpec:
+        """Gives a parameter back to the model; returns this spec.
+
+        Raises:
+            BindingError: it is not bound.
+        """
+        self._tool.bindings.unbind(param)
+        return self
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Where bound parameters are read from, at each call anew. Any objects; never copied."""
+        return self._tool.bindings.state
+
+    @state.setter
+    def state(self, value: dict[str, Any]) -> None:
+        self._tool.bindings.state = value
+
+    @property
+    def binds(self) -> dict[str, str]:
+        """State keys by bound parameter."""
+        return self._tool.bindings.binds
+
+    @property
+    def binded(self) -> Tool:
+        """The tool as it is with its bindings applied."""
+        return self._tool
+
+    def clone(self) -> ToolSpec:
+        """An independent copy: bindings and state of its own."""
+        return ToolSpec(self._tool.clone())
+
+    def _clear_cache(self) -> None:
+        """Forgets what was worked out from the bindings. Bind and unbind do it themselves."""
+        self._tool.clear_cache()
+
+    # -- calling ------------------------------------------------------------------------------------------------
+
+    def __call__(self, **arguments: Any) -> Any:
+        """The tool's main value; see `call`."""
+        return self.call(**arguments)
+
+    def call(self, **arguments: Any) -> Any:
+        """The main value: the one property of its output if there is just one, else the structured content.
+
+        An async tool is run on a loop of ours, so this works inside a running loop too (and blocks it meanwhile).
+
+        Raises:
+            CallFailed: the call failed; an exception that the tool itself raised comes through as it is.
+        """
+        return _value(self._tool, self.run(arguments))
+
+    async def acall(self, **arguments: Any) -> Any:
+        """`call` for callers that run an event loop."""
+        return _value(self._tool, await self.aexec(**arguments))
+
+    def exec(self, **arguments: Any) -> ToolResult:
+        """How the call ended. Never raises for a call that fails."""
+        return self.run(arguments)
+
+    async def aexec(self, **arguments: Any) -> ToolResult:
+        """`exec` for callers that run an event loop."""
+        return await direct.run_async(self._tool, arguments)
+
+    def run(self, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """`exec` with the arguments in one mapping."""
+        return direct.run(self._tool, arguments or {})
+
+    # -- describing ---------------------------------------------------------------------------------------------
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """The parameters as a JSON schema, bound ones left out."""
+        return self._tool.input_schema
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The schema of each parameter, by name."""
+        return self._tool.input_schema.get("properties", {})
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """What it gives, as a JSON schema; None when nobody said."""
+        return self._tool.output_schema
+
+    @property
+    def docstring(self) -> str:
+        """A docstring in Google style, made from what is known of the tool."""
+        from toolwire.definition.describe import docstring_text
+
+        return docstring_text(self._tool)
+
+    @property
+    def code(self) -> str:
+        """The tool as a Python function definition with its docstring."""
+        from toolwire.definition.describe import code_text
+
+        return code_text(self._tool)
+
+    def signature(self, **arguments: Any) -> str:
+        """A call of it as text: `search_database(query='example', limit=10)`."""
+        from toolwire.definition.describe import signature_text
+
+        return signature_text(self._tool, arguments)
+
+    def to_prompt(self) -> str:
+        """A description of it for a prompt."""
+        from toolwire.definition.describe import prompt_text
+
+        return prompt_text(self._tool)
+
+    def to_jsonschema(self, **fields: Any) -> dict[str, Any]:
+        """The flat form: type, name, description, parameters, strict; `fields` add or replace top-level ones."""
+        from toolwire.definition.describe import jsonschema_form
+
+        return jsonschema_form(self._tool, **fields)
+
+    def to_mcp(self) -> McpTool:
+        """The tool as an MCP tool value. Needs the extra `toolwire[mcp]`."""
+        from toolwire.mcp.convert import to_mcp
+
+        return to_mcp(self._tool)
+
+
+@overload
+def tool(func: Callable[..., Any], /) -> ToolSpec: ...
+@overload
+def tool(**options: Any) -> Callable[[Callable[..., Any]], ToolSpec]: ...
+def tool(
+    func: Callable[..., Any] | None = None, /, **options: Any
+) -> ToolSpec | Callable[[Callable[..., Any]], ToolSpec]:
+    """Makes a function a `ToolSpec`, as `@tool` or `@tool(permission="confirm", ...)`; options of `from_function`."""
+    if func is not None:
+        return ToolSpec.from_function(func)
+    return lambda decorated: ToolSpec.from_function(decorated, **options)
+
+
+def _value(tool: Tool, result: ToolResult) -> Any:
+    failure = result.failure
+    if failure is None:
+        return _main_value(tool, result)
+    if failure.exception is not None:
+        raise failure.exception
+    raise CallFailed(result)
+
+
+def _main_value(tool: Tool, result: ToolResult) -> Any:
+    schema = tool.output_schema
+    if tool.is_wrapped_output or (schema is None and not isinstance(result.data, Mapping)):
+        return result.data
+    content = result.structured_content
+    names = list((schema or {}).get("properties", {}))
+    return content[names[0]] if content is not None and len(names) == 1 and names[0] in content else content

@@ -1,0 +1,1 @@
+"""The one path of a call. Read `invoker.py` first."""

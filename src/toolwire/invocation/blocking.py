@@ -1,0 +1,86 @@
+"""The synchronous driver: the core runs in the caller's thread, without an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
+
+from toolwire.invocation.ports import TimedOut
+from toolwire.invocation.scope import Scope
+from toolwire.permission.approval import ApprovalRequest, Approver, Decision
+from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.step import step
+from toolwire.runtime.workers import WorkersExhausted
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.gate import Gate
+
+T = TypeVar("T")
+
+
+class BlockingPorts:
+    """Ports that never suspend: what has to wait blocks this thread."""
+
+    is_blocking = True
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    @property
+    def blocking(self) -> BlockingPorts:
+        return self
+
+    async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
+        if is_async:
+            raise AssertionError("an async tool reached the blocking driver: it belongs on the portal")
+        if limit_s is None:
+            return function()
+        future = self._runtime.workers.start(function)
+        if not wait((future,), timeout=limit_s).done:
+            raise TimedOut(limit_s, stopped=future.cancel())
+        return future.result()
+
+    async def off_loop(self, function: Callable[[], T]) -> T:
+        return function()
+
+    async def pass_gate(self, gate: Gate) -> None:
+        turn = gate.enter()
+        if turn is None:
+            return
+        try:
+            turn.result()
+        except BaseException:
+            gate.withdraw(turn)
+            raise
+
+    async def ask(self, approver: Approver, request: ApprovalRequest) -> Decision | None:
+        answer = approver(request)
+        if isinstance(answer, Awaitable):
+            return self._runtime.portal.run(lambda: _finish(answer))
+        return answer
+
+    async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
+        # The first one runs in this thread, and so does whatever finds no worker: a full pool slows a batch down,
+        # it never fails or locks it.
+        rest = [self._start(core) for core in cores[1:]]
+        first = step(cores[0]())
+        return [first, *(step(job()) if callable(job) else job.result() for job in rest)]
+
+    def _start(self, core: Callable[[], Coroutine[Any, Any, T]]) -> Future[T] | Callable[[], Coroutine[Any, Any, T]]:
+        try:
+            return self._runtime.workers.start(lambda: step(core()))
+        except WorkersExhausted:
+            return core
+
+
+def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
+    """Whether any of the calls runs a coroutine function, itself or from a program: then they belong on the portal."""
+    for call in calls:
+        entry = scope.catalogue.find(call.name)
+        if entry is not None and (entry.tool.is_async or (entry.composite is not None and scope.catalogue.is_async)):
+            return True
+    return False
+
+
+async def _finish(waiting: Awaitable[T]) -> T:
+    return await waiting

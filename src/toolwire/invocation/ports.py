@@ -1,0 +1,60 @@
+"""What the core awaits. The two drivers, `blocking` and `asynchronous`, satisfy it; nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
+
+from toolwire.permission.approval import ApprovalRequest, Approver, Decision
+from toolwire.vocabulary.gate import Gate
+
+T = TypeVar("T")
+
+
+class TimedOut(Exception):
+    """A tool took longer than it may.
+
+    `stopped` is True when it was cancelled and ended; a thread cannot be, so what it did or will do is unknown.
+    """
+
+    def __init__(self, limit_s: float, *, stopped: bool) -> None:
+        super().__init__(limit_s)
+        self.limit_s = limit_s
+        self.stopped = stopped
+
+
+class Ports(Protocol):
+    """Everything that may take time. A blocking driver's ports never suspend."""
+
+    is_blocking: bool
+    """True when the core runs without an event loop."""
+
+    @property
+    def blocking(self) -> Ports:
+        """The blocking driver's ports, for work that went to a thread of its own."""
+        ...
+
+    async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
+        """What the tool's function returns.
+
+        Raises:
+            TimedOut: it took longer than `limit_s` seconds.
+            WorkersExhausted: it needs a worker and there is none.
+        """
+        ...
+
+    async def off_loop(self, function: Callable[[], T]) -> T:
+        """What a function of ours that blocks returns: here, or in a worker where an event loop must not wait."""
+        ...
+
+    async def pass_gate(self, gate: Gate) -> None:
+        """Waits for its turn at the gate."""
+        ...
+
+    async def ask(self, approver: Approver, request: ApprovalRequest) -> Decision | None:
+        """What the approver says."""
+        ...
+
+    async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
+        """The results of all, in the order given; they run beside each other where there is room."""
+        ...

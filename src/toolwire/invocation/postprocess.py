@@ -1,0 +1,49 @@
+"""The last step before a result goes back: it can be written, and it is not longer than a model can read."""
+
+from __future__ import annotations
+
+from toolwire.catalogue.entry import Entry
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.text import cut_text
+from toolwire.vocabulary.values import show
+
+_SHORT = frozenset({int, float, bool, type(None)})
+
+
+def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: int | None) -> ToolResult:
+    """The result as it may be shown; its data stay whole, its text is cut at `limit_bytes`.
+
+    Errors are never cut here: the end of a message is often what it is about.
+    """
+    if result.failure is not None or type(result.data) in _SHORT:
+        return result
+    try:
+        text = result.text if result.blocks else show(result.data)
+    except Unrepresentable as error:
+        return ToolResult.failed(
+            "invalid_result",
+            f"{entry.name!r} ran, but its result cannot be shown: {error}.",
+            hint="It may have taken effect. (For the owner: return what JSON can hold.)",
+            data={"path": error.path},
+            metadata=result.metadata,
+            call=call,
+        )
+    if limit_bytes is None:
+        return result
+    shown = cut_text(text, limit_bytes)
+    return result if shown is text else _with_text(result, shown)
+
+
+def _with_text(result: ToolResult, shown: str) -> ToolResult:
+    pictures = tuple(block for block in result.blocks if block["type"] != "text")
+    return ToolResult(
+        True,
+        result.data,
+        None,
+        {**result.metadata, "is_cut": True},
+        content=(TextBlock(type="text", text=shown), *pictures),
+        call=result.call,
+    )

@@ -1,0 +1,43 @@
+"""From a name to an entry, or to words that help the model find the right one."""
+
+from __future__ import annotations
+
+from toolwire.catalogue.entry import Entry
+from toolwire.invocation.scope import Scope
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.results import ToolResult
+
+LISTED_NAMES = 20
+"""Names that an answer to an unknown name lists: enough for a small toolkit, short in a large one."""
+
+
+def resolve(call: ToolCall, scope: Scope) -> Entry | ToolResult:
+    """The entry that the call names."""
+    entry = scope.catalogue.find(call.name)
+    return entry if entry is not None else _unknown(call, scope)
+
+
+def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
+    if call.name == CODE_EXECUTION:
+        return ToolResult.failed(
+            "unknown_tool",
+            "Programs cannot be run here.",
+            hint="Call the tools one by one. (For the owner: registry.enable_code_execution() lets programs run.)",
+            call=call,
+        )
+    names = [entry.name for entry in scope.catalogue]
+    near = scope.catalogue.nearest(call.name)
+    return ToolResult.failed(
+        "unknown_tool",
+        f"There is no tool named {call.name!r}.",
+        hint=f"Did you mean {near!r}?" if near else _listing(names),
+        data={"nearest": near, "tools": names},
+        call=call,
+    )
+
+
+def _listing(names: list[str]) -> str:
+    if not names:
+        return "There are no tools here: answer without one."
+    more = f" and {len(names) - LISTED_NAMES} more" if len(names) > LISTED_NAMES else ""
+    return f"The tools are: {', '.join(names[:LISTED_NAMES])}{more}."

@@ -1,0 +1,131 @@
+"""What surrounds a call: who may be called, who judges, who listens, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Entry
+from toolwire.definition.tool import Tool, Validated
+from toolwire.invocation.ports import Ports
+from toolwire.permission.approval import Approver
+from toolwire.permission.policy import Policy
+from toolwire.runtime.step import step
+from toolwire.vocabulary.calls import NOBODY, Caller, ToolCall
+from toolwire.vocabulary.results import ToolResult
+
+T = TypeVar("T")
+
+RESULT_LIMIT_BYTES = 32_768
+"""Bytes of one result's text that a model is shown: about 8,000 tokens, a page it can still read."""
+
+
+class CallRecord:
+    """One call from start to end, as observers are told of it."""
+
+    __slots__ = ("call", "duration_s", "entry", "result", "run_id", "started_at")
+
+    def __init__(
+        self, call: ToolCall, entry: Entry | None, result: ToolResult, run_id: str, started_at: float, duration_s: float
+    ) -> None:
+        self.call = call
+        self.entry = entry
+        self.result = result
+        self.run_id = run_id
+        self.started_at = started_at
+        self.duration_s = duration_s
+
+
+class Observer(Protocol):
+    """Listens and cannot answer. Its failures are logged and swallowed."""
+
+    def ended(self, record: CallRecord, /) -> None:
+        """A call ended: called once for each, after everything else."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Scope:
+    """Shared by all calls of a run; a child call of a program gets a copy of its own."""
+
+    catalogue: Catalogue
+    """What may be called."""
+    policy: Policy
+    """What may run, unasked or asked."""
+    ports: Ports
+    """The driver's."""
+    approver: Approver | None = None
+    """Who is asked; None: nobody, and what needs asking does not run."""
+    observers: tuple[Observer, ...] = ()
+    """Who is told of each call's end."""
+    caller: Caller = NOBODY
+    """On whose behalf."""
+    run_id: str = ""
+    """The run that the call belongs to."""
+    deadline: float | None = None
+    """`time.monotonic()` seconds after which nothing more is started."""
+    result_limit_bytes: int | None = RESULT_LIMIT_BYTES
+    """Bytes of text that go back to a model; None inside programs, which receive the data whole."""
+
+
+class Prepared:
+    """A call after validation: exactly what will run."""
+
+    __slots__ = ("call", "entry", "validated")
+
+    def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
+        self.call = call
+        self.entry = entry
+        self.validated = validated
+
+
+Path = Callable[[ToolCall, Scope], Coroutine[Any, Any, ToolResult]]
+"""`invoker.invoke`, handed down to what makes calls of its own."""
+
+
+class Inside:
+    """What a composite tool is lent: its own call, what it may call, and the way back into the path."""
+
+    __slots__ = ("_invoke", "_scope", "call")
+
+    def __init__(self, call: ToolCall, scope: Scope, invoke: Path) -> None:
+        self.call = call
+        self._scope = scope
+        self._invoke = invoke
+
+    @property
+    def tools(self) -> list[tuple[str, Tool]]:
+        """The tools it may call, by name. Not itself nor others like it: a program runs no program."""
+        return [(entry.name, entry.tool) for entry in self._scope.catalogue if entry.composite is None]
+
+    @property
+    def needs_loop(self) -> bool:
+        """Whether some of these tools are coroutine functions and an event loop is running the path."""
+        return self._scope.catalogue.is_async and not self._scope.ports.is_blocking
+
+    @property
+    def deadline(self) -> float | None:
+        """`time.monotonic()` seconds after which nothing more is started."""
+        return self._scope.deadline
+
+    @property
+    def result_limit_bytes(self) -> int | None:
+        """Bytes of text that go back to a model; None: all of it."""
+        return self._scope.result_limit_bytes
+
+    async def invoke(self, call: ToolCall, run_id: str) -> ToolResult:
+        """The result of a call that it makes, down the whole path."""
+        return await self._invoke(call, self._child_scope(run_id, self._scope.ports))
+
+    def invoke_blocking(self, call: ToolCall, run_id: str) -> ToolResult:
+        """The same from a thread of its own, where nothing may wait for an event loop."""
+        return step(self._invoke(call, self._child_scope(run_id, self._scope.ports.blocking)))
+
+    async def off_loop(self, function: Callable[[], T]) -> T:
+        """What a blocking function returns, without holding up an event loop."""
+        return await self._scope.ports.off_loop(function)
+
+    def _child_scope(self, run_id: str, ports: Ports) -> Scope:
+        return replace(self._scope, ports=ports, run_id=run_id, result_limit_bytes=None)

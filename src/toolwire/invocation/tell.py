@@ -1,0 +1,21 @@
+"""Tells observers how a call ended. They are told last, and what they raise stays with them."""
+
+from __future__ import annotations
+
+import logging
+
+from toolwire.invocation.scope import CallRecord, Scope
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.results import ToolResult
+
+_LOG = logging.getLogger("toolwire.observers")
+
+
+def tell(call: ToolCall, scope: Scope, result: ToolResult, started_at: float, duration_s: float) -> None:
+    """One record to each observer, in their order."""
+    record = CallRecord(call, scope.catalogue.find(call.name), result, scope.run_id or call.id, started_at, duration_s)
+    for observer in scope.observers:
+        try:
+            observer.ended(record)
+        except Exception:  # noqa: BLE001 - a broken log must not break the call that it logs
+            _LOG.exception("an observer failed on the record of call %s", call.id)

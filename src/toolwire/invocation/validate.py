@@ -1,0 +1,53 @@
+"""From raw arguments to exactly what will run, or to all that is wrong with them at once."""
+
+from __future__ import annotations
+
+from toolwire.catalogue.entry import Entry
+from toolwire.definition.tool import Invalid
+from toolwire.invocation.scope import Prepared
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.results import ToolResult
+
+
+def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
+    """The call with its arguments as real objects, defaults and bound values filled in."""
+    validated = entry.tool.validate(call.arguments)
+    if isinstance(validated, Invalid):
+        return refuse(call, entry, validated)
+    return Prepared(call, entry, validated)
+
+
+def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
+    """The failed result that tells the model all problems, or the operator that a bound value is missing."""
+    missing_state = [problem for problem in invalid.problems if problem.kind == "no_state"]
+    if missing_state:
+        return ToolResult.failed(
+            "unavailable",
+            f"{entry.name!r} cannot run: " + " ".join(problem.message for problem in missing_state),
+            hint="This is for the owner of the tool to mend; the arguments were not the reason.",
+            data={"problems": [problem.message for problem in missing_state]},
+            call=call,
+        )
+    lines = "\n".join(f"- {problem.message}" for problem in invalid.problems)
+    return ToolResult.failed(
+        "invalid_arguments",
+        f"The arguments of {entry.name!r} are wrong:\n{lines}",
+        hint=_expected(entry),
+        path=invalid.problems[0].path,
+        data={
+            "problems": [
+                {"path": problem.path, "kind": problem.kind, "message": problem.message} for problem in invalid.problems
+            ]
+        },
+        call=call,
+    )
+
+
+def _expected(entry: Entry) -> str:
+    visible = entry.tool.visible_parameters
+    if not visible:
+        return f"Call {entry.name!r} again without arguments."
+    wanted = ", ".join(
+        f"{parameter.name} ({'required' if parameter.required else 'optional'})" for parameter in visible
+    )
+    return f"Correct them and call {entry.name!r} again. It takes: {wanted}."

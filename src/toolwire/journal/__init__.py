@@ -1,0 +1,1 @@
+"""What happened: the history of calls, for reading."""

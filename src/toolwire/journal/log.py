@@ -1,0 +1,135 @@
+"""The in-memory log of calls: bounded, newest first, safe to read while calls run."""
+
+from __future__ import annotations
+
+import datetime
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import plain
+
+LOG_ENTRIES = 10_000
+"""Calls that the log keeps; the oldest is dropped for the newest. About a day of one busy agent."""
+
+
+class Ended(Protocol):
+    """What an observer is told of one call (`invocation.scope.CallRecord`)."""
+
+    call: ToolCall
+    result: ToolResult
+    run_id: str
+    started_at: float
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """One call that ended."""
+
+    id: str
+    """The call's id."""
+    invocation_id: str
+    """The run it belongs to; all calls of one program share it (`tr_ptc_...`)."""
+    parent: str
+    """The id of the call whose program made this one; empty at the top."""
+    tool_name: str
+    """The name it was called by."""
+    timestamp: datetime.datetime
+    """When it began, in UTC."""
+    status: str
+    """`success`, or the kind of failure (`tool_error`, `denied`, `invalid_arguments`, ...)."""
+    duration_ms: float
+    """Milliseconds from the call to its result, waiting for a person included."""
+    arguments: Mapping[str, Any]
+    """As the model gave them, in JSON types."""
+    result: Any
+    """The data, in JSON types; None for a failure."""
+    error: str | None
+    """What went wrong; None on success."""
+
+
+class ExecutionLog:
+    """An observer that remembers the last `LOG_ENTRIES` calls."""
+
+    def __init__(self, entries: int = LOG_ENTRIES) -> None:
+        self._entries: deque[tuple[Any, ...]] = deque(maxlen=entries)
+
+    def ended(self, record: Ended, /) -> None:
+        """Takes one call down. Arguments and result are copied, so that later changes do not reach the log."""
+        call, result = record.call, record.result
+        failure = result.failure
+        self._entries.appendleft(
+            (
+                call.id,
+                record.run_id,
+                call.parent,
+                call.name,
+                record.started_at,
+                "success" if failure is None else failure.kind,
+                record.duration_s,
+                _copy(call.arguments),
+                None if failure is not None else _copy(result.data),
+                result.error,
+            )
+        )
+
+    def get_entries(
+        self,
+        invocation_id: str | None = None,
+        tool_name: str | None = None,
+        status: str | None = None,
+        since: datetime.datetime | float | None = None,
+        limit: int | None = None,
+    ) -> list[LogEntry]:
+        """Calls that ended, newest first; each filter that is given must fit.
+
+        `status` is `success` or a kind of failure; `since` is a time (a naive one is taken as UTC) or seconds since
+        the epoch, that time included; `limit` is how many at most, None for all.
+        """
+        if isinstance(since, datetime.datetime):
+            aware = since if since.tzinfo else since.replace(tzinfo=datetime.UTC)
+            since = aware.timestamp()
+        fitting = (
+            row
+            for row in list(self._entries)
+            if (invocation_id is None or row[1] == invocation_id)
+            and (tool_name is None or row[3] == tool_name)
+            and (status is None or row[5] == status)
+            and (since is None or row[4] >= since)
+        )
+        return [_entry(row) for row in islice(fitting, limit)]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._entries.clear()
+
+
+def _entry(row: tuple[Any, ...]) -> LogEntry:
+    return LogEntry(
+        id=row[0],
+        invocation_id=row[1],
+        parent=row[2],
+        tool_name=row[3],
+        timestamp=datetime.datetime.fromtimestamp(row[4], datetime.UTC),
+        status=row[5],
+        duration_ms=row[6] * 1000,
+        arguments=row[7],
+        result=row[8],
+        error=row[9],
+    )
+
+
+def _copy(value: Any) -> Any:
+    try:
+        return plain(value)
+    except Unrepresentable:
+        return repr(value)

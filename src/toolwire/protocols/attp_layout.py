@@ -1,0 +1,163 @@
+"""Where in a damaged reply the document lies: behind thinking, in a fence, between prose.
+
+Lines are told apart by how they begin, without regard to the strings they may stand in: only `[tool_call]` and the
+five known keys count as structure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.incoming import line
+from toolwire.vocabulary.calls import Problem
+
+STRUCTURE = re.compile(
+    r"""^[ \t]*+(?:
+        (?P<header> (?:\[{1,2}|\{)[ \t]*+["']?tool[ _-]?calls?["']?[ \t]*+(?:\]{0,2}|\}) | <tool_calls?> )
+        [ \t]*+(?:\#[^\n]*+)?+$
+      | (?:["']?tool[ _-]?calls?["']?[ \t]*+\.[ \t]*+)?+
+        ["']?(?P<key>thought|status|target|code|message)["']?[ \t]*+=(?!=)
+    )""",
+    re.MULTILINE | re.IGNORECASE | re.VERBOSE,
+)
+"""A line that belongs to an ATTP document."""
+
+_NEUTRAL = re.compile(r"(?:[ \t]*+(?:#[^\n]*+|</tool_calls?>[ \t]*+)?+(?:\n|\Z))*+", re.IGNORECASE)
+_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n`]*+)$", re.MULTILINE)
+_THINKING = re.compile(r"<(think|thinking|reasoning|reflection)>", re.IGNORECASE)
+_THOUGHT_OUT = re.compile(r"</(?:think|thinking|reasoning|reflection)>", re.IGNORECASE)
+
+Following = Literal["structure", "closing fence", "end", "something else"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A reply, and where its document begins."""
+
+    text: str
+    prose_start: int
+    """Behind thinking."""
+    start: int
+    """The document's first line."""
+    fence: str
+    """The fence's mark, such as three backquotes; empty when the document stands in none."""
+    fence_start: int
+    """Where the fence opens; as `start` when there is none."""
+    problems: tuple[Problem, ...]
+    """What had to be left out before the document."""
+
+    @property
+    def prose_before(self) -> str:
+        """What the reply says before its document."""
+        return self.text[self.prose_start : self.fence_start].strip()
+
+    def next_line(self, position: int) -> int:
+        """The first line from here, itself the start of one, that is neither blank nor a comment."""
+        found = _NEUTRAL.match(self.text, position)
+        return found.end() if found else position
+
+    def following(self, position: int) -> Following:
+        """What comes after a value whose last line ends here."""
+        position = self.next_line(position)
+        if position >= len(self.text):
+            return "end"
+        if STRUCTURE.match(self.text, position):
+            return "structure"
+        return "closing fence" if self.closes(position) else "something else"
+
+    def closes(self, position: int) -> bool:
+        """Whether the line that starts here closes the document's fence."""
+        found = _FENCE.match(self.text, position) if self.fence else None
+        return found is not None and found[1].startswith(self.fence) and not found[2].strip()
+
+    def closings(self, position: int) -> Iterator[int]:
+        """The starts of all lines from here that could close the document's fence."""
+        return (found.start() for found in _FENCE.finditer(self.text, position) if self.closes(found.start()))
+
+
+def is_fence(text: str, position: int) -> bool:
+    """Whether the line that starts here opens or closes a fence."""
+    return _FENCE.match(text, position) is not None
+
+
+def line_end(text: str, position: int) -> int:
+    """The start of the next line."""
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end + 1
+
+
+def find_layout(text: str) -> Layout:
+    """Where the document of this reply begins.
+
+    Raises:
+        Refusal: there is none, or it stands where it is thought and not said.
+    """
+    prose_start, problems = _behind_thinking(text)
+    found = STRUCTURE.search(text, prose_start)
+    if found is None:
+        prose = text[prose_start:].strip()
+        what = "The reply is text without a tool call" if prose else "The reply is empty"
+        raise Refusal(f"{what}. Write one TOML document: `thought`, then [tool_call] with status and code.", text=prose)
+    opening = _open_fence(text, prose_start, found.start())
+    start, fence_start = (found.start(), found.start()) if opening is None else (line_end(text, opening.end()), opening.start())
+    if opening is not None:
+        problems.append(_repair("The code fence around the reply was left out.", text, fence_start))
+    if text[prose_start:fence_start].strip():
+        problems.append(_repair("The text before the document was left out.", text, prose_start))
+    return Layout(
+        text=text,
+        prose_start=prose_start,
+        start=start,
+        fence="" if opening is None else opening[1],
+        fence_start=fence_start,
+        problems=tuple(problems),
+    )
+
+
+def _open_fence(text: str, start: int, end: int) -> re.Match[str] | None:
+    """The fence that stands open at `end`."""
+    opening: re.Match[str] | None = None
+    for mark in _FENCE.finditer(text, start, end):
+        if opening is None:
+            opening = mark
+        elif mark[1].startswith(opening[1]) and not mark[2].strip():
+            opening = None
+    return opening
+
+
+def _behind_thinking(text: str) -> tuple[int, list[Problem]]:
+    position, problems = 0, list[Problem]()
+    first = _first_structure(text, 0)
+    while (opening := _THINKING.search(text, position)) and opening.start() < first:
+        closing = text.find(f"</{opening[1]}>", opening.end())
+        if closing < 0:
+            raise Refusal(
+                f"<{opening[1]}> is never closed, so the reply is all thinking. Write the TOML document after it.",
+                place=line(text, opening.start()),
+            )
+        position = closing + len(opening[0]) + 1
+        problems.append(_repair(f"The <{opening[1]}> block was left out.", text, opening.start()))
+        if position > first:
+            first = _first_structure(text, position)
+    closing = None if problems else _THOUGHT_OUT.search(text)
+    if closing is None:
+        return position, problems
+    if first < closing.start():
+        raise Refusal(
+            f"{closing[0]} stands behind a document: what is before it may be thinking. Write one document after it.",
+            place=line(text, closing.start()),
+        )
+    return closing.end(), [_repair(f"The text up to {closing[0]} was left out.", text, closing.start())]
+
+
+def _first_structure(text: str, position: int) -> int:
+    found = STRUCTURE.search(text, position)
+    return found.start() if found else len(text)
+
+
+def _repair(message: str, text: str, position: int) -> Problem:
+    return Problem(message=message, repaired=True, place=line(text, position))

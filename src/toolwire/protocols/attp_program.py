@@ -1,0 +1,76 @@
+"""What can be said of a program's text without running it: whether it is whole.
+
+Only replies that need repair are looked at so; what a strict reply holds is passed on byte for byte.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from toolwire.protocols.base import Refusal
+
+_ESCAPE = re.compile(r"\\(?:(['\"\n\\])|(.?))", re.DOTALL)
+_RESULT = "__result__"
+
+
+class CompileBudget:
+    """How much program text one damaged reply may have looked at. Reading syntax costs 2 microseconds a byte."""
+
+    LIMIT_BYTES = 16_384
+
+    def __init__(self) -> None:
+        self._left = self.LIMIT_BYTES
+
+    def compiles(self, code: str) -> bool:
+        """Whether the text is a Python program.
+
+        Raises:
+            Refusal: the budget is spent.
+        """
+        return self._tree(code) is not None
+
+    def has_result(self, code: str) -> bool:
+        """Whether it is a program that assigns `__result__` at its top level."""
+        tree = self._tree(code)
+        return tree is not None and any(_result(statement) is not None for statement in tree.body)
+
+    def is_ended(self, code: str) -> bool:
+        """Whether a program whose closing quotes are missing can be taken for whole.
+
+        Text that stops after a whole line may still have been cut there. What is left to go by is the form every
+        program is asked to have: `__result__` is worked out and assigned once, last. So the last line must end, must
+        assign `__result__` a value that calls or names something (`__result__ = []` begins a program), and no other
+        line may speak of it.
+        """
+        tree = self._tree(code) if code.endswith("\n") and not code.endswith("\n\n") else None
+        result = _result(tree.body[-1]) if tree is not None and tree.body else None
+        if tree is None or result is None:
+            return False
+        mentions = sum(isinstance(node, ast.Name) and node.id == _RESULT for node in ast.walk(tree))
+        is_worked_out = any(isinstance(node, ast.Call | ast.Name) for node in ast.walk(result))
+        return mentions == 1 and is_worked_out
+
+    def _tree(self, code: str) -> ast.Module | None:
+        self._left -= len(code)
+        if self._left < 0:
+            raise Refusal(
+                f"The reply is damaged and its code is longer than {self.LIMIT_BYTES} characters. Write the reply again."
+            )
+        try:
+            return ast.parse(_ESCAPE.sub(_quiet, code))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def _result(statement: ast.stmt) -> ast.expr | None:
+    """What the statement assigns to `__result__`; None when it is another statement."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    return statement.value if isinstance(target, ast.Name) and target.id == _RESULT else None
+
+
+def _quiet(escape: re.Match[str]) -> str:
+    """An escape that Python does not know, doubled: reading it would warn, and a warning may be an error."""
+    return escape.group() if escape[1] else f"\\\\{escape[2]}"

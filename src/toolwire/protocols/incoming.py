@@ -1,0 +1,70 @@
+"""A reply as it comes in: its size, its encoding, and the marks that editors and terminals leave in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
+from toolwire.vocabulary.calls import Problem
+
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """A reply that may be parsed."""
+
+    text: str
+    """Without byte order mark, lines ended by LF; its line numbers are those of the reply."""
+    problems: tuple[Problem, ...]
+    """What was taken away."""
+
+
+def read_incoming(reply: str | bytes) -> Incoming:
+    """The reply's text.
+
+    Raises:
+        Refusal: it is too long, or is no text in UTF-8.
+    """
+    text = _decoded(reply)
+    problems: list[Problem] = []
+    if text.startswith(_BOM):
+        text = text.removeprefix(_BOM)
+        problems.append(Problem(message="A byte order mark was left out.", repaired=True, place="line 1"))
+    if "\r\n" in text:
+        place = line(text, text.index("\r\n"))
+        text = text.replace("\r\n", "\n")
+        problems.append(Problem(message="Lines end in CR LF; they were read as LF.", repaired=True, place=place))
+    return Incoming(text=text, problems=tuple(problems))
+
+
+def line(text: str, position: int) -> str:
+    """The place of a character, as `line 3`."""
+    return f"line {text.count(chr(10), 0, position) + 1}"
+
+
+def _decoded(reply: str | bytes) -> str:
+    if len(reply) > REPLY_LIMIT_BYTES:
+        raise _too_long(len(reply))
+    if isinstance(reply, bytes):
+        try:
+            return reply.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Refusal(
+                f"The reply is not UTF-8: byte {error.start} is {reply[error.start]:#04x}. Write it in UTF-8.",
+                place=f"line {reply.count(10, 0, error.start) + 1}",
+            ) from error
+    try:
+        size = len(reply.encode("utf-8"))
+    except UnicodeEncodeError as error:
+        raise Refusal(
+            f"The reply holds half a character, U+{ord(reply[error.start]):04X}. Write the whole character.",
+            place=line(reply, error.start),
+        ) from error
+    if size > REPLY_LIMIT_BYTES:
+        raise _too_long(size)
+    return reply
+
+
+def _too_long(size: int) -> Refusal:
+    return Refusal(f"The reply has {size} bytes and may have {REPLY_LIMIT_BYTES}. Write a shorter one.")

@@ -1,0 +1,61 @@
+"""What a TOML text may hold before the parser sees it: depth, dotted keys, digits and the amount of structure."""
+
+from __future__ import annotations
+
+import re
+
+from toolwire.protocols.base import DEPTH_LIMIT, DIGIT_LIMIT, SEGMENT_LIMIT, Refusal
+from toolwire.protocols.incoming import line
+from toolwire.protocols.toml_strings import string_end
+
+MARK_LIMIT = 2_048
+"""Characters `= , . [ {` outside of strings. The parser takes up to 20 microseconds for each; a reply needs ten."""
+
+_MARKS = "=,.[{"
+_TOKEN = re.compile(r"['\"#\n=,.\[\]{}]|[0-9][0-9_]*+")
+
+
+def check_toml(text: str) -> None:
+    """Does nothing for a text that the parser may have. Linear in its length.
+
+    Raises:
+        Refusal: a limit is passed.
+    """
+    if len(text) > DIGIT_LIMIT or text.count("[") + text.count("{") > DEPTH_LIMIT or text.count(".") >= SEGMENT_LIMIT:
+        _walk(text)
+
+
+def _walk(text: str) -> None:
+    depth = marks = dots = position = 0
+    while found := _TOKEN.search(text, position):
+        token, position = found.group(), found.end()
+        if token in "'\"":
+            position = string_end(text, found.start())
+            if position < 0:
+                return  # the parser stops here too
+        elif token == "#":
+            position = text.find("\n", position)
+            if position < 0:
+                return
+        elif token in _MARKS:
+            marks += 1
+            dots = dots + 1 if token == "." else 0
+            depth += token in "[{"
+            if marks > MARK_LIMIT or dots >= SEGMENT_LIMIT or depth > DEPTH_LIMIT:
+                raise _refusal(text, found.start(), dots, depth)
+        elif token in "]}":
+            depth = max(depth - 1, 0)
+        elif token == "\n":
+            dots = 0
+        elif len(token) > DIGIT_LIMIT:
+            raise Refusal(f"A number has {len(token)} digits and may have {DIGIT_LIMIT}.", place=line(text, found.start()))
+
+
+def _refusal(text: str, position: int, dots: int, depth: int) -> Refusal:
+    if depth > DEPTH_LIMIT:
+        message = f"Brackets are nested deeper than {DEPTH_LIMIT} levels."
+    elif dots >= SEGMENT_LIMIT:
+        message = f"A dotted key has more than {SEGMENT_LIMIT} segments."
+    else:
+        message = "The reply holds far more keys and values than a call needs."
+    return Refusal(f"{message} Write `thought` and `[tool_call]`, nothing else.", place=line(text, position))

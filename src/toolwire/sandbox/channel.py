@@ -1,0 +1,333 @@
+"""The host's end of a channel as a pure state machine: bytes in, typed frames or a violation out. No sockets here.
+
+From the program:                                          To the program:
+    ["call", ordinal, tool, parallel, arguments]               ["start", options, source]
+    ["drop", ordinal]        nobody waits for it any more      ["answer", ordinal, value]
+    ["print", text]                                            ["error", ordinal, [type, message, family]]
+    ["wake", number, seconds]   a timer; replaces the last     ["woke", number]
+    ["result", has_value, notice, value]
+    ["failed", [type, message, traceback, hint, line]]
+    ["stopped", [reason, traceback, line]]
+
+The other side is assumed hostile. Lengths are checked before anything is allocated for them; every frame must
+have its exact shape; anything else is a `ProtocolViolation`, which ends the program and is told in its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.program import AnswerError, ProgramTool
+from toolwire.sandbox.wire import HEADER_BYTES, RAW, Oversized, encode, needs_untag, raw_decode, settle
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import untag
+
+FRAME_SLACK = 65_536
+"""Bytes a frame may have above its payload's own limit: names, numbers and quoting."""
+RAW_STRINGS_CAP = 1024
+TEXT_CAP = 65_536
+"""Characters in a traceback, message or piece of output."""
+WAKE_CAP_S = 1e9
+
+
+class ProtocolViolation(Exception):  # noqa: N818 - what happened, reported in a result and never raised to a user
+    """The program's process sent what no stub of ours sends. The text says what."""
+
+
+@dataclass(slots=True)
+class CallFrame:
+    """A tool call; `tool` is a position in the program's tools."""
+
+    ordinal: int
+    tool: int
+    parallel: bool
+    arguments: dict[str, Any]
+
+
+@dataclass(slots=True)
+class DropFrame:
+    """The program no longer waits for the answer to a call."""
+
+    ordinal: int
+
+
+@dataclass(slots=True)
+class PrintFrame:
+    """Text that was printed."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class WakeFrame:
+    """The program has nothing to do for so many seconds; a later one replaces it."""
+
+    number: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class ResultFrame:
+    """The program came to its end."""
+
+    has_value: bool
+    notice: str
+    value: Any
+
+
+@dataclass(slots=True)
+class FailedFrame:
+    """The program ended by an exception, in its own words."""
+
+    type: str
+    message: str
+    traceback: str
+    hint: str
+    line: int | None
+
+
+@dataclass(slots=True)
+class StoppedFrame:
+    """Where the program was when a signal told it to stop; `reason` is `cpu` or `asked`."""
+
+    reason: str
+    traceback: str
+    line: int | None
+
+
+Frame = CallFrame | DropFrame | PrintFrame | WakeFrame | ResultFrame | FailedFrame | StoppedFrame
+
+
+class Channel:
+    """One program's channel. `receive` is fed whatever a read returned, in pieces of any size."""
+
+    def __init__(self, tools: tuple[ProgramTool, ...], limits: Limits) -> None:
+        self._limits = limits
+        self._tools = [{parameter.name: parameter.kind for parameter in tool.parameters} for tool in tools]
+        self._cap = max(limits.call_bytes, limits.result_bytes) + FRAME_SLACK
+        self._answer_cap = limits.call_bytes + FRAME_SLACK
+        self._pending = bytearray()
+        self._wrapped: Any = None
+        self._raw_sizes: list[int] | None = None
+        self._last_ordinal = 0
+        self._readers: dict[str, Callable[[list[Any], int], Frame]] = {
+            "call": self._call,
+            "drop": self._drop,
+            "print": self._print,
+            "wake": self._wake,
+            "result": self._result,
+            "failed": self._failed,
+            "stopped": self._stopped,
+        }
+
+    @property
+    def missing(self) -> int:
+        """Bytes that the frame under way still lacks, as far as its length is known; 0 between frames."""
+        return max(self._wanted() - len(self._pending), 0) if self._pending or self._raw_sizes else 0
+
+    def receive(self, data: bytes) -> list[Frame]:
+        """The frames that `data` completes.
+
+        Raises:
+            ProtocolViolation: the bytes are not what the stubs send. The channel is of no use afterwards.
+        """
+        if not self._pending and self._raw_sizes is None:
+            size = int.from_bytes(data[:HEADER_BYTES], "big")
+            if size + HEADER_BYTES == len(data) and size <= self._cap:
+                frame = self._read(data[HEADER_BYTES:])
+                return [] if frame is None else [frame]
+        self._pending += data
+        frames: list[Frame] = []
+        while len(self._pending) >= HEADER_BYTES or self._raw_sizes is not None:
+            wanted = self._wanted()
+            if len(self._pending) < wanted:
+                break
+            frame = self._take(wanted)
+            if frame is not None:
+                frames.append(frame)
+        return frames
+
+    def start(self, source: str, options: dict[str, Any]) -> bytes:
+        """The frame that starts a program. Trusted: it has no cap."""
+        return encode(["start", options], source, 1 << 31)
+
+    def answer(self, ordinal: int, value: Any) -> bytes:
+        """The frame that gives a call its value.
+
+        Raises:
+            Unrepresentable, Oversized: the value cannot be sent; answer with an error instead.
+        """
+        return encode(["answer", ordinal], value, self._answer_cap)
+
+    def error(self, ordinal: int, error: AnswerError) -> bytes:
+        """The frame that gives a call its exception."""
+        return encode(["error", ordinal], [error.type_name[:200], error.message[:TEXT_CAP], error.family], 1 << 31)
+
+    def woke(self, number: int) -> bytes:
+        """The frame that says a timer has run out."""
+        return encode(["woke"], number, 1024)
+
+    def _wanted(self) -> int:
+        """Bytes the next piece needs: the rest of a header, a header's frame, or its raw strings."""
+        if self._raw_sizes is not None:
+            return sum(self._raw_sizes)
+        if len(self._pending) < HEADER_BYTES:
+            return HEADER_BYTES
+        size = int.from_bytes(self._pending[:HEADER_BYTES], "big")
+        if size > self._cap:
+            raise ProtocolViolation(f"a frame of {size:,} bytes, at most {self._cap:,} are allowed")
+        return HEADER_BYTES + size
+
+    def _take(self, size: int) -> Frame | None:
+        with memoryview(self._pending) as view:
+            if self._raw_sizes is None:
+                piece = bytes(view[HEADER_BYTES:size])
+                raws: list[str] = []
+            else:
+                piece = b""
+                raws = _raw_strings(view, self._raw_sizes)
+        del self._pending[:size]
+        if self._raw_sizes is None:
+            return self._read(piece)
+        wrapped, self._wrapped, self._raw_sizes = self._wrapped, None, None
+        return self._frame(_checked(lambda: settle(wrapped, raws)), size, tagged=True)
+
+    def _read(self, data: bytes) -> Frame | None:
+        """The frame; None for a header whose raw strings are still to come."""
+        try:
+            text = data.decode("utf-8", "surrogatepass")
+            parts, end = raw_decode(text)
+        except (ValueError, RecursionError):
+            raise ProtocolViolation("a frame that is not JSON") from None
+        if end != len(text) or type(parts) is not list or not parts:
+            raise ProtocolViolation("a frame that is not one JSON list")
+        if parts[0] == RAW:
+            self._announce(cast("list[Any]", parts), len(data))
+            return None
+        return self._frame(cast("list[Any]", parts), len(data), tagged=needs_untag(text))
+
+    def _announce(self, parts: list[Any], size: int) -> None:
+        sizes = parts[1] if len(parts) == 3 else None
+        if type(sizes) is not list or not 0 < len(cast("list[Any]", sizes)) <= RAW_STRINGS_CAP:
+            raise ProtocolViolation("a frame whose raw strings are not announced as they must be")
+        sizes = cast("list[Any]", sizes)
+        if not all(type(item) is int and item >= 0 for item in sizes) or sum(sizes) + size > self._cap:
+            raise ProtocolViolation(f"a frame whose raw strings are larger than {self._cap:,} bytes")
+        self._wrapped, self._raw_sizes = parts[2], sizes
+
+    def _frame(self, parts: Any, size: int, *, tagged: bool) -> Frame:
+        if type(parts) is not list or not parts:
+            raise ProtocolViolation("a frame that is not one JSON list")
+        parts = cast("list[Any]", parts)
+        reader = self._readers.get(parts[0]) if type(parts[0]) is str else None
+        if reader is None:
+            raise ProtocolViolation("a frame of an unknown kind")
+        if tagged and parts[0] in ("call", "result"):
+            parts[-1] = _checked(lambda: untag(parts[-1]))
+        return reader(parts, size)
+
+    def _call(self, parts: list[Any], size: int) -> CallFrame:
+        if len(parts) != 5:
+            raise ProtocolViolation("a call that is not complete")
+        _, ordinal, tool, parallel, arguments = parts
+        if type(ordinal) is not int or ordinal != self._last_ordinal + 1:
+            raise ProtocolViolation("a call out of order")
+        if type(tool) is not int or not 0 <= tool < len(self._tools):
+            raise ProtocolViolation("a call of an unknown tool")
+        if type(parallel) is not bool or type(arguments) is not dict:
+            raise ProtocolViolation("a call that is not complete")
+        if size > self._answer_cap:
+            raise ProtocolViolation(f"arguments of {size:,} bytes, at most {self._limits.call_bytes:,} are allowed")
+        kinds = self._tools[tool]
+        for name, value in cast("dict[str, Any]", arguments).items():
+            if not _fits(kinds.get(name), value):
+                raise ProtocolViolation("an argument that the tool does not have")
+        self._last_ordinal = ordinal
+        return CallFrame(ordinal, tool, parallel, cast("dict[str, Any]", arguments))
+
+    def _drop(self, parts: list[Any], _size: int) -> DropFrame:
+        if len(parts) != 2 or type(parts[1]) is not int or not 0 < parts[1] <= self._last_ordinal:
+            raise ProtocolViolation("a drop of no known call")
+        return DropFrame(parts[1])
+
+    def _print(self, parts: list[Any], _size: int) -> PrintFrame:
+        if len(parts) != 2 or type(parts[1]) is not str:
+            raise ProtocolViolation("output that is not text")
+        return PrintFrame(parts[1])
+
+    def _wake(self, parts: list[Any], _size: int) -> WakeFrame:
+        if len(parts) != 3 or type(parts[1]) is not int or type(parts[2]) not in (int, float):
+            raise ProtocolViolation("a timer that is not complete")
+        if not 0 <= parts[2] <= WAKE_CAP_S or not 0 < parts[1] < 1 << 53:
+            raise ProtocolViolation("a timer out of range")
+        return WakeFrame(parts[1], float(parts[2]))
+
+    def _result(self, parts: list[Any], size: int) -> ResultFrame:
+        if len(parts) != 4 or type(parts[1]) is not bool or not _is_text(parts[2]):
+            raise ProtocolViolation("a result that is not complete")
+        if size > self._limits.result_bytes + FRAME_SLACK:
+            raise ProtocolViolation(f"a result of {size:,} bytes, at most {self._limits.result_bytes:,} are allowed")
+        return ResultFrame(parts[1], parts[2], parts[3] if parts[1] else None)
+
+    def _failed(self, parts: list[Any], _size: int) -> FailedFrame:
+        told = _told(parts, 5)
+        if not all(_is_text(item) for item in told[:4]) or not _is_line(told[4]):
+            raise ProtocolViolation("a failure that is not complete")
+        return FailedFrame(*told)
+
+    def _stopped(self, parts: list[Any], _size: int) -> StoppedFrame:
+        told = _told(parts, 3)
+        if told[0] not in ("cpu", "asked") or not _is_text(told[1]) or not _is_line(told[2]):
+            raise ProtocolViolation("a stop that is not complete")
+        return StoppedFrame(*told)
+
+
+def refusal(error: Unrepresentable | Oversized) -> AnswerError:
+    """What a program reads when the tool's value cannot be sent to it."""
+    if isinstance(error, Oversized):
+        return AnswerError(
+            type_name="", family="limit", message=f"the tool's answer is too large for a program: {error}. Ask for less."
+        )
+    return AnswerError(type_name="", family="internal", message=f"the tool's answer cannot be given to a program: {error}")
+
+
+def _raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
+    raws: list[str] = []
+    start = 0
+    for size in sizes:
+        raws.append(_checked(lambda start=start, size=size: str(view[start : start + size], "utf-8", "surrogatepass")))
+        start += size
+    return raws
+
+
+def _checked(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except (ValueError, RecursionError, Unrepresentable) as error:
+        raise ProtocolViolation(f"a value that cannot be read: {error}") from None
+
+
+def _fits(kind: str | None, value: Any) -> bool:
+    if kind == "var_positional":
+        return type(value) is list
+    if kind == "var_keyword":
+        return type(value) is dict and all(type(key) is str for key in cast("dict[Any, Any]", value))
+    return kind is not None
+
+
+def _told(parts: list[Any], count: int) -> list[Any]:
+    told = parts[1] if len(parts) == 2 else None
+    if type(told) is not list or len(cast("list[Any]", told)) != count:
+        raise ProtocolViolation("an end that is not complete")
+    return cast("list[Any]", told)
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str and len(value) <= TEXT_CAP
+
+
+def _is_line(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 < value < 1 << 31)

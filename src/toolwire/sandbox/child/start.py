@@ -1,0 +1,24 @@
+"""The script that the host starts: loads this folder as a package of its own and becomes the zygote."""
+
+import importlib.util
+import pathlib
+import sys
+
+PACKAGE = "toolwire_child"
+
+
+def main() -> None:
+    """Loads the package from the folder of this file; no path of the host's is searched."""
+    folder = pathlib.Path(__file__).resolve().parent
+    places = [str(folder)]
+    spec = importlib.util.spec_from_file_location(PACKAGE, folder / "__init__.py", submodule_search_locations=places)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"cannot load {folder}")
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = package
+    spec.loader.exec_module(package)
+    importlib.import_module(f"{PACKAGE}.zygote").main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""What goes into the sandbox: a program, the tools it may call, and the answers it gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolwire.sandbox.limits import Limits
+
+ParameterKind = Literal["positional_only", "either", "keyword_only", "var_positional", "var_keyword"]
+AnswerFamily = Literal["tool", "denied", "timeout", "limit", "arguments", "unavailable", "internal"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramParameter:
+    """One parameter of a tool, as a program may write it."""
+
+    name: str
+    """The tool's own name for it: the key in `ProgramCall.arguments`."""
+    program_name: str
+    """The name a program writes."""
+    kind: ParameterKind
+    """How it may be given."""
+    required: bool
+    """Whether a call without it is a TypeError. A default stays with the tool: what is not given is not sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramTool:
+    """One tool, as a function of the program."""
+
+    name: str
+    """The name it is registered under: `ProgramCall.tool`."""
+    program_name: str
+    """The identifier a program writes."""
+    parameters: tuple[ProgramParameter, ...] = ()
+    """In the order of the signature."""
+    raises: tuple[str, ...] = ()
+    """Exceptions that its documentation lists, so that a program can name them."""
+    signature: str = ""
+    """Its signature for messages, as `search(query: str, limit: int = 10)`; made from the parameters when empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Python that a model wrote, and what it may use."""
+
+    source: str
+    """The source text."""
+    tools: tuple[ProgramTool, ...] = ()
+    """The tools it can call; the names a program writes are distinct."""
+    limits: Limits = field(default_factory=Limits)
+    """What it may use of this machine."""
+    source_checks: bool = True
+    """Refuse what cannot work before anything runs, with a message that helps. Never what keeps the host safe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramCall:
+    """A tool call that a running program made."""
+
+    ordinal: int
+    """1 for the first call of the program, then one more each time, in order of issue."""
+    tool: str
+    """The name the tool is registered under."""
+    arguments: dict[str, Any]
+    """Real objects by parameter name; `*rest` is a list under its name, `**more` a dict under its name."""
+    parallel: bool
+    """Made in async code: more calls may come before this one is answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerError:
+    """Why a call has no value; the program sees it as an exception."""
+
+    type_name: str
+    """Name of the tool's exception; it counts for the family `tool` only."""
+    message: str
+    """What the program reads: never a traceback of the host."""
+    family: AnswerFamily = "tool"
+    """Which exception it becomes: `tool` the tool's own, by name; the others a documented class under ToolError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a program gets for a call: a value, or an error."""
+
+    value: Any = None
+    """The value; it counts when `error` is None."""
+    error: AnswerError | None = None
+    """Why there is none."""

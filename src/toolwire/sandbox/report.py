@@ -1,0 +1,136 @@
+"""What comes out of the sandbox: how a program ended, what it printed, what it called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import show
+
+ProgramStatus = Literal[
+    "finished",
+    "failed",
+    "timeout_cpu",
+    "timeout_program",
+    "deadline",
+    "memory",
+    "output",
+    "calls",
+    "protocol_violation",
+    "crashed",
+    "cancelled",
+    "suspended",
+]
+CallStatus = Literal["answered", "failed", "dropped", "unknown"]
+IsolationLevel = Literal["process", "kernel", "kernel+namespaces"]
+
+NOTHING_TO_SHOW = (
+    "The program ended without output and without a result. Assign the result to __result__, or print what matters."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramError:
+    """Why a program did not finish, or what it did not catch."""
+
+    type: str
+    """Name of the exception, `SourceRefused` for a program that was not started, `Stopped` for one that was ended."""
+    message: str
+    """What happened, in one or two sentences."""
+    traceback: str = ""
+    """Where, as Python writes it: only lines of the program. Ends with the exception; empty when not known."""
+    hint: str = ""
+    """What was probably meant; empty when we cannot tell."""
+    line: int | None = None
+    """The program's line; None when not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """One call as the host saw it."""
+
+    ordinal: int
+    """Position among the program's calls, from 1, in order of issue."""
+    tool: str
+    """The name the tool is registered under."""
+    arguments: dict[str, Any]
+    """By parameter name, as the tool's call received them."""
+    status: CallStatus
+    """`dropped`: the program stopped waiting for it. `unknown`: the program ended before it was answered."""
+    duration_ms: float
+    """Milliseconds until its answer, or until the program's end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolation:
+    """What stood between the program and the host."""
+
+    level: IsolationLevel
+    """The level that was observed, not the one asked for."""
+    report: dict[str, str]
+    """Layer by layer, what a probe found when the zygote started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramResult:
+    """How a program ended. What it printed and called until then is kept, however it ended."""
+
+    status: ProgramStatus
+    """Why it is over."""
+    value: Any
+    """Its result; None when `has_value` is false."""
+    has_value: bool
+    """`__result__` was assigned, or the last line is an expression that is not None."""
+    stdout: str
+    """What was printed, up to `Limits.output_bytes`."""
+    stdout_bytes: int
+    """Bytes that were printed, kept or not."""
+    error: ProgramError | None
+    """None for a program that finished."""
+    calls: tuple[CallRecord, ...]
+    """Its calls in order of issue, written by the host."""
+    isolation: Isolation
+    """What stood between it and the host."""
+    duration_s: float
+    """Seconds from start to end, waiting for tools and for a free place included."""
+    cpu_s: float
+    """Processor seconds, as the kernel counted them; 0 when they are not known."""
+    notice: str = ""
+    """What a program that finished with nothing to show probably meant to do."""
+
+    @property
+    def for_model(self) -> str:
+        """What a model reads: the output, then the result or the error. Output alone is given byte for byte."""
+        after = self._after_output()
+        if not after:
+            return self.stdout if self.stdout else (self.notice or NOTHING_TO_SHOW)
+        if not self.stdout:
+            return after
+        return _joined(self.stdout, after)
+
+    def _after_output(self) -> str:
+        parts: list[str] = []
+        kept = len(self.stdout.encode("utf-8", "surrogatepass"))
+        if kept < self.stdout_bytes:
+            parts.append(f"[output cut: the first {kept:,} of {self.stdout_bytes:,} bytes are shown]")
+        if self.error is not None:
+            parts.append(self.error.traceback.rstrip("\n") or self.error.message)
+            if self.error.hint:
+                parts.append(f"Hint: {self.error.hint}")
+        elif self.has_value:
+            parts.append(_value_text(self.value))
+        return "\n".join(parts)
+
+
+def _joined(first: str, second: str) -> str:
+    separator = "" if first.endswith("\n") else "\n"
+    return f"{first}{separator}{second}"
+
+
+def _value_text(value: Any) -> str:
+    try:
+        return show(value)
+    except Unrepresentable:
+        # Python has values that JSON has no word for, such as a dict with tuples as keys.
+        return repr(value)

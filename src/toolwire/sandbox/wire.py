@@ -1,0 +1,138 @@
+"""How one frame is written and read: 4 bytes of length, JSON, and long strings raw behind it.
+
+A frame is a JSON list whose first item names its kind and whose last item is its payload. A frame with strings
+of more than `RAW_FROM` characters in its payload is wrapped: `["raw", [size, ...], frame]`, where each string is
+`{"$t": "raw", "v": position}` and its bytes follow the header in that order; through JSON they would take four
+times as long. `child/wire.py` is this file's twin on the other side.
+"""
+
+from __future__ import annotations
+
+import json
+import json.encoder
+from collections.abc import Callable
+from typing import Any, cast
+
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import DEPTH_LIMIT, TAG, tag
+
+HEADER_BYTES = 4
+RAW_FROM = 16_384
+RAW = "raw"
+_VALUE = "v"
+_SMALL = frozenset({int, bool, float, type(None)})
+_TAG_TEXT = f'"{TAG}"'
+
+
+class Oversized(Exception):  # noqa: N818 - it states a fact about a frame; who sends decides whether it is an error
+    """A frame larger than what the receiving side takes."""
+
+    def __init__(self, size: int, cap: int) -> None:
+        super().__init__(f"{size:,} bytes, at most {cap:,} fit")
+        self.size = size
+        self.cap = cap
+
+
+def encode(head: list[Any], payload: Any, cap: int) -> bytes:
+    """The frame `[*head, payload]`, with the payload tagged.
+
+    Raises:
+        Unrepresentable: the payload holds something that no tag stands for.
+        Oversized: the frame is larger than `cap` bytes.
+    """
+    raws: list[bytes] = []
+    text = _quick_text(head, payload)
+    if text is None:
+        parts = [*head, lift(tag(payload), raws)]
+        text = dump([RAW, [len(raw) for raw in raws], parts] if raws else parts)
+    data = text.encode("utf-8", "surrogatepass")
+    size = len(data) + sum(map(len, raws))
+    if size > cap:
+        raise Oversized(size, cap)
+    return b"".join([len(data).to_bytes(HEADER_BYTES, "big"), data, *raws])
+
+
+def lift(value: Any, raws: list[bytes]) -> Any:
+    """The tagged value with its long strings moved to `raws`."""
+    kind = type(value)
+    if kind is str:
+        if len(value) < RAW_FROM:
+            return value
+        raws.append(value.encode("utf-8", "surrogatepass"))
+        return {TAG: RAW, _VALUE: len(raws) - 1}
+    if kind is list:
+        return [lift(item, raws) for item in value]
+    if kind is dict:
+        return {key: lift(item, raws) for key, item in value.items()}
+    return value
+
+
+def settle(value: Any, raws: list[str]) -> Any:
+    """The value with its long strings back in their places.
+
+    Raises:
+        ValueError: a place that names no string.
+    """
+    kind = type(value)
+    if kind is list:
+        return [settle(item, raws) for item in value]
+    if kind is not dict:
+        return value
+    if value.get(TAG) != RAW:
+        return {key: settle(item, raws) for key, item in value.items()}
+    position = value.get(_VALUE)
+    if type(position) is not int or not 0 <= position < len(raws):
+        raise ValueError("a place that names no string")
+    return raws[position]
+
+
+def needs_untag(text: str) -> bool:
+    """Whether the text may hold tags or be nested deeper than values may be; False is certain."""
+    return _TAG_TEXT in text or text.count("[") + text.count("{") >= DEPTH_LIMIT
+
+
+def _quick_text(head: list[Any], payload: Any) -> str | None:
+    """The frame's text if the payload is flat and small, which most calls and answers are; else None."""
+    kind = type(payload)
+    if kind is dict:
+        payload = cast("dict[Any, Any]", payload)
+        for key, item in payload.items():
+            if type(key) is not str or key == TAG or not _is_small(item):
+                return None
+    elif not _is_small(payload):
+        return None
+    try:
+        return dump([*head, payload])
+    except ValueError:  # NaN or an endless integer: the long way has a tag or a good error for it
+        return None
+
+
+def _is_small(item: Any) -> bool:
+    kind = type(item)
+    return kind in _SMALL or (kind is str and len(item) < RAW_FROM)
+
+
+def _refuse(value: Any) -> Any:
+    raise Unrepresentable(f"a value of type {type(value).__name__}", path="")
+
+
+def _make_dump() -> Callable[[Any], str]:
+    # Made once: a JSONEncoder builds this object anew for every value, at four times the cost of a small frame.
+    make = getattr(json.encoder, "c_make_encoder", None)
+    quote = getattr(json.encoder, "c_encode_basestring", None)
+    if make is None or quote is None:
+        return json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
+    encoder = make(None, _refuse, quote, None, ":", ",", False, False, False)
+    join = "".join
+    return lambda value: join(encoder(value, 0))
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+dump = _make_dump()
+"""JSON text of a value made of JSON types only."""
+raw_decode = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
+"""Strict JSON: no NaN, no Infinity."""
+

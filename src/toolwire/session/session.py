@@ -1,0 +1,120 @@
+"""`Session`: reads a model's replies, runs what they ask for, and says what the model reads next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Entry
+from toolwire.definition.tool import Permission, Tool
+from toolwire.facade.intake import entries_of
+from toolwire.facade.programs import programs_entry
+from toolwire.facade.registry import ToolRegistry
+from toolwire.facade.setup import Setup, call_blocking
+from toolwire.facade.toolkit import Toolkit
+from toolwire.invocation.batch import invoke_all
+from toolwire.permission.approval import Approver
+from toolwire.permission.policy import Policy, Rule
+from toolwire.protocols import get
+from toolwire.protocols.base import Protocol
+from toolwire.runtime.identity import new_id
+from toolwire.sandbox.limits import Limits
+from toolwire.session.turn import Message, Turn
+from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.results import ToolResult
+
+
+class Session:
+    """Tools, a protocol and rules, put together to talk to one model."""
+
+    def __init__(
+        self,
+        tools: ToolRegistry | Toolkit | Iterable[object],
+        *,
+        protocol: str | Protocol = "attp",
+        permissions: Mapping[str, Permission] | None = None,
+        policy: Iterable[Rule] | None = None,
+        approver: Approver | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
+
+        `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` are
+        rules in place of the registry's. `approver` is asked where a rule or tool says confirm; without one such
+        calls do not run. `limits` bound each program.
+
+        Raises:
+            ConfigurationError: the protocol is unknown, or `permissions` name a tool that is not there.
+        """
+        self.protocol = get(protocol) if isinstance(protocol, str) else protocol
+        self._catalogue, setup = _parts_of(tools)
+        if permissions is not None or policy is not None:
+            rules = setup.policy.rules if policy is None else policy
+            setup = replace(setup, policy=Policy(rules, defaults=self._known(permissions or {})))
+        self._setup = setup if approver is None else replace(setup, approver=approver)
+        programs = programs_entry(setup.runtime, limits or Limits(), self._call_back)
+        self._catalogue.add(programs, replace=True)
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools that the model is told of: those that are not denied to it."""
+        return [entry.tool for entry in self._catalogue if entry.composite is None and not self._is_denied(entry)]
+
+    @property
+    def instructions(self) -> str:
+        """The system prompt: the format, the tools, and examples that call them."""
+        return self.protocol.describe(self.tools)
+
+    async def turn(self, reply: str) -> Turn:
+        """Reads a reply, runs its calls, and gives the results with what the model reads next.
+
+        Never raises for a reply that cannot be read or a call that fails: the turn says so.
+        """
+        read = self.protocol.parse(reply, self.tools)
+        if not read.calls:
+            return Turn(reply=read, messages=_as_messages(self.protocol.refuse(read)) if read.is_refused else ())
+        results = await self._run(read)
+        return Turn(reply=read, results=tuple(results), messages=_as_messages(self.protocol.format(results)))
+
+    async def _run(self, read: Reply) -> list[ToolResult]:
+        run_id = new_id("r")
+        calls = [
+            ToolCall(call.name, call.arguments, id=call.id or f"{run_id}/{ordinal}", raw_text=call.raw_text)
+            for ordinal, call in enumerate(read.calls, 1)
+        ]
+        return await invoke_all(calls, self._setup.loop_scope(self._catalogue, run_id=run_id))
+
+    def _call_back(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
+        call = ToolCall(name, arguments, id=new_id("r"))
+        return call_blocking(call, self._setup.scope(self._catalogue), self._setup)
+
+    def _is_denied(self, entry: Entry) -> bool:
+        return self._setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect == "deny"
+
+    def _known(self, permissions: Mapping[str, Permission]) -> Mapping[str, Permission]:
+        for name in permissions:
+            if name not in self._catalogue and name != CODE_EXECUTION:
+                near = self._catalogue.nearest(name)
+                raise ConfigurationError(
+                    f"permissions name {name!r}, and there is no such tool"
+                    + (f"; did you mean {near!r}?" if near else "")
+                )
+        return permissions
+
+
+def _parts_of(tools: ToolRegistry | Toolkit | Iterable[object]) -> tuple[Catalogue, Setup]:
+    """A catalogue of the session's own, and how calls are run."""
+    catalogue, setup = Catalogue(), Setup()
+    if isinstance(tools, ToolRegistry | Toolkit):
+        entries, setup = tools.__entries__()
+    else:
+        entries = [entry for thing in tools for entry in entries_of(thing)]
+    for entry in entries:
+        catalogue.add(entry)
+    return catalogue, setup
+
+
+def _as_messages(text: str) -> tuple[Message, ...]:
+    return (Message(role="user", content=text),)

@@ -1,0 +1,1 @@
+"""The words every layer shares: calls, results, content, errors, values. Standard library only."""

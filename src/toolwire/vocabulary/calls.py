@@ -1,0 +1,105 @@
+"""What a model asked for: calls, and the reply they came in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CODE_EXECUTION = "code_execution"
+"""The tool that runs a program; a program is a call of it like any other call."""
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=True)
+class ToolCall:
+    """One tool that a model asked for, with its arguments as the model gave them.
+
+    `params` is another name for `arguments`, both here and on the object.
+    """
+
+    name: str
+    """The tool's name as the model wrote it."""
+    arguments: Mapping[str, Any]
+    """Raw arguments: not validated, not converted."""
+    id: str
+    """The call's id. Inside a run it is a path, `run/2/1`; empty until one is given."""
+    parent: str
+    """The id of the call whose program made this one; empty at the top."""
+    raw_text: str
+    """The text that the call was read from; empty when there is none."""
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        id: str = "",
+        parent: str = "",
+        raw_text: str = "",
+    ) -> None:
+        if arguments is None:
+            arguments = params if params is not None else {}
+        elif params is not None:
+            raise TypeError("give `arguments` or `params`, not both: they are one thing")
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "arguments", arguments)
+        put(self, "id", id)
+        put(self, "parent", parent)
+        put(self, "raw_text", raw_text)
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The arguments."""
+        return self.arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """On whose behalf a call is made. Each part is a name, empty when nobody said."""
+
+    principal: str = ""
+    """The person or service."""
+    agent: str = ""
+    """The agent that acts for them."""
+    tenant: str = ""
+    """The organisation both belong to."""
+
+
+NOBODY = Caller()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something that was wrong with a reply's text."""
+
+    message: str
+    """What was wrong, in one sentence."""
+    repaired: bool
+    """True: it was put right and the calls are what the model meant. False: it is why there are no calls."""
+    place: str = ""
+    """Where, as `line 3`, `line 3, column 5` or a key; empty when it is about the whole reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A model's reply, read by a protocol."""
+
+    calls: tuple[ToolCall, ...] = ()
+    """What it asks for, in order. Empty when it answers, fails or is refused."""
+    thought: str = ""
+    """What the model said it was thinking."""
+    target: str = ""
+    """What the model said the calls are for."""
+    failure: str | None = None
+    """The message of a reply by which the model says that it cannot do the task."""
+    text: str = ""
+    """Text meant for the user: what stands outside of calls."""
+    problems: tuple[Problem, ...] = ()
+    """Each repair that was made, or the reasons why the reply was refused."""
+
+    @property
+    def is_refused(self) -> bool:
+        """True when the text could not be read: nothing may run, and `problems` says why."""
+        return any(not problem.repaired for problem in self.problems)

@@ -1,0 +1,98 @@
+"""How a call can fail: a closed set, and for each kind who must act and whether trying again helps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+FailureKind = Literal[
+    "unknown_tool",
+    "inactive_tool",
+    "invalid_arguments",
+    "denied",
+    "approval_required",
+    "approval_expired",
+    "approval_mismatch",
+    "tool_error",
+    "invalid_result",
+    "timeout",
+    "unknown_outcome",
+    "overloaded",
+    "unavailable",
+    "limit",
+    "divergence",
+    "interrupted",
+    "internal",
+]
+Actor = Literal["model", "developer", "operator"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRule:
+    """What is true of every failure of one kind."""
+
+    actor: Actor
+    """Who can mend it."""
+    retry: bool
+    """Whether the same call, unchanged, may succeed later."""
+    hint: str
+    """What a model is told to do when the failure itself carries no better hint."""
+
+
+FAILURE_RULES: dict[FailureKind, FailureRule] = {
+    "unknown_tool": FailureRule(actor="model", retry=False, hint="Call one of the tools you were given."),
+    "inactive_tool": FailureRule(actor="model", retry=False, hint="Activate the tool's group first."),
+    "invalid_arguments": FailureRule(actor="model", retry=False, hint="Correct the arguments and call again."),
+    "denied": FailureRule(
+        actor="operator", retry=False, hint="Do not call it again; find another way or tell the user."
+    ),
+    "approval_required": FailureRule(
+        actor="operator", retry=False, hint="It did not run. Tell the user that a person has to allow this call."
+    ),
+    "approval_expired": FailureRule(actor="operator", retry=True, hint="It did not run. Ask for approval again."),
+    "approval_mismatch": FailureRule(
+        actor="model", retry=True, hint="It did not run. Make the call again as it was approved."
+    ),
+    "tool_error": FailureRule(
+        actor="model", retry=False, hint="Read the error; change the arguments or try another tool."
+    ),
+    "invalid_result": FailureRule(actor="developer", retry=False, hint="The tool ran, but its result cannot be shown."),
+    "timeout": FailureRule(actor="model", retry=True, hint="It was stopped. Ask for less, or try again."),
+    "unknown_outcome": FailureRule(
+        actor="operator", retry=False, hint="It may have taken effect. Check before you call it again."
+    ),
+    "overloaded": FailureRule(actor="operator", retry=True, hint="Too much is running at once. Try again later."),
+    "unavailable": FailureRule(
+        actor="operator", retry=True, hint="It cannot be reached now. Try again later, or do without."
+    ),
+    "limit": FailureRule(actor="model", retry=False, hint="Ask for less."),
+    "divergence": FailureRule(actor="operator", retry=False, hint="The run was stopped; nothing was done twice."),
+    "interrupted": FailureRule(actor="operator", retry=True, hint="It was interrupted before it ended."),
+    "internal": FailureRule(actor="developer", retry=False, hint="This is a fault of the host, not of your call."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a call failed, as data."""
+
+    kind: FailureKind
+    """One of a closed set; `FAILURE_RULES` tells who must act."""
+    hint: str
+    """One sentence that lets the model mend its call or stop trying."""
+    path: str = ""
+    """Where in the arguments, as `a.b[0]`; empty when it is about the whole call."""
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    """More for a program that reads it: all validation errors, the nearest names, the limit."""
+    exception: BaseException | None = field(default=None, compare=False, repr=False)
+    """The tool's own exception, in this process only; never written or sent."""
+
+    @property
+    def actor(self) -> Actor:
+        """Who can mend it."""
+        return FAILURE_RULES[self.kind].actor
+
+    @property
+    def retry(self) -> bool:
+        """Whether the same call, unchanged, may succeed later."""
+        return FAILURE_RULES[self.kind].retry

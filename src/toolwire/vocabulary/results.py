@@ -1,0 +1,117 @@
+"""How a call ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, cast
+
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
+from toolwire.vocabulary.values import plain, show
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ToolResult:
+    """How a call ended: its data, or why there is none.
+
+    A `BaseTool` makes one by `ToolResult(success=True, data=...)` or `ToolResult(success=False, error=...)`.
+    """
+
+    success: bool
+    """Whether the tool did what it was asked."""
+    data: Any
+    """What the tool returned, as the Python object it returned."""
+    error: str | None
+    """What went wrong, in words that may be shown to a model; None on success."""
+    metadata: Mapping[str, Any]
+    """Whatever the tool or the path wants to add; not shown to a model."""
+    failure: Failure | None
+    """Why it failed, as data; None on success."""
+    blocks: tuple[ContentBlock, ...]
+    """Content blocks the tool made itself; empty when `content` is to be made from `data`."""
+    call: ToolCall | None
+    """The call that ended so; None for a result that a tool made and the path has not seen yet."""
+
+    def __init__(
+        self,
+        success: bool,
+        data: Any = None,
+        error: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        content: Sequence[ContentBlock] = (),
+        failure: Failure | None = None,
+        call: ToolCall | None = None,
+    ) -> None:
+        if not success and failure is None:
+            failure = Failure(kind="tool_error", hint=FAILURE_RULES["tool_error"].hint)
+            error = error or "the tool failed without saying why"
+        put = object.__setattr__
+        put(self, "success", success)
+        put(self, "data", data)
+        put(self, "error", error)
+        put(self, "metadata", _NOTHING if metadata is None else metadata)
+        put(self, "failure", failure)
+        put(self, "blocks", content if type(content) is tuple else tuple(content))
+        put(self, "call", call)
+
+    @classmethod
+    def failed(
+        cls,
+        kind: FailureKind,
+        message: str,
+        *,
+        hint: str = "",
+        path: str = "",
+        data: dict[str, Any] | None = None,
+        exception: BaseException | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        call: ToolCall | None = None,
+    ) -> ToolResult:
+        """A failed result; without `hint`, the kind's own."""
+        failure = Failure(
+            kind=kind, hint=hint or FAILURE_RULES[kind].hint, path=path, data=data or {}, exception=exception
+        )
+        return cls(False, None, message, metadata, failure=failure, call=call)
+
+    @property
+    def text(self) -> str:
+        """The result as one text for a model: the data, or the error with what to do about it."""
+        if self.failure is not None:
+            return f"{self.error}\n{self.failure.hint}"
+        if self.blocks:
+            return "\n".join(_block_text(block) for block in self.blocks)
+        return show(self.data)
+
+    @property
+    def content(self) -> list[ContentBlock]:
+        """Content blocks for a model: the tool's own, or one block of text."""
+        if self.blocks and self.failure is None:
+            return list(self.blocks)
+        return [{"type": "text", "text": self.text}]
+
+    @property
+    def structured_content(self) -> dict[str, Any] | None:
+        """The data as a JSON object; anything that is no object stands under `result`. None for a failure."""
+        if self.failure is not None:
+            return None
+        value = plain(self.data)
+        return cast("dict[str, Any]", value) if type(value) is dict else {"result": value}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Success, data, error and metadata as JSON-able values."""
+        return {
+            "success": self.success,
+            "data": plain(self.data),
+            "error": self.error,
+            "metadata": plain(dict(self.metadata)),
+        }
+
+
+def _block_text(block: ContentBlock) -> str:
+    return block["text"] if block["type"] == "text" else f"[{block['type']}]"

@@ -1,0 +1,69 @@
+"""The package's source, as the architecture tests see it: modules and what each imports."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "toolwire"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Module:
+    """One source file."""
+
+    name: str
+    """Dotted, as `toolwire.runtime.workers`."""
+    path: Path
+    """Where it lies."""
+    tree: ast.Module
+    """Its syntax tree."""
+
+    @property
+    def layer(self) -> str:
+        """The folder it lies in; `sandbox/child` counts as one of its own, the package's own files as `root`."""
+        parts = self.path.relative_to(PACKAGE).parts[:-1]
+        if parts[:2] == ("sandbox", "child"):
+            return "sandbox/child"
+        return parts[0] if parts else "root"
+
+    @property
+    def imports(self) -> set[str]:
+        """Every module imported anywhere in it, in functions and for types too."""
+        found: set[str] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                base = self._absolute(node)
+                found |= {f"{base}.{alias.name}" if is_module(f"{base}.{alias.name}") else base for alias in node.names}
+        return found
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        parent = self.name.split(".")[: -node.level] if self.path.name != "__init__.py" else self.name.split(".")
+        return ".".join([*parent, *((node.module or "").split(".") if node.module else [])])
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """Every module of the package."""
+    return tuple(
+        Module(name=_dotted(path), path=path, tree=ast.parse(path.read_text("utf-8"), str(path)))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    )
+
+
+def is_module(name: str) -> bool:
+    """Whether a dotted name is a module of the package."""
+    path = PACKAGE.parent / Path(*name.split("."))
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def _dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -1,0 +1,30 @@
+"""The documents at the top name only what is there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.architecture.source import ROOT
+
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+PATH = re.compile(r"`((?:src|tests|examples|benchmarks|scripts|docs)/[\w./-]+)`")
+TARGET = re.compile(r"`make ([a-z]+)`")
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_path_that_a_document_names_exists(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    assert [path for path in PATH.findall(text) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_make_target_that_a_document_names_exists(name: str) -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert [target for target in TARGET.findall((ROOT / name).read_text("utf-8")) if target not in targets] == []
+
+
+def test_lock_files_name_no_index() -> None:
+    for path in (ROOT / "requirements").glob("*.txt"):
+        assert re.search(r"https?://|--index|--find-links|file:", path.read_text("utf-8")) is None, path.name

@@ -1,0 +1,30 @@
+"""Importing stays cheap: what is heavy is loaded by who needs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level names of all modules that the statement loads in a fresh interpreter."""
+    code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    return set(run.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    assert loaded_by("import toolwire") - {"importlib._bootstrap"} <= {"toolwire", "importlib", "warnings"}
+
+
+def test_importing_the_registry_loads_nothing_heavy() -> None:
+    loaded = {name.split(".")[0] for name in loaded_by("from toolwire import ToolRegistry")}
+    assert (
+        loaded & {"sqlalchemy", "mcp", "mcp_types", "anyio", "asyncio", "docstring_parser", "pydantic", "typer"}
+        == set()
+    )
+
+
+def test_calling_a_sync_tool_loads_no_event_loop() -> None:
+    statement = "from toolwire import ToolRegistry; r = ToolRegistry(); r.register(len, 'size') if 0 else None"
+    assert "asyncio" not in loaded_by(statement)

@@ -1,0 +1,99 @@
+"""The layer table of ARCHITECTURE.md, held."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from tests.architecture.source import ROOT, Module, modules
+
+LOWER = {
+    "vocabulary": set[str](),
+    "sandbox/child": set[str](),
+    "runtime": {"vocabulary"},
+    "definition": {"vocabulary"},
+    "permission": {"vocabulary", "definition"},
+    "protocols": {"vocabulary", "definition"},
+    "catalogue": {"vocabulary", "definition", "permission"},
+    "sandbox": {"vocabulary", "runtime"},
+    "invocation": {"vocabulary", "runtime", "definition", "permission", "catalogue"},
+    "journal": {"vocabulary", "runtime", "permission"},
+    "mcp": {"vocabulary", "runtime", "definition"},
+    "builtin": {"vocabulary", "runtime", "definition"},
+}
+FACADE = {*LOWER} - {"sandbox/child"}
+LAYERS = {
+    **LOWER,
+    "facade": FACADE,
+    "session": {*FACADE, "facade"},
+    "cli": {"root"},
+}
+MORE = {"toolwire.builtin.code_execution": {"sandbox"}}
+"""Modules that may import a layer that the rest of their folder may not."""
+
+
+def layer_of(name: str) -> str:
+    parts = name.split(".")[1:]
+    if parts[:2] == ["sandbox", "child"]:
+        return "sandbox/child"
+    return parts[0] if parts and parts[0] in LAYERS else "root"
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
+def test_a_module_imports_only_layers_below_its_own(module: Module) -> None:
+    if module.layer == "root":
+        return
+    allowed = LAYERS[module.layer] | MORE.get(module.name, set()) | {module.layer}
+    ours = {layer_of(name) for name in module.imports if name.split(".")[0] == "toolwire"}
+    assert ours - allowed == set()
+
+
+@pytest.mark.parametrize("layer", ["vocabulary", "sandbox/child"])
+def test_the_lowest_layers_import_the_standard_library_only(layer: str) -> None:
+    inside = {module.path.stem for module in modules() if module.layer == layer}
+    for module in modules():
+        if module.layer == layer:
+            outside = {name.split(".")[0] for name in module.imports} - sys.stdlib_module_names - {"toolwire"}
+            # The child is run as a script from its own folder, so that its files know each other by bare name.
+            assert outside - (inside if layer == "sandbox/child" else set()) == set(), module.name
+
+
+def test_nothing_below_the_facade_names_what_users_hold() -> None:
+    names = re.compile(r"\b(ToolSpec|ToolRegistry|Toolkit|BaseTool)\b")
+    for module in modules():
+        if module.layer in LOWER and module.layer != "root":
+            code = [line for line in module.path.read_text("utf-8").splitlines() if names.search(line)]
+            assert [line for line in code if re.search(rf"(import|class|=|\() *({names.pattern})", line)] == []
+
+
+def test_only_the_command_line_imports_the_package_root() -> None:
+    guilty = [
+        module.name for module in modules() if module.layer not in {"cli", "root"} and "toolwire" in module.imports
+    ]
+    assert guilty == []
+
+
+def test_modules_form_no_cycle() -> None:
+    graph = {module.name: {name for name in module.imports if name.startswith("toolwire.")} for module in modules()}
+    seen: dict[str, int] = {}
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " -> ".join([*trail[trail.index(name) :], name]) if name in trail else ""
+        if seen.get(name):
+            return
+        for other in graph.get(name, set()):
+            visit(other, (*trail, name))
+        seen[name] = 1
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_the_page_and_this_test_give_the_same_table() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `([a-z/]+)` \| ([^|]+) \|", page, re.MULTILINE))
+    written = {layer: set(re.findall(r"`([a-z/]+)`", cell.split(";")[0])) for layer, cell in rows.items()}
+    assert {layer: names for layer, names in written.items() if layer in LOWER} == LOWER
+    assert set(rows) == set(LAYERS)

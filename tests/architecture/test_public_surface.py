@@ -1,0 +1,68 @@
+"""What can be imported from `toolwire`, exactly."""
+
+from __future__ import annotations
+
+import ast
+
+import toolwire
+from tests.architecture.source import PACKAGE
+
+PUBLIC = [
+    "AgentToolkit",
+    "ApprovalRequest",
+    "BaseTool",
+    "BindingError",
+    "CallContext",
+    "CallFailed",
+    "Caller",
+    "CodeExecutionTool",
+    "ConfigurationError",
+    "Decision",
+    "DefinitionError",
+    "Failure",
+    "Limits",
+    "Problem",
+    "ProgramResult",
+    "RegistrationError",
+    "Reply",
+    "Rule",
+    "SandboxUnavailable",
+    "Session",
+    "ToolCall",
+    "ToolParameter",
+    "ToolPermission",
+    "ToolRegistry",
+    "ToolResult",
+    "ToolSpec",
+    "Toolkit",
+    "ToolwireError",
+    "Turn",
+    "protocols",
+    "reg_toolspec",
+    "tool",
+]
+
+
+def test_exactly_the_documented_names_are_public() -> None:
+    assert toolwire.__all__ == PUBLIC
+
+
+def test_every_public_name_can_be_had() -> None:
+    assert [name for name in PUBLIC if getattr(toolwire, name) is None] == []
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
+    names = [
+        alias.asname
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname is not None
+    ]
+    assert sorted(names) == PUBLIC
+
+
+def test_public_classes_and_functions_say_what_they_are() -> None:
+    silent = [name for name in PUBLIC if not (getattr(toolwire, name).__doc__ or "").strip()]
+    assert silent == []

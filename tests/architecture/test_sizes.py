@@ -1,0 +1,30 @@
+"""Files and functions stay small enough to be read whole."""
+
+from __future__ import annotations
+
+import ast
+import statistics
+
+from tests.architecture.source import modules
+
+MODULE_LINES = 350
+FUNCTION_LINES = 60
+LONGER_MODULES = {"toolwire.facade.registry": 390, "toolwire.facade.tool": 360}
+"""Thin by the method, long by the number of methods that their seed names. Shrink, never grow."""
+
+
+def test_modules_are_short() -> None:
+    lines = {module.name: len(module.path.read_text("utf-8").splitlines()) for module in modules()}
+    assert {name: count for name, count in lines.items() if count > LONGER_MODULES.get(name, MODULE_LINES)} == {}
+    assert statistics.median(lines.values()) <= 150
+
+
+def test_functions_do_one_step() -> None:
+    lengths = {
+        f"{module.name}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {name: length for name, length in lengths.items() if length > FUNCTION_LINES} == {}
+    assert statistics.median(lengths.values()) <= 12

@@ -1,0 +1,1 @@
+"""The seeds: their promises and their examples."""
