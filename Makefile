@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .venv-bench
 export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
@@ -37,15 +38,22 @@ format: setup  ## put the source in order
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup  ## the figures, with the floor and peers in the same run
-	$(BIN)/python -m benchmarks
+bench: $(BENCH)/.stamp  ## the figures, with the floor and peers in the same run: minutes
+	$(BENCH)/bin/python -m benchmarks
+
+# The peers have many dependencies of their own: they get an environment of their own, with toolwire in it.
+$(BENCH)/.stamp: requirements/peers.txt pyproject.toml $(VENV)/.stamp
+	test -x $(BENCH)/bin/python || $(PYTHON) -m venv --without-pip $(BENCH)
+	$(BIN)/uv pip sync -q --python $(BENCH)/bin/python requirements/peers.txt
+	$(BIN)/uv pip install -q --python $(BENCH)/bin/python --no-deps -e .
+	@touch $@
 
 lock: setup  ## renew the pinned requirements
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--custom-compile-command "make lock" pyproject.toml --group dev -o requirements/dev.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-		--custom-compile-command "make lock" --group peers -o requirements/peers.txt
+		--custom-compile-command "make lock" pyproject.toml --group peers -o requirements/peers.txt
 
 clean:  ## take away what the targets made
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 
@@ -97,3 +98,22 @@ def test_the_page_and_this_test_give_the_same_table() -> None:
     written = {layer: set(re.findall(r"`([a-z/]+)`", cell.split(";")[0])) for layer, cell in rows.items()}
     assert {layer: names for layer, names in written.items() if layer in LOWER} == LOWER
     assert set(rows) == set(LAYERS)
+
+
+def test_nothing_that_a_model_wrote_can_reach_code_run_in_this_process() -> None:
+    importers = {module.name for module in modules() if "toolwire.definition.from_code" in module.imports}
+    assert importers == {"toolwire.facade.tool"}
+    callers = [
+        module.name
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "from_code"
+    ]
+    assert callers == []
+    builders = {
+        module.name
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"exec", "eval"}
+    }
+    assert {name for name in builders if ".sandbox.child." not in name} == {"toolwire.definition.from_code"}

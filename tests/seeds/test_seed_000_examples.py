@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toolwire.definition.stub import stub
 
 from toolwire import Session, ToolCall, ToolRegistry, protocols
 from toolwire.definition.from_function import from_function
+from toolwire.definition.stub import stub
 
 DOCUMENTS = Path(__file__).with_name("documents")
 ATTP = protocols.get("attp")

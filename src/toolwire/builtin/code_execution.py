@@ -16,7 +16,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import (
     Answer,
     AnswerError,
-    ErrorFamily,
+    AnswerFamily,
     Program,
     ProgramCall,
     ProgramParameter,
@@ -36,7 +36,7 @@ DESCRIPTION = (
     "(assigned to __result__ or standing as the last expression), comes back."
 )
 
-FAMILIES: Mapping[FailureKind, ErrorFamily] = {
+FAMILIES: Mapping[FailureKind, AnswerFamily] = {
     "denied": "denied",
     "approval_required": "denied",
     "approval_expired": "denied",

@@ -13,6 +13,8 @@ from pathlib import PurePath
 from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, get_args, get_origin
 from uuid import UUID
 
+from toolwire.definition.words import resolve
+
 _UNIONS = (Union, types.UnionType)
 _ABSTRACT = {"Sequence": "list", "Iterable": "list", "Collection": "list", "Mapping": "dict", "MutableMapping": "dict"}
 
@@ -37,19 +39,19 @@ def annotation_text(annotation: Any) -> str:
     return _generic(origin, get_args(annotation))
 
 
-def schema_text(schema: Mapping[str, Any]) -> str:
-    """A JSON schema as the Python type that it admits: `list[str]`, `Literal['a']`, `dict`."""
-    if "enum" in schema or "const" in schema:
-        return _literal(schema["enum"] if "enum" in schema else [schema["const"]])
+def schema_text(schema: Any, root: Mapping[str, Any]) -> str:
+    """A JSON schema as the Python type that it admits: `list[str]`, `Literal['a']`, `dict`, `str | None`."""
+    node = resolve(schema, root)
+    if "enum" in node or "const" in node:
+        return _literal(node["enum"] if "enum" in node else [node["const"]])
     for key in ("anyOf", "oneOf"):
-        if key in schema:
-            return _either([schema_text(option) for option in schema[key]])
-    kind = schema.get("type")
+        if key in node:
+            return _either([schema_text(option, root) for option in node[key]])
+    kind = node.get("type")
     if isinstance(kind, list):
-        return _either([schema_text({**schema, "type": one}) for one in cast("list[str]", kind)])
+        return _either([schema_text({**node, "type": one}, root) for one in cast("list[str]", kind)])
     if kind == "array":
-        items: Any = schema.get("items")
-        inner = schema_text(cast("dict[str, Any]", items)) if isinstance(items, dict) and items else "Any"
+        inner = schema_text(node.get("items"), root) if "items" in node else "Any"
         return "list" if inner == "Any" else f"list[{inner}]"
     return _JSON_TYPES.get(str(kind), "Any")
 

@@ -57,7 +57,7 @@ class FunctionForm:
         schema, inside_classes = reading_base64(self._core)
         # A class's own validator, built before, would read text as bytes.
         rebuilt = {"_use_prebuilt": False} if inside_classes else {}
-        self._validate = SchemaValidator(schema, **rebuilt).validate_python
+        self._validate = SchemaValidator(schema, None, **rebuilt).validate_python
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -132,10 +132,11 @@ class FunctionForm:
         else:
             reason = f"annotated {annotation_text(argument.annotation)}, part of which no model can give"
         detail = str(error).split("\n")[0].rstrip(".")
+        detail = "" if "arbitrary_types_allowed" in detail else f" ({detail})"
         return DefinitionError(
             f"{self._label}: parameter {argument.name!r} is {reason}. Use a JSON type or a model of such; or let the "
-            f"host give it: tool.bind({argument.name!r}, default=...), or a parameter annotated with CallContext. "
-            f"({detail})"
+            f"host give it: tool.bind({argument.name!r}, default=...), or a parameter annotated with CallContext."
+            f"{detail}"
         )
 
     def _unresolved(self, argument: Argument) -> DefinitionError:

@@ -135,7 +135,7 @@ def _no_state(name: str, key: str) -> ArgumentProblem:
 
 def _copy(value: Any, copies: dict[int, Any]) -> Any:
     """Copies of exact containers, each once: what was shared or circular inside stays so."""
-    kind: Any = type(value)
+    kind = cast("Any", type(value))
     if id(value) in copies:
         return copies[id(value)]
     if kind is dict:

@@ -26,7 +26,7 @@ _LEFT_TO_PLAIN = frozenset({"datetime", "decimal", "uuid", "pathlib"})
 
 
 def _opened(value: Any, depth: int) -> Any:
-    kind: Any = type(value)
+    kind = cast("Any", type(value))
     if kind in _LEAVES or kind.__module__ in _LEFT_TO_PLAIN or depth <= 0:
         return value
     if dataclasses.is_dataclass(kind):
@@ -45,7 +45,7 @@ def _opened(value: Any, depth: int) -> Any:
 
 
 def _opened_model(value: Any, depth: int) -> Any:
-    kind: Any = type(value)
+    kind = cast("Any", type(value))
     if getattr(kind, "__pydantic_root_model__", False):
         return _opened(value.root, depth)
     extra = cast("Mapping[str, Any]", getattr(value, "__pydantic_extra__", None) or {})
@@ -54,7 +54,7 @@ def _opened_model(value: Any, depth: int) -> Any:
 
 
 def _opened_fields(value: Any, names: list[str], depth: int) -> dict[str, Any]:
-    kind: Any = type(value)
+    kind = cast("Any", type(value))
     fields: Mapping[str, Any] = getattr(kind, "__pydantic_fields__", {})
     config: Mapping[str, Any] = getattr(kind, "model_config", None) or getattr(kind, "__pydantic_config__", {})
     aliased = config.get("validate_by_alias", True)

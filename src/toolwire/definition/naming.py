@@ -49,7 +49,7 @@ def check_name(name: str) -> None:
         DefinitionError: as `program_name`.
     """
     if not name:
-        raise DefinitionError("a tool's name is empty: give name='...'")
+        raise DefinitionError("a name is empty: give name='...'")
     if len(name) > NAME_LIMIT:
         raise DefinitionError(f"the name {name[:20]!r}... has {len(name)} characters: write at most {NAME_LIMIT}")
     if any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for character in name):

@@ -117,6 +117,12 @@ class Tool:
         return self.docs.description if self._description is None else self._description
 
     @property
+    def raises(self) -> tuple[str, ...]:
+        """Names of the exceptions that the docstring lists, as a program would catch them."""
+        names = (name.rpartition(".")[2] for name, _ in self.docs.raises)
+        return tuple(dict.fromkeys(name for name in names if name.isidentifier()))
+
+    @property
     def input_schema(self) -> dict[str, Any]:
         """JSON schema of the arguments that a model gives; yours to change.
 
@@ -189,6 +195,10 @@ class Tool:
         if self._spread is None:
             return function(**values)
         return self._spread(function, values)
+
+    def clear_cache(self) -> None:
+        """Forgets what was worked out from docstring, annotations and bindings. Binding does it by itself."""
+        self._compiled = self._docs_read = self._output_read = None
 
     def clone(self) -> Tool:
         """A tool of its own: the same function, and bindings and state that share no container with these."""

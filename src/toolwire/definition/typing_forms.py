@@ -58,7 +58,7 @@ def _readable(annotation: Any, done: dict[Any, Any]) -> Any:
         return annotation
     if origin in (Union, types.UnionType):
         return _either(changed)
-    return cast("Any", origin)[changed[0] if len(changed) == 1 else changed]
+    return origin[changed[0] if len(changed) == 1 else changed]
 
 
 def _either(options: tuple[Any, ...]) -> Any:

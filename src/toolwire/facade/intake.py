@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
@@ -81,7 +82,5 @@ def _documented_methods(thing: object) -> list[Callable[..., Any]]:
 
 
 def _is_method(thing: object, name: str) -> bool:
-    """Asks the class, so that no property is run just to look at it."""
-    return callable(inspect.getattr_static(type(thing), name)) or isinstance(
-        inspect.getattr_static(type(thing), name), classmethod | staticmethod
-    )
+    """Asks the class, so that no property is run just to look at it; methods written in C are nobody's tools."""
+    return isinstance(inspect.getattr_static(type(thing), name), FunctionType | classmethod | staticmethod)

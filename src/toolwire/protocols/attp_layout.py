@@ -19,7 +19,7 @@ STRUCTURE = re.compile(
     r"""^[ \t]*+(?:
         (?P<header> (?:\[{1,2}|\{)[ \t]*+["']?tool[ _-]?calls?["']?[ \t]*+(?:\]{0,2}|\}) | <tool_calls?> )
         [ \t]*+(?:\#[^\n]*+)?+$
-      | (?:["']?tool[ _-]?calls?["']?[ \t]*+\.[ \t]*+)?+
+      | (?P<dotted>["']?tool[ _-]?calls?["']?[ \t]*+\.[ \t]*+)?+
         ["']?(?P<key>thought|status|target|code|message)["']?[ \t]*+=(?!=)
     )""",
     re.MULTILINE | re.IGNORECASE | re.VERBOSE,
@@ -39,8 +39,7 @@ class Layout:
     """A reply, and where its document begins."""
 
     text: str
-    prose_start: int
-    """Behind thinking."""
+    """With empty lines for thinking that was left out."""
     start: int
     """The document's first line."""
     fence: str
@@ -53,7 +52,7 @@ class Layout:
     @property
     def prose_before(self) -> str:
         """What the reply says before its document."""
-        return self.text[self.prose_start : self.fence_start].strip()
+        return self.text[: self.fence_start].strip()
 
     def next_line(self, position: int) -> int:
         """The first line from here, itself the start of one, that is neither blank nor a comment."""
@@ -96,21 +95,21 @@ def find_layout(text: str) -> Layout:
     Raises:
         Refusal: there is none, or it stands where it is thought and not said.
     """
-    prose_start, problems = _behind_thinking(text)
-    found = STRUCTURE.search(text, prose_start)
+    text, problems = _without_thinking(text)
+    found = STRUCTURE.search(text)
     if found is None:
-        prose = text[prose_start:].strip()
+        prose = text.strip()
         what = "The reply is text without a tool call" if prose else "The reply is empty"
         raise Refusal(f"{what}. Write one TOML document: `thought`, then [tool_call] with status and code.", text=prose)
-    opening = _open_fence(text, prose_start, found.start())
-    start, fence_start = (found.start(), found.start()) if opening is None else (line_end(text, opening.end()), opening.start())
+    start = fence_start = found.start()
+    opening = _open_fence(text, start)
     if opening is not None:
+        start, fence_start = line_end(text, opening.end()), opening.start()
         problems.append(_repair("The code fence around the reply was left out.", text, fence_start))
-    if text[prose_start:fence_start].strip():
-        problems.append(_repair("The text before the document was left out.", text, prose_start))
+    if text[:fence_start].strip():
+        problems.append(Problem(message="The text before the document was left out.", repaired=True, place="line 1"))
     return Layout(
         text=text,
-        prose_start=prose_start,
         start=start,
         fence="" if opening is None else opening[1],
         fence_start=fence_start,
@@ -118,15 +117,20 @@ def find_layout(text: str) -> Layout:
     )
 
 
-def _open_fence(text: str, start: int, end: int) -> re.Match[str] | None:
+def _open_fence(text: str, end: int) -> re.Match[str] | None:
     """The fence that stands open at `end`."""
     opening: re.Match[str] | None = None
-    for mark in _FENCE.finditer(text, start, end):
+    for mark in _FENCE.finditer(text, 0, end):
         if opening is None:
             opening = mark
         elif mark[1].startswith(opening[1]) and not mark[2].strip():
             opening = None
     return opening
+
+
+def _without_thinking(text: str) -> tuple[str, list[Problem]]:
+    position, problems = _behind_thinking(text)
+    return "\n" * text.count("\n", 0, position) + text[position:], problems
 
 
 def _behind_thinking(text: str) -> tuple[int, list[Problem]]:

@@ -9,6 +9,7 @@ from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 Language = Literal["en", "zh"]
+Thought = Literal["short", "full"]
 
 REPLY_LIMIT_BYTES = 262_144
 """Bytes of one reply, in UTF-8."""
@@ -34,8 +35,12 @@ class CallingProtocol(Protocol):
         """The name by which `get` finds it."""
         ...
 
-    def describe(self, tools: Iterable[Any], *, language: Language = "en") -> str:
-        """The system prompt that tells a model of these tools and how to call them."""
+    def describe(self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+        """The system prompt that tells a model of these tools and how to call them.
+
+        Raises:
+            ConfigurationError: an unknown language or thought.
+        """
         ...
 
     def parse(self, reply: str | bytes, tools: Iterable[Any] = ()) -> Reply:

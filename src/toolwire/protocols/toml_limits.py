@@ -1,8 +1,10 @@
-"""What a TOML text may hold before the parser sees it: depth, dotted keys, digits and the amount of structure."""
+"""TOML, parsed only once its depth, dotted keys, digits and amount of structure are known to be bearable."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from typing import Any
 
 from toolwire.protocols.base import DEPTH_LIMIT, DIGIT_LIMIT, SEGMENT_LIMIT, Refusal
 from toolwire.protocols.incoming import line
@@ -15,12 +17,24 @@ _MARKS = "=,.[{"
 _TOKEN = re.compile(r"['\"#\n=,.\[\]{}]|[0-9][0-9_]*+")
 
 
-def check_toml(text: str) -> None:
-    """Does nothing for a text that the parser may have. Linear in its length.
+def load_toml(text: str) -> dict[str, Any]:
+    """The document.
 
     Raises:
+        TOMLDecodeError: it is not TOML.
         Refusal: a limit is passed.
     """
+    _check(text)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        # Not known to happen once the limits hold; a parser of another Python version may have limits of its own.
+        raise Refusal(f"The reply cannot be read as TOML: {error}. Write `thought` and `[tool_call]`.") from error
+
+
+def _check(text: str) -> None:
     if len(text) > DIGIT_LIMIT or text.count("[") + text.count("{") > DEPTH_LIMIT or text.count(".") >= SEGMENT_LIMIT:
         _walk(text)
 

@@ -33,7 +33,7 @@ TEXT_CAP = 65_536
 WAKE_CAP_S = 1e9
 
 
-class ProtocolViolation(Exception):  # noqa: N818 - what happened, reported in a result and never raised to a user
+class ProtocolViolation(Exception):
     """The program's process sent what no stub of ours sends. The text says what."""
 
 

@@ -24,7 +24,7 @@ _SMALL = frozenset({int, bool, float, type(None)})
 _TAG_TEXT = f'"{TAG}"'
 
 
-class Oversized(Exception):  # noqa: N818 - it states a fact about a frame; who sends decides whether it is an error
+class Oversized(Exception):
     """A frame larger than what the receiving side takes."""
 
     def __init__(self, size: int, cap: int) -> None:

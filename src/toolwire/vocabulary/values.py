@@ -34,7 +34,7 @@ DEPTH_LIMIT = 64
 TAG = "$t"
 _VALUE = "v"
 _kind: Callable[[Any], object] = type
-_SCALARS = frozenset({str, int, bool, type(None)})
+_SCALARS: frozenset[object] = frozenset({str, int, bool, type(None)})
 _INT_LIMIT = 1 << 14000
 """Python refuses to print integers of more than 4,300 digits; this is a little less."""
 

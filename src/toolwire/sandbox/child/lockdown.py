@@ -18,9 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 CHANNEL = 3
-BALLAST_BYTES = 4 << 20
-"""Address space kept back, so that there is room to say that memory ran out."""
-
 _FILES_CAP = 4096
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
@@ -44,7 +41,7 @@ def prepare() -> Callable[[int, Allowance, int], None]:
 
     The returned function takes the channel's descriptor, the allowance, and the zygote's process id.
     """
-    base_bytes = _address_space() + BALLAST_BYTES
+    base_bytes = _address_space()
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     close_all = _closer()
 

@@ -98,10 +98,11 @@ class Zygote:
 
     def _become_child(self, channel: int, request: dict[str, Any]) -> None:
         try:
+            if request.get("bare"):
+                return
             allowance = Allowance(memory_bytes=request["memory"], cpu_s=request["cpu"])
             self._lock_down(channel, allowance, self._id)
-            if not request.get("bare"):
-                program.serve(lockdown.CHANNEL)
+            program.serve(lockdown.CHANNEL)
         finally:
             # No handler, no flush, no destructor: nothing of the zygote's may run twice.
             os._exit(0)
@@ -139,8 +140,15 @@ def _make_fork() -> Callable[[], int]:
     `os.fork` runs at-fork hooks that exist for threads, which a zygote does not have; they touch, and so copy,
     a hundred pages and more, which is a third of the time to the first line of a program.
     """
-    fork = ctypes.PyDLL(None).fork
-    fork.restype = ctypes.c_int
+    libc = ctypes.PyDLL(None, use_errno=True)
+
+    def fork() -> int:
+        process: int = libc.fork()
+        if process < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        return process
+
     return fork
 
 

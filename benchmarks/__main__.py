@@ -1,0 +1,26 @@
+"""Prints all figures; exits 1 when one is not met."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+from benchmarks import calls, imports, sandbox
+from benchmarks.timing import show
+
+GROUPS = {"One call, against validation alone": calls, "Importing and defining": imports, "Programs": sandbox}
+
+
+def main() -> int:
+    """Every group, one after another."""
+    print(f"Python {platform.python_version()} on {platform.machine()}")
+    met = True
+    for title, group in GROUPS.items():
+        figures = group.figures()
+        show(title, figures)
+        met = met and all(figure.is_met for figure in figures)
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""What importing and defining cost, each import in a fresh interpreter."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from typing import Any
+
+from benchmarks.timing import Figure, medians
+
+RUNS = 11
+
+
+def figures() -> list[Figure]:
+    """Import times against their floors, and the schema of a five-argument function."""
+    seconds: dict[str, list[float]] = {"pass": [], "import toolwire": [], _PYDANTIC: [], _REGISTRY: []}
+    for _ in range(RUNS):
+        for statement, times in seconds.items():
+            times.append(_time_of(statement))
+    middle = {statement: statistics.median(times) for statement, times in seconds.items()}
+    return [
+        Figure(name="import toolwire", ratio=(middle["import toolwire"] - middle["pass"]) * 1000, limit=5, unit="ms"),
+        Figure(
+            name=f"{_REGISTRY}, against pydantic's BaseModel", ratio=middle[_REGISTRY] / middle[_PYDANTIC], limit=1.6
+        ),
+        Figure(name="schema of a five-argument function", ratio=_schema_ms(), limit=2.5, unit="ms"),
+    ]
+
+
+_PYDANTIC = "from pydantic import BaseModel"
+_REGISTRY = "from toolwire import ToolRegistry"
+
+
+def _time_of(statement: str) -> float:
+    code = f"import time; started = time.perf_counter(); {statement}; print(time.perf_counter() - started)"
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def _schema_ms() -> float:
+    from toolwire import ToolSpec
+
+    def five(
+        query: str, limit: int = 10, tags: list[str] | None = None, exact: bool = False, weight: float = 1.0
+    ) -> Any:
+        """Searches.
+
+        Args:
+            query: What to look for
+            limit: How many at most
+        """
+
+    ToolSpec.from_function(five).input_schema
+    return medians({"schema": lambda: ToolSpec.from_function(five).input_schema}, number=20)["schema"] * 1000

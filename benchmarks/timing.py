@@ -1,0 +1,47 @@
+"""Fair timing on a noisy machine: the variants take turns, and medians are compared."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+ROUNDS = 31
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One measured thing beside its floor."""
+
+    name: str
+    ratio: float
+    """How many times the floor; or seconds, or milliseconds, when `unit` says so."""
+    limit: float | None
+    """What it must not exceed; None for peers, which are there to be compared with."""
+    unit: str = "x"
+
+    @property
+    def is_met(self) -> bool:
+        return self.limit is None or self.ratio <= self.limit
+
+
+def medians(variants: Mapping[str, Callable[[], object]], *, number: int, rounds: int = ROUNDS) -> dict[str, float]:
+    """Seconds of one call of each variant; in each round every variant runs `number` times, one after another."""
+    times: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(rounds):
+        for name, variant in variants.items():
+            started = time.perf_counter()
+            for _ in range(number):
+                variant()
+            times[name].append((time.perf_counter() - started) / number)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def show(title: str, figures: list[Figure]) -> None:
+    """A table that reads without colour."""
+    print(f"\n{title}")
+    for figure in figures:
+        limit = "" if figure.limit is None else f"  (at most {figure.limit:g} {figure.unit})"
+        verdict = "" if figure.limit is None else "  ok" if figure.is_met else "  NOT MET"
+        print(f"  {figure.name:<58} {figure.ratio:>9.2f} {figure.unit}{limit}{verdict}")

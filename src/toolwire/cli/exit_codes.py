@@ -1,0 +1,47 @@
+"""How the process ends, as a number."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every command."""
+
+    DONE = 0
+    """The job was done."""
+    FAILED = 1
+    """A call or program failed or was not allowed to run; what there is to read was printed all the same."""
+    WRONG_USAGE = 2
+    """The command line is wrong, or a file it names cannot be read."""
+    UNUSABLE_TOOLS = 3
+    """The tools cannot be loaded."""
+    REFUSED = 4
+    """The reply cannot be read; nothing ran."""
+    DECLINED = 5
+    """The reply says that the model cannot do the task; nothing ran."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
+
+
+EXIT_CODES = """\b
+Exit codes:
+  0    the job was done
+  1    a call or program failed, or was not allowed to run
+  2    wrong usage, or a file that cannot be read
+  3    the tools cannot be loaded
+  4    the reply was refused: it cannot be read, and nothing ran
+  5    the model declined: its reply is a `fail`, and nothing ran
+  130  interrupted"""
+"""For the end of a help text; the first line keeps its lines apart."""
+
+
+class Stop(Exception):
+    """Ends the command with a message instead of a traceback."""
+
+    def __init__(self, code: ExitCode, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        """What to do about it, on a line of its own; empty when the message says it."""

@@ -1,0 +1,97 @@
+"""Standard output, kept for results: what tools print must not be taken for what a command answers."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from contextlib import ExitStack, suppress
+from typing import Any, TextIO
+
+from toolwire.cli.exit_codes import ExitCode, Stop
+
+
+class Output:
+    """Where a command writes: results to standard output, everything else to standard error."""
+
+    def __init__(self) -> None:
+        self._results: TextIO = sys.stdout
+        self._undo = ExitStack()
+
+    def keep_stdout(self) -> None:
+        """From here on only `result` reaches standard output; what anybody else writes there goes to standard error.
+
+        That holds for `print`, for subprocesses and for C code alike.
+        """
+        sys.stdout.flush()
+        if _descriptor(sys.stdout) == 1:
+            self._results = self._take_descriptor()
+        # redirect_stdout would do, but for a tool that keeps printing after the command has ended.
+        self._undo.callback(setattr, sys, "stdout", sys.stdout)
+        sys.stdout = sys.stderr
+
+    def give_back(self) -> None:
+        """Undoes `keep_stdout`. A process that is about to end leaves it: a tool may still be printing."""
+        self._undo.close()
+        self._results = sys.stdout
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person reads the results."""
+        return self._results.isatty()
+
+    def result(self, text: str) -> None:
+        """Writes a result; a last line without an end gets one.
+
+        Raises:
+            Stop: it cannot be written. A reader who has left is no error.
+        """
+        try:
+            self._results.write(text if text.endswith("\n") else f"{text}\n")
+            self._results.flush()
+        except BrokenPipeError:
+            self._discard()
+        except OSError as error:
+            self._discard()
+            raise Stop(ExitCode.FAILED, f"the result cannot be written: {error.strerror or error}") from error
+
+    def result_json(self, value: Any) -> None:
+        """Writes a result for a program to read."""
+        self.result(json.dumps(value, ensure_ascii=False, indent=2))
+
+    def say(self, text: str) -> None:
+        """Writes what is no result."""
+        # Nobody listens any more: there is nobody to tell.
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
+
+    def _take_descriptor(self) -> TextIO:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+        stream = io.TextIOWrapper(
+            os.fdopen(kept, "wb"), encoding=sys.stdout.encoding, errors="backslashreplace", line_buffering=False
+        )
+        self._undo.callback(self._put_descriptor_back, stream)
+        return stream
+
+    def _put_descriptor_back(self, stream: TextIO) -> None:
+        stream.flush()
+        os.dup2(stream.fileno(), 1)
+        stream.close()
+
+    def _discard(self) -> None:
+        """What is still in the buffer must not fail once more when the stream is closed."""
+        descriptor = _descriptor(self._results)
+        if descriptor is not None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+
+
+def _descriptor(stream: TextIO) -> int | None:
+    """The stream's file descriptor; None for one that is only in memory."""
+    try:
+        return stream.fileno()
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,137 @@
+"""Arguments of a call as a person types them: `limit=3`, read by what the tool's schema wants there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn, cast
+
+from toolwire.cli.exit_codes import ExitCode, Stop
+
+_JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
+_REFERENCES_MAX = 32
+"""Schemas may refer to themselves."""
+
+
+def read_pairs(pairs: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that `key=value` texts stand for; `schema` is the tool's input schema.
+
+    Raises:
+        Stop: a text without `=`, or a key given twice.
+    """
+    arguments: dict[str, Any] = {}
+    for pair in pairs:
+        key, separator, text = pair.partition("=")
+        if not separator or not key:
+            raise Stop(ExitCode.WRONG_USAGE, f"{pair!r} is no argument", hint="Write key=value, as limit=3.")
+        if key in arguments:
+            raise Stop(
+                ExitCode.WRONG_USAGE,
+                f"{key!r} is given twice",
+                hint=f"""Write a list as JSON: {key}='["a", "b"]'.""",
+            )
+        arguments[key] = read_value(text, _parameter(key, schema), schema)
+    return arguments
+
+
+def read_value(text: str, wanted: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    """The value that a text stands for where the schema `wanted` applies; `root` holds what it refers to.
+
+    Text stays as typed where text is wanted, `10` too. Elsewhere it is read as JSON. What does not fit stays text:
+    the tool's own validation then says what was expected.
+    """
+    types = _types(wanted, root)
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+    kind = _type_of(value)
+    if kind == "number" and "integer" in types and float(value).is_integer():
+        kind = "integer"
+    if "string" in types:
+        # Exact decimals and numbers with leading zeros are text, whatever else may be there.
+        return value if kind in types - {"string", "integer", "number"} else text
+    return value if kind in types or (kind == "integer" and "number" in types) else text
+
+
+def read_object(text: str, *, place: str) -> dict[str, Any]:
+    """The JSON object in a text; `place` is where the text is from, for messages.
+
+    Raises:
+        Stop: it is no JSON, or no object.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise Stop(
+            ExitCode.WRONG_USAGE, f"{place} is no JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise Stop(ExitCode.WRONG_USAGE, f"{place} is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        hint = 'Write the arguments by name: {"query": "x", "limit": 3}.'
+        raise Stop(ExitCode.WRONG_USAGE, f"{place} holds {_type_of(value)}, not an object", hint=hint)
+    return cast("dict[str, Any]", value)
+
+
+def _parameter(key: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is wanted for a key; nothing in particular for one the tool does not know, which the call then says."""
+    properties = cast("Mapping[str, Any]", schema.get("properties", {}))
+    more = schema.get("additionalProperties")
+    found = properties.get(key, more if isinstance(more, Mapping) else {"type": "string"})
+    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+
+
+def _types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> frozenset[str]:
+    """The JSON types that a schema lets through; all but text for one that says nothing."""
+    if depth > _REFERENCES_MAX:
+        return frozenset()
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        return _types(_resolved(reference, root), root, depth + 1)
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in schema:
+            members = cast("list[Mapping[str, Any]]", schema[key])
+            found = [_types(member, root, depth + 1) for member in members]
+            return frozenset[str].intersection(*found) if key == "allOf" else frozenset[str]().union(*found)
+    if "enum" in schema:
+        return frozenset(_type_of(value) for value in cast("list[Any]", schema["enum"]))
+    if "const" in schema:
+        return frozenset({_type_of(schema["const"])})
+    named = schema.get("type")
+    if isinstance(named, str):
+        return frozenset({named})
+    if isinstance(named, list):
+        return frozenset(cast("list[str]", named))
+    return _JSON_TYPES - {"string"}
+
+
+def _resolved(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a reference within the document leads to; an empty schema where it leads nowhere."""
+    found: object = root
+    for part in reference.removeprefix("#").strip("/").split("/"):
+        key = part.replace("~1", "/").replace("~0", "~")
+        found = cast("Mapping[str, object]", found).get(key, {}) if isinstance(found, Mapping) else {}
+    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+
+
+def _type_of(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,71 @@
+"""Tools from source text of their owner's, run in this process. Nothing that a model wrote may come here."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from toolwire.definition.from_function import from_function
+from toolwire.definition.tool import Tool
+from toolwire.definition.words import nearest_hint
+from toolwire.vocabulary.errors import DefinitionError
+
+_FILE = "<tool code>"
+
+
+def from_code(code: str, func_name: str | None = None, env: Mapping[str, Any] | None = None, **options: Any) -> Tool:
+    """A tool from the one public function that the text defines, or from the one named.
+
+    `env` holds names that the text finds beside the builtins; it is copied, its values are not. Options are those of
+    `from_function`.
+
+    Raises:
+        DefinitionError: the text does not compile or does not run, which function is meant is open, or as
+            `from_function`.
+    """
+    names: dict[str, Any] = {"__name__": "tool_code", **(env or {})}
+    try:
+        # The owner's own text: see the module's docstring.
+        exec(compile(code, _FILE, "exec"), names)  # noqa: S102
+    except SyntaxError as error:
+        raise DefinitionError(f"the code has a syntax error in line {error.lineno}: {error.msg}") from error
+    except Exception as error:
+        line = _line(error)
+        raise DefinitionError(f"the code failed in line {line}: {type(error).__name__}: {error}") from error
+    return from_function(_function(names, func_name), **options)
+
+
+def _function(names: Mapping[str, Any], func_name: str | None) -> types.FunctionType:
+    functions = {
+        name: value
+        for name, value in names.items()
+        if isinstance(value, types.FunctionType) and value.__code__.co_filename == _FILE
+    }
+    if func_name is not None:
+        if func_name not in functions:
+            raise DefinitionError(f"the code defines no function {func_name!r}: {_listed(functions, func_name)}")
+        return functions[func_name]
+    public = {name: function for name, function in functions.items() if not name.startswith("_")}
+    if len(public) != 1:
+        found = f"{len(public)} public functions ({', '.join(public)})" if public else "no public function"
+        advice = f"give func_name={next(iter(public))!r} or another" if public else "write one with def"
+        raise DefinitionError(f"the code defines {found}: {advice}")
+    return next(iter(public.values()))
+
+
+def _listed(functions: Mapping[str, Any], func_name: str) -> str:
+    return nearest_hint(func_name, functions).replace("it takes", "it defines")
+
+
+def _line(error: BaseException) -> int | None:
+    lines = [place.tb_lineno for place in _frames(error.__traceback__) if place.tb_frame.f_code.co_filename == _FILE]
+    return lines[-1] if lines else None
+
+
+def _frames(place: types.TracebackType | None) -> list[types.TracebackType]:
+    found: list[types.TracebackType] = []
+    while place is not None:
+        found.append(place)
+        place = place.tb_next
+    return found

@@ -1,0 +1,315 @@
+"""Tools known by their JSON schema, with a function to call or without one."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolwire.definition.annotation import schema_text
+from toolwire.definition.docstring import Docs
+from toolwire.definition.naming import program_name
+from toolwire.definition.problems import hidden as hidden_problem
+from toolwire.definition.problems import unexpected
+from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind
+from toolwire.definition.signature import EMPTY, Signature, read_signature
+from toolwire.definition.tool import Check, Permission, Tool
+from toolwire.definition.words import nearest_hint, shown
+from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
+from toolwire.vocabulary.values import plain
+
+
+@dataclass
+class ToolParameter:
+    """One parameter of a `BaseTool`."""
+
+    name: str
+    """What the model calls it."""
+    type: str
+    """string, integer, number, boolean, array or object."""
+    description: str
+    """What it is for."""
+    required: bool = True
+    """Whether a call without it is refused."""
+    default: Any = None
+    """Used when an optional parameter is left out; None is no default: `execute` then does not get it."""
+
+
+def from_schema(
+    name: str,
+    description: str = "",
+    input_schema: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | None = None,
+    function: Callable[..., Any] | None = None,
+    *,
+    title: str | None = None,
+    tags: Iterable[str] | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    permission: Permission = "auto",
+    examples: Iterable[Any] | None = None,
+    check: Check | None = None,
+) -> Tool:
+    """A tool whose arguments are checked by a JSON schema and given to `function` as keywords.
+
+    The schema is Draft 2020-12 unless its `$schema` names another; defaults of its properties are filled in, formats
+    are not asserted. A function without `**more` also refuses, by name, what it could not take. Without a function
+    the tool can be described but not called.
+
+    Raises:
+        DefinitionError: no schema of an object, a reference to another document, two properties that a program could
+            not tell apart, or a function that lacks one of the properties.
+    """
+    label = f"tool {name!r}"
+    signature = None if function is None else _signature(function, label)
+    shape = SchemaShape(label, _object_schema(input_schema, label), output_schema, signature)
+    return Tool(
+        name=name,
+        shape=shape,
+        docs=lambda: Docs(description=description),
+        function=function,
+        is_async=signature is not None and signature.is_async,
+        context_parameter=None if signature is None else signature.context,
+        title=title,
+        description=description,
+        tags=tags or (),
+        annotations=annotations,
+        output_schema=output_schema,
+        permission=permission,
+        examples=examples or (),
+        check=check,
+    )
+
+
+def from_parameters(
+    name: str,
+    description: str,
+    parameters: Iterable[ToolParameter],
+    *,
+    function: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Tool:
+    """A tool from a list of parameters; options are those of `from_schema`. Nothing but the parameters is accepted.
+
+    Raises:
+        DefinitionError: an unknown type, two parameters of one name, or as `from_schema`.
+    """
+    label = f"tool {name!r}"
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for parameter in parameters:
+        if parameter.name in properties:
+            raise DefinitionError(f"{label}: two parameters are called {parameter.name!r}: rename one")
+        properties[parameter.name] = _property(parameter, label)
+        if parameter.required:
+            required.append(parameter.name)
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if required:
+        schema["required"] = required
+    return from_schema(name, description, schema, None, function, **options)
+
+
+class SchemaShape:
+    """What a tool takes and gives by its schemas."""
+
+    spread = None
+
+    def __init__(
+        self,
+        label: str,
+        schema: dict[str, Any],
+        output_schema: Mapping[str, Any] | None,
+        signature: Signature | None,
+    ) -> None:
+        # Loaded here: only tools known by a schema need jsonschema.
+        from toolwire.definition.json_schema import check_schema
+
+        check_schema(schema, label)
+        self._schema = schema
+        self._properties = cast("dict[str, dict[str, Any] | bool]", schema.get("properties", {}))
+        self._output_schema = output_schema
+        self._signature = signature
+        _refuse_look_alikes(self._properties, label)
+        if signature is not None:
+            _refuse_untakable(self._properties, signature, label)
+
+    @property
+    def kinds(self) -> Mapping[str, ParameterKind]:
+        """The properties."""
+        return dict.fromkeys(self._properties, "either")
+
+    @property
+    def never_visible(self) -> Mapping[str, str]:
+        """The function's context parameter."""
+        context = None if self._signature is None else self._signature.context
+        return {} if context is None else {context: "each call gives its context"}
+
+    def compile(self, hidden: frozenset[str]) -> Form:
+        """The form without these properties."""
+        never_given = hidden | self.never_visible.keys()
+        return SchemaForm(_without(self._schema, hidden), hidden, never_given, _takable(self._signature))
+
+    def parameters(self, form: Form) -> tuple[Parameter, ...]:
+        """The required ones first, so that they can be written as a Python signature; else in the schema's order."""
+        required = self._schema.get("required", [])
+        ordered = sorted(self._properties, key=lambda name: name not in required)
+        return tuple(self._parameter(name, name in required, form) for name in ordered)
+
+    def output(self) -> Output:
+        """What the output schema promises."""
+        promised = self._output_schema
+        text = "" if promised is None else schema_text(promised, promised)
+        return Output(schema=None, is_wrapped=False, annotation=text)
+
+    def _parameter(self, name: str, required: bool, form: Form) -> Parameter:
+        own = self._properties[name]
+        node = own if isinstance(own, dict) else {}
+        return Parameter(
+            name=name,
+            kind="either",
+            required=required,
+            default=node.get("default", MISSING),
+            schema={} if name in form.hidden else node,
+            description=str(node.get("description", "")),
+            annotation=schema_text(node, self._schema),
+        )
+
+
+class SchemaForm:
+    """The arguments of a schema, without its hidden properties."""
+
+    def __init__(
+        self,
+        schema: dict[str, Any],
+        hidden: frozenset[str],
+        never_given: frozenset[str],
+        takable: frozenset[str] | None,
+    ) -> None:
+        from toolwire.definition.json_schema import Validator
+
+        self.input_schema = schema
+        self.hidden = hidden
+        self._never_given = never_given
+        self._takable = takable
+        self._properties = cast("dict[str, Any]", schema.get("properties", {}))
+        self._defaults = {
+            name: cast("dict[str, Any]", node)["default"]
+            for name, node in self._properties.items()
+            if isinstance(node, dict) and "default" in node
+        }
+        self._problems = Validator(schema).problems
+
+    def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
+        """The arguments in JSON types with the defaults filled in, or everything that is wrong with them."""
+        problems = [hidden_problem(name) for name in arguments if name in self._never_given]
+        values: dict[str, Any] = {}
+        for name, value in arguments.items():
+            if name in self._never_given:
+                continue
+            if self._takable is not None and name not in self._takable:
+                problems.append(unexpected(str(name), str(name), self._properties))
+                continue
+            try:
+                values[name] = plain(value)
+            except Unrepresentable as error:
+                problems.append(_unrepresentable(name, value, error))
+        problems.extend(self._problems(values))
+        if problems:
+            return Invalid(problems=tuple({problem.path: problem for problem in reversed(problems)}.values())[::-1])
+        missing = {name: copy.deepcopy(default) for name, default in self._defaults.items() if name not in values}
+        return {**values, **missing}
+
+    def is_default(self, name: str, value: Any) -> bool:  # noqa: ARG002  # a function's form needs them
+        """Never: defaults in a schema are JSON."""
+        return False
+
+    def plain(self, name: str, value: Any) -> Any:  # noqa: ARG002  # a function's form needs the name
+        """The value itself, which is JSON already."""
+        return plain(value)
+
+
+_TYPES = ("string", "integer", "number", "boolean", "array", "object")
+
+
+def _property(parameter: ToolParameter, label: str) -> dict[str, Any]:
+    if parameter.type not in _TYPES:
+        raise DefinitionError(
+            f"{label}: parameter {parameter.name!r} has the unknown type {parameter.type!r}: write {', '.join(_TYPES)}"
+        )
+    found: dict[str, Any] = {"type": parameter.type}
+    if parameter.description:
+        found["description"] = parameter.description
+    if parameter.default is not None and not parameter.required:
+        found["default"] = parameter.default
+    return found
+
+
+def _object_schema(schema: Mapping[str, Any] | None, label: str) -> dict[str, Any]:
+    if schema is None:
+        return {"type": "object", "properties": {}}
+    if not isinstance(cast("object", schema), Mapping):
+        raise DefinitionError(f"{label}: input_schema must be a JSON schema as a dict, not {shown(schema)}")
+    copied = copy.deepcopy(dict(schema))
+    if copied.setdefault("type", "object") != "object":
+        raise DefinitionError(f'{label}: input_schema must have "type": "object", not {shown(copied["type"])}')
+    return copied
+
+
+def _signature(function: Callable[..., Any], label: str) -> Signature | None:
+    if not callable(cast("object", function)):
+        raise DefinitionError(f"{label}: function={function!r} cannot be called")
+    try:
+        inspect.signature(function)
+    except (ValueError, TypeError):
+        return None
+    return read_signature(function, label)
+
+
+def _takable(signature: Signature | None) -> frozenset[str] | None:
+    """What the function can take by keyword; None when that is anything."""
+    if signature is None or any(argument.kind == "var_keyword" for argument in signature.arguments):
+        return None
+    return frozenset(item.name for item in signature.arguments if item.kind in ("either", "keyword_only"))
+
+
+def _refuse_untakable(properties: Mapping[str, Any], signature: Signature, label: str) -> None:
+    takable = _takable(signature)
+    for name in properties:
+        if takable is not None and name not in takable:
+            raise DefinitionError(
+                f"{label}: the function has no parameter for the property {name!r} ({nearest_hint(name, takable)}): "
+                "add it, or **more"
+            )
+    for argument in signature.arguments:
+        needed = argument.default is EMPTY and argument.kind in ("positional_only", "either", "keyword_only")
+        if needed and argument.name not in properties:
+            raise DefinitionError(
+                f"{label}: the function needs {argument.name!r}, which the schema lacks: add it to 'properties', or "
+                "give it a default"
+            )
+
+
+def _refuse_look_alikes(properties: Mapping[str, Any], label: str) -> None:
+    written: dict[str, str] = {}
+    for name in properties:
+        other = written.setdefault(program_name(name), name)
+        if other != name:
+            raise DefinitionError(
+                f"{label}: a program would write {program_name(name)!r} for both {other!r} and {name!r}: rename one"
+            )
+
+
+def _without(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+    if not hidden:
+        return schema
+    left = dict(schema)
+    left["properties"] = {name: node for name, node in schema.get("properties", {}).items() if name not in hidden}
+    if "required" in schema:
+        left["required"] = [name for name in schema["required"] if name not in hidden]
+    return left
+
+
+def _unrepresentable(name: str, value: Any, error: Unrepresentable) -> ArgumentProblem:
+    message = f"{name!r} must be JSON, not {shown(value)}: {error}."
+    return ArgumentProblem(path=name, kind="invalid", message=message)

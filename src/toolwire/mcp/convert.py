@@ -1,0 +1,74 @@
+"""Between MCP's tool values and tools, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from toolwire.definition.from_schema import from_schema
+from toolwire.definition.tool import Tool
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+
+if TYPE_CHECKING:
+    from mcp_types import Tool as McpTool
+
+
+def from_mcp(value: object, function: Callable[..., Any] | None = None) -> Tool:
+    """A tool from an MCP tool value: of either SDK generation, or as the JSON object that was received.
+
+    Needs no MCP package. Without a `function` the tool can be described but not called. The annotations are what a
+    server says of itself: nothing here trusts them.
+
+    Raises:
+        DefinitionError: it lacks a name or an input schema, or the schema cannot be used.
+    """
+    name = _field(value, "name")
+    if not isinstance(name, str):
+        raise DefinitionError(f"{value!r} is no MCP tool: it has no name")
+    input_schema = _field(value, "input_schema", "inputSchema")
+    if not isinstance(input_schema, Mapping):
+        raise DefinitionError(f"MCP tool {name!r} has no input schema: give it as inputSchema")
+    return from_schema(
+        name,
+        _field(value, "description") or "",
+        cast("Mapping[str, Any]", input_schema),
+        _field(value, "output_schema", "outputSchema"),
+        function,
+        title=_field(value, "title"),
+        annotations=_plain(_field(value, "annotations")),
+    )
+
+
+def to_mcp(tool: Tool) -> McpTool:
+    """The tool as an MCP tool value; bound parameters do not show.
+
+    Raises:
+        ConfigurationError: the extra `toolwire[mcp]` is not installed.
+    """
+    try:
+        import mcp_types
+    except ImportError as error:
+        raise ConfigurationError("MCP values need a package that is not here: pip install 'toolwire[mcp]'") from error
+    annotations = mcp_types.ToolAnnotations.model_validate(tool.annotations) if tool.annotations else None
+    return mcp_types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description or None,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=annotations,
+    )
+
+
+def _field(value: object, *names: str) -> Any:
+    """The first of these that it has, as a key or as an attribute; None when it has none."""
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        return next((fields[name] for name in names if name in fields), None)
+    return next((getattr(value, name) for name in names if hasattr(value, name)), None)
+
+
+def _plain(annotations: Any) -> dict[str, Any] | None:
+    if annotations is None or isinstance(annotations, Mapping):
+        return None if annotations is None else dict(cast("Mapping[str, Any]", annotations))
+    return annotations.model_dump(by_alias=True, exclude_none=True)

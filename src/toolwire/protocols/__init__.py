@@ -1,0 +1,33 @@
+"""Models' calling formats: from a reply's text to calls, and from calls and results to text. Pure: no I/O, no clock.
+
+`base.py` says what a protocol offers and which limits hold before one parses. ATTP: `attp.py` is the object;
+`attp_parse.py` reads a reply, strictly at first, by `attp_document.py`; a damaged one goes to `attp_recover.py`, which
+finds the document (`attp_layout.py`) and its values (`attp_values.py`); `attp_prompt.py` writes the system prompt.
+"""
+
+from __future__ import annotations
+
+from toolwire.protocols.attp import Attp
+from toolwire.protocols.base import CallingProtocol
+from toolwire.vocabulary.errors import ConfigurationError
+
+__all__ = ["get", "names"]
+
+_PROTOCOLS: dict[str, CallingProtocol] = {"attp": Attp()}
+
+
+def get(name: str) -> CallingProtocol:
+    """The protocol of this name.
+
+    Raises:
+        ConfigurationError: there is none of that name.
+    """
+    found = _PROTOCOLS.get(name)
+    if found is None:
+        raise ConfigurationError(f"there is no protocol {name!r}: write one of {', '.join(map(repr, _PROTOCOLS))}")
+    return found
+
+
+def names() -> tuple[str, ...]:
+    """The names of all protocols."""
+    return tuple(_PROTOCOLS)

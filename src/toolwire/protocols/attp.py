@@ -1,0 +1,55 @@
+"""ATTP: a model replies in TOML, and what it wants done is a Python program that calls tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from toolwire.protocols.attp_answer import format_attp, refuse_attp
+from toolwire.protocols.attp_parse import parse_attp
+from toolwire.protocols.attp_prompt import describe_attp
+from toolwire.protocols.attp_render import render_attp
+from toolwire.protocols.base import Language, Thought
+from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.results import ToolResult
+
+
+class Attp:
+    """The protocol object. It holds nothing."""
+
+    @property
+    def name(self) -> str:
+        """`attp`."""
+        return "attp"
+
+    def describe(self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+        """The whole system prompt: rules, the tools as Python stubs, modules, templates, constraints, two examples.
+
+        `thought="full"` asks for four points of reasoning where one line is the default: it costs a model about two
+        thirds more tokens a call.
+
+        Raises:
+            ConfigurationError: an unknown language or thought.
+        """
+        return describe_attp(tools, language=language, thought=thought)
+
+    def parse(self, reply: str | bytes, tools: Iterable[Any] = ()) -> Reply:
+        """One call of `code_execution`, a failure, or problems. Which tools there are makes no difference to it."""
+        return parse_attp(reply)
+
+    def render(self, calls: Sequence[ToolCall], *, thought: str = "", target: str = "") -> str:
+        """The reply by which a model would make these calls.
+
+        Raises:
+            ConfigurationError: no call, or a program beside other calls.
+            Unrepresentable: half a character in a program, or an argument that has no literal.
+        """
+        return render_attp(calls, thought=thought, target=target)
+
+    def format(self, results: Sequence[ToolResult]) -> str:
+        """The text of one result as it is; of several, each under a line with its place and its call's name."""
+        return format_attp(results)
+
+    def refuse(self, reply: Reply) -> str:
+        """Why nothing ran, and the form to write; for a reply that gave up, its message. Empty for a call."""
+        return refuse_attp(reply)

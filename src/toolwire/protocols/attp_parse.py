@@ -1,0 +1,31 @@
+"""An ATTP reply, read: as strict TOML first, and repaired only if that fails."""
+
+from __future__ import annotations
+
+import tomllib
+
+from toolwire.protocols.attp_document import Source, reply_of
+from toolwire.protocols.attp_recover import recover
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.incoming import read_incoming
+from toolwire.protocols.toml_limits import load_toml
+from toolwire.vocabulary.calls import Reply
+
+
+def parse_attp(reply: str | bytes) -> Reply:
+    """What the reply asks for: one program, a failure, or nothing with the reasons why it was refused."""
+    try:
+        return _read(reply)
+    except Refusal as refusal:
+        return Reply(text=refusal.text, problems=(refusal.problem,))
+
+
+def _read(reply: str | bytes) -> Reply:
+    incoming = read_incoming(reply)
+    text = incoming.text
+    raw = reply if isinstance(reply, str) else text
+    try:
+        document = load_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        return recover(text, raw=raw, problems=incoming.problems, error=error)
+    return reply_of(document, Source(raw=raw, text=text, problems=incoming.problems))

@@ -1,0 +1,54 @@
+"""ATTP's system prompt: rules, tools, modules, templates, constraints, and two examples made of the tools given.
+
+Templates and examples stand without code fences: a model writes what it sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from toolwire.definition.from_value import tool_of
+from toolwire.definition.naming import PROGRAM_MODULES
+from toolwire.definition.stub import stub
+from toolwire.definition.tool import Tool
+from toolwire.protocols.attp_example import fail_example, success_example
+from toolwire.protocols.attp_wording import WORDINGS, Wording
+from toolwire.protocols.base import Language, Thought
+from toolwire.vocabulary.errors import ConfigurationError
+
+
+def describe_attp(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+    """The whole system prompt.
+
+    Raises:
+        ConfigurationError: an unknown language or thought.
+        DefinitionError: something among the tools that is none.
+    """
+    words = WORDINGS.get(language)
+    if words is None:
+        raise ConfigurationError(f"language={language!r} is unknown: write one of {', '.join(map(repr, WORDINGS))}")
+    if thought not in words.thought_rule:
+        raise ConfigurationError(f"thought={thought!r} is unknown: write one of {', '.join(map(repr, words.thought_rule))}")
+    known = [tool_of(tool) for tool in tools]
+    sections = [
+        f"{words.title}\n\n{words.introduction}",
+        _rules(words, thought),
+        f"{words.tools_heading}\n{_tools(known, words)}",
+        f"{words.modules_heading}\n{words.modules.format(', '.join(PROGRAM_MODULES))}",
+        _templates(words, thought),
+        "\n".join([words.constraints_heading, *(f"- {constraint}" for constraint in words.constraints)]),
+        f"{words.success_heading}\n{_shown(success_example(known, words, thought), words)}",
+        f"{words.fail_heading}\n{_shown(fail_example(known, words, thought), words)}",
+    ]
+    return "\n\n".join(section.rstrip() for section in sections) + "\n"
+
+
+def _rules(words: Wording, thought: Thought) -> str:
+    rules = (*words.rules, words.thought_rule[thought])
+    return "\n".join([words.rules_heading, *(f"{number}. {rule}" for number, rule in enumerate(rules, 1))])
+
+
+def _tools(tools: Sequence[Tool], words: Wording) -> str:
+    stubs = "\n\n".join(stub(tool).strip() for tool in tools)
+    return f"```python\n{stubs}\n```" if tools else words.no_tools

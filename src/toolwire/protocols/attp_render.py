@@ -1,0 +1,115 @@
+"""The ATTP reply by which a model would make given calls: one program."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from toolwire.definition.naming import program_name
+from toolwire.protocols.base import DEPTH_LIMIT
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.values import plain
+
+_ILLEGAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_IN_BLOCK = re.compile(r'[\x00-\x08\x0b-\x1f\x7f\\]|"(?=""|\Z)')
+_IN_ONE_LINE = re.compile(r'[\x00-\x08\x0a-\x1f\x7f\\"]')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def render_attp(calls: Sequence[ToolCall], *, thought: str = "", target: str = "") -> str:
+    """The reply. A call of `code_execution` is its program; other calls become one program that makes them in order.
+
+    Its result is what the one call gives, or the list of what each gives.
+
+    Raises:
+        ConfigurationError: no call, or a program beside other calls: one reply holds one program.
+        Unrepresentable: half a character in a program, or an argument that has no literal.
+    """
+    return (
+        f"thought = {_text(thought, 'thought')}\n\n[tool_call]\n"
+        f'status = "success"\ntarget = {_text(target, "target")}\ncode = {_block(_program(calls))}\n'
+    )
+
+
+def literal(value: Any, *, path: str = "", depth: int = DEPTH_LIMIT) -> str:
+    """The value as Python source: JSON types and tuples as they are, anything else in its plain form.
+
+    Raises:
+        Unrepresentable: no plain form, or nested deeper than `DEPTH_LIMIT`.
+    """
+    if depth <= 0:
+        raise Unrepresentable(f"nested deeper than {DEPTH_LIMIT} levels, or holding itself", path=path)
+    if isinstance(value, str):
+        return repr(value) if _SURROGATE.search(value) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if value is None or isinstance(value, bool | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        items = [
+            literal(item, path=f"{path}[{place}]", depth=depth - 1)
+            for place, item in enumerate(cast("Sequence[Any]", value))
+        ]
+        return f"({', '.join(items)},)" if isinstance(value, tuple) and items else f"[{', '.join(items)}]"
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return "{" + ", ".join(_pair(key, item, path, depth) for key, item in pairs) + "}"
+    simple = plain(value)
+    return repr(simple) if isinstance(simple, int) else literal(simple, path=path, depth=depth - 1)
+
+
+def _pair(key: Any, value: Any, path: str, depth: int) -> str:
+    return f"{literal(key, path=path, depth=depth - 1)}: {literal(value, path=f'{path}.{key}', depth=depth - 1)}"
+
+
+def _program(calls: Sequence[ToolCall]) -> str:
+    if len(calls) == 1 and calls[0].name == CODE_EXECUTION:
+        return _code(calls[0].arguments)
+    if not calls or any(call.name == CODE_EXECUTION for call in calls):
+        raise ConfigurationError(f"one ATTP reply holds one program: render {len(calls)} calls with {CODE_EXECUTION!r} one at a time")
+    if len(calls) == 1:
+        return f"__result__ = {_call(calls[0])}\n"
+    lines = [f"result_{number} = {_call(call)}\n" for number, call in enumerate(calls, 1)]
+    names = ", ".join(f"result_{number}" for number in range(1, len(calls) + 1))
+    return f"{''.join(lines)}__result__ = [{names}]\n"
+
+
+def _code(arguments: Mapping[str, Any]) -> str:
+    code = arguments.get("code")
+    if not isinstance(code, str) or len(arguments) != 1:
+        raise ConfigurationError(f"a call of {CODE_EXECUTION!r} has one argument, code, a text; it has {sorted(arguments)}")
+    return code
+
+
+def _call(call: ToolCall) -> str:
+    arguments = (f"{program_name(key)}={literal(value, path=key)}" for key, value in call.arguments.items())
+    return f"{program_name(call.name)}({', '.join(arguments)})"
+
+
+def _text(value: str, path: str) -> str:
+    if "\n" in value:
+        return _block(value, path)
+    _check(value, path)
+    return f'"{_IN_ONE_LINE.sub(_escape, value)}"'
+
+
+def _block(value: str, path: str = "code") -> str:
+    """The value in triple quotes: literal ones wherever TOML can hold it so."""
+    _check(value, path)
+    if "'''" not in value and not value.endswith("'") and not _ILLEGAL.search(value):
+        return f"'''\n{value}'''"
+    return f'"""\n{_IN_BLOCK.sub(_escape, value)}"""'
+
+
+def _check(value: str, path: str) -> None:
+    if half := _SURROGATE.search(value):
+        raise Unrepresentable(f"half a character, U+{ord(half[0]):04X},", path=path)
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    return f"\\{character}" if character in '\\"' else f"\\u{ord(character):04X}"

@@ -1,0 +1,222 @@
+"""The words of ATTP's system prompt, in English and in Chinese."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolwire.protocols.base import Language, Thought
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfit:
+    """A request that hardly any tool can meet."""
+
+    words: tuple[str, ...]
+    """Where one of these is in a tool's name or description, another request is taken."""
+    request: str
+    thought: str
+    reason: str
+    """Why it cannot be done, and what the user could do instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """Every text of the prompt. `{}` is filled with names."""
+
+    title: str
+    introduction: str
+    rules_heading: str
+    rules: tuple[str, str, str]
+    """Output, tools, code."""
+    thought_rule: dict[Thought, str]
+    tools_heading: str
+    no_tools: str
+    modules_heading: str
+    modules: str
+    templates_heading: str
+    success_template: str
+    fail_template: str
+    thought_template: dict[Thought, str]
+    target_template: str
+    code_template: str
+    message_template: str
+    constraints_heading: str
+    constraints: tuple[str, ...]
+    success_heading: str
+    fail_heading: str
+    request: str
+    reply: str
+    call_request: str
+    """A request when the tool has no description."""
+    and_then: str
+    """Between two requests."""
+    full_thought: str
+    """Four points: request, tools, check, plan."""
+    success_thought: str
+    success_check: str
+    success_plan: str
+    success_target: str
+    no_tool_request: str
+    no_tool_thought: str
+    no_tool_target: str
+    fail_check: str
+    fail_plan: str
+    offer: str
+    """What could be used instead."""
+    nothing: str
+    """In place of tools' names when there are none."""
+    unfit: tuple[Unfit, ...]
+
+
+_ENGLISH = Wording(
+    title="# How to use tools: ATTP",
+    introduction="Each of your replies is a TOML document with a Python program; it is run, and you read what it gives.",
+    rules_heading="## Core rules",
+    rules=(
+        "Output: the reply is one valid TOML document and nothing else: no text and no code fence around it.",
+        "Tools: before you rely on a tool, make sure that it is listed below.",
+        "Code: call tools from Python, and put what you want to read into `__result__`.",
+    ),
+    thought_rule={
+        "short": "Reasoning: say in `thought`, in one line, what you will do and why.",
+        "full": "Reasoning: lay it out in `thought`, in the four points of the template.",
+    },
+    tools_heading="## Tools",
+    no_tools="There are no tools. A program can only work things out with the modules below.",
+    modules_heading="## Modules",
+    modules="There without import: {}.",
+    templates_heading="## Templates",
+    success_template="If it can be done:",
+    fail_template="If it cannot:",
+    thought_template={
+        "short": "[what you will do and why]",
+        "full": (
+            "1. Request: [what is wanted]\n2. Tools: [which, and why these]\n"
+            "3. Check: [each one is listed]\n4. Plan: [in which steps]\n"
+        ),
+    },
+    target_template="[what the calls are to bring]",
+    code_template="# Python; it may call as many tools as the task needs\n__result__ = ...\n",
+    message_template="[why not, and what could be done instead]",
+    constraints_heading="## Constraints",
+    constraints=(
+        "Call no function that is not listed, and import nothing but the modules above.",
+        "No files, network, processes, environment or eval/exec/compile, except through a tool.",
+        'Triple quotes inside the code are """, never \'\'\'.',
+        'When the request is beyond the tools, set status to "fail"; message gives the reason and another way.',
+    ),
+    success_heading="## Example that succeeds",
+    fail_heading="## Example that fails",
+    request="Request: {}",
+    reply="Reply:",
+    call_request="Use {}.",
+    and_then=" ",
+    full_thought="1. Request: {}\n2. Tools: {}\n3. Check: {}\n4. Plan: {}\n",
+    success_thought="{} can do this; one program makes both calls.",
+    success_check="listed",
+    success_plan="make both calls in one program and return what they give",
+    success_target="Get both results at once",
+    no_tool_request="What is the mean of 3, 5 and 10?",
+    no_tool_thought="No tool is needed: statistics works it out.",
+    no_tool_target="Work out the mean",
+    fail_check="none of those listed does this",
+    fail_plan="say why, and offer another way",
+    offer=" Here I can use: {}.",
+    nothing="none",
+    unfit=(
+        Unfit(
+            words=("book", "reserv", "restaurant", "预订", "餐厅"),
+            request="Book a table for two tonight.",
+            thought="No listed tool can book a table.",
+            reason="I have no tool that books tables. Please call the restaurant.",
+        ),
+        Unfit(
+            words=("light", "lamp", "switch", "home", "灯"),
+            request="Turn off the light in the kitchen.",
+            thought="No listed tool can reach a light.",
+            reason="I have no tool that switches lights. Please use the switch or its app.",
+        ),
+        Unfit(
+            words=(),
+            request="Water the plants on the balcony.",
+            thought="No listed tool can water plants.",
+            reason="I have no tool that waters plants. Please ask someone at home.",
+        ),
+    ),
+)
+
+_CHINESE = Wording(
+    title="# 工具使用方式：ATTP",
+    introduction="你的每条回复都是一份 TOML 文档，其中的 Python 程序会被运行，随后你会读到它的结果。",
+    rules_heading="## 核心规则",
+    rules=(
+        "输出：整条回复就是一份合法的 TOML，前后不写别的文字，也不加代码围栏。",
+        "工具：打算用某个工具之前，先看它是否列在下面。",
+        "代码：在 Python 里调用工具，把想读到的内容放进 `__result__`。",
+    ),
+    thought_rule={
+        "short": "思考：用一行 `thought` 写明要做什么、为什么。",
+        "full": "思考：按模板的四点写在 `thought` 里。",
+    },
+    tools_heading="## 工具",
+    no_tools="没有任何工具。程序只能用下面的模块做计算。",
+    modules_heading="## 模块",
+    modules="不用导入即可使用：{}。",
+    templates_heading="## 模板",
+    success_template="能完成时：",
+    fail_template="不能完成时：",
+    thought_template={
+        "short": "[要做什么，为什么]",
+        "full": "1. 请求：[用户要什么]\n2. 工具：[用哪些，理由]\n3. 核对：[每个都在列表里]\n4. 计划：[分几步做]\n",
+    },
+    target_template="[这些调用要得到什么]",
+    code_template="# Python 程序，需要几个工具就调用几个\n__result__ = ...\n",
+    message_template="[为什么不行，还可以怎么办]",
+    constraints_heading="## 约束",
+    constraints=(
+        "没有列出的函数不能调用；除上述模块外什么都不导入。",
+        "除非通过工具，不碰文件、网络、进程和环境变量，不用 eval、exec、compile。",
+        "代码里的三引号写 \"\"\"，不写 '''。",
+        '请求超出工具的能力时，status 写 "fail"，在 message 里给出原因和别的办法。',
+    ),
+    success_heading="## 成功示例",
+    fail_heading="## 失败示例",
+    request="请求：{}",
+    reply="回复：",
+    call_request="使用 {}。",
+    and_then="",
+    full_thought="1. 请求：{}\n2. 工具：{}\n3. 核对：{}\n4. 计划：{}\n",
+    success_thought="{} 能做到，一个程序里完成两次调用。",
+    success_check="都已列出",
+    success_plan="在一个程序里完成两次调用，返回它们的结果",
+    success_target="一次得到两个结果",
+    no_tool_request="3、5、10 的平均数是多少？",
+    no_tool_thought="不需要工具，用 statistics 计算。",
+    no_tool_target="计算平均数",
+    fail_check="列出的工具都做不到",
+    fail_plan="说明原因，给出别的办法",
+    offer="这里能用的是：{}。",
+    nothing="无",
+    unfit=(
+        Unfit(
+            words=("book", "reserv", "restaurant", "预订", "餐厅"),
+            request="今晚订一张两人的餐桌。",
+            thought="列出的工具都不能订餐桌。",
+            reason="我没有订餐桌的工具，请直接致电餐厅。",
+        ),
+        Unfit(
+            words=("light", "lamp", "switch", "home", "灯"),
+            request="把厨房的灯关掉。",
+            thought="列出的工具都控制不了灯。",
+            reason="我没有控制灯的工具，请用开关或它的应用。",
+        ),
+        Unfit(
+            words=(),
+            request="给阳台上的花浇水。",
+            thought="列出的工具都不能浇花。",
+            reason="我没有浇花的工具，请让家里人帮忙。",
+        ),
+    ),
+)
+
+WORDINGS: dict[Language, Wording] = {"en": _ENGLISH, "zh": _CHINESE}

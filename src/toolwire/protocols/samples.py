@@ -1,0 +1,153 @@
+"""Sample calls of a tool, for examples in prompts: the author's own where there are any, else made from its schema.
+
+A sample is shown only if the tool accepts it.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from toolwire.definition.tool import Invalid, Tool
+from toolwire.definition.words import resolve
+
+_DEPTH = 4
+
+# By what a parameter's name ends with; two of each, so that two calls of one tool can differ.
+_STRINGS = {
+    "query": ("quarterly report", "open questions"),
+    "keyword": ("invoice", "contract"),
+    "path": ("/data/report.txt", "/data/notes.txt"),
+    "file": ("/data/report.txt", "/data/notes.txt"),
+    "filename": ("report.txt", "notes.txt"),
+    "directory": ("/data", "/data/archive"),
+    "folder": ("/data", "/data/archive"),
+    "pattern": ("*.txt", "*.md"),
+    "url": ("https://example.com/a", "https://example.com/b"),
+    "city": ("Oslo", "Lima"),
+    "location": ("Oslo", "Lima"),
+    "country": ("Norway", "Peru"),
+    "name": ("Ada", "Lin"),
+    "email": ("ada@example.com", "lin@example.com"),
+    "language": ("en", "zh"),
+    "text": ("Hello", "Good evening"),
+    "content": ("Hello", "Good evening"),
+    "message": ("Hello", "Good evening"),
+    "date": ("2026-03-01", "2026-03-02"),
+    "id": ("a1", "b2"),
+}
+_ANY_STRING = ("first", "second")
+_FORMATS = {
+    "date-time": ("2026-03-01T09:00:00", "2026-03-02T09:00:00"),
+    "date": ("2026-03-01", "2026-03-02"),
+    "time": ("09:00:00", "17:30:00"),
+    "duration": ("PT1H", "PT30M"),
+    "uuid": ("00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"),
+    "uri": _STRINGS["url"],
+    "email": _STRINGS["email"],
+    "path": _STRINGS["path"],
+}
+
+
+def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
+    """Up to two different sets of arguments that the tool accepts, the best first; empty when none could be made."""
+    found: list[dict[str, Any]] = []
+    for arguments in itertools.chain(_from_examples(tool), _from_schema(tool)):
+        if arguments not in found and _is_accepted(tool, arguments):
+            found.append(arguments)
+        if len(found) == 2:
+            break
+    return found
+
+
+def _is_accepted(tool: Tool, arguments: dict[str, Any]) -> bool:
+    answer = tool.validate(arguments)
+    # State may be set later than the prompt is written.
+    return not isinstance(answer, Invalid) or all(problem.kind == "no_state" for problem in answer.problems)
+
+
+def _from_examples(tool: Tool) -> Iterator[dict[str, Any]]:
+    for example in (*tool.examples, *tool.docs.examples):
+        if isinstance(example, Mapping):
+            yield dict(cast("Mapping[str, Any]", example))
+        elif isinstance(example, str):
+            for line in example.split("\n"):
+                yield from _calls_in(line.strip().removeprefix(">>>").strip(), tool)
+
+
+def _calls_in(line: str, tool: Tool) -> Iterator[dict[str, Any]]:
+    try:
+        nodes = ast.walk(ast.parse(line))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == tool.name:
+            arguments = _literal_arguments(node, tool)
+            if arguments is not None:
+                yield arguments
+
+
+def _literal_arguments(call: ast.Call, tool: Tool) -> dict[str, Any] | None:
+    names = [parameter.name for parameter in tool.visible_parameters if parameter.kind != "keyword_only"]
+    if len(call.args) > len(names):
+        return None
+    try:
+        given = {name: ast.literal_eval(value) for name, value in zip(names, call.args, strict=False)}
+        return given | {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _from_schema(tool: Tool) -> Iterator[dict[str, Any]]:
+    root = tool.input_schema
+    needed = [parameter for parameter in tool.visible_parameters if parameter.required]
+    for turn in (0, 1):
+        yield {item.name: _sample(item.schema, root, item.name, turn, _DEPTH) for item in needed}
+
+
+def _sample(schema: Any, root: Mapping[str, Any], name: str, turn: int, depth: int) -> Any:
+    node = resolve(schema, root)
+    for key in ("examples", "enum"):
+        if node.get(key):
+            return node[key][min(turn, len(node[key]) - 1)]
+    for key in ("const", "default"):
+        if key in node:
+            return node[key]
+    options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
+    if options and depth:
+        return _sample(options[0], root, name, turn, depth - 1)
+    kind = node.get("type")
+    if kind == "array":
+        count = max(1, node.get("minItems", 1)) if depth else 0
+        places = node.get("prefixItems") or [node.get("items", {})] * min(count, 8)
+        return [_sample(place, root, name.removesuffix("s"), turn, depth - 1) for place in places] if depth else []
+    if kind == "object":
+        inner = cast("Mapping[str, Any]", node.get("properties", {}))
+        return {key: _sample(inner.get(key), root, key, turn, depth - 1) for key in node.get("required", [])} if depth else {}
+    return _scalar(kind, node, name, turn)
+
+
+def _scalar(kind: Any, node: Mapping[str, Any], name: str, turn: int) -> Any:
+    if kind == "integer" or kind == "number":
+        return _number(node, turn)
+    if kind == "boolean":
+        return turn == 0
+    if kind == "null":
+        return None
+    if node.get("contentEncoding") == "base64":
+        return "aGVsbG8="
+    word = name.lower().rpartition("_")[2]
+    text = _FORMATS.get(node.get("format", ""), _STRINGS.get(word, _ANY_STRING))[turn]
+    return text.ljust(node.get("minLength", 0), "x")[: node.get("maxLength", len(text) + node.get("minLength", 0))]
+
+
+def _number(node: Mapping[str, Any], turn: int) -> int | float:
+    step = node.get("multipleOf", 1)
+    least = node.get("minimum", node.get("exclusiveMinimum", -step) + step if "exclusiveMinimum" in node else None)
+    most = node.get("maximum", node.get("exclusiveMaximum"))
+    value = (3 + 2 * turn) * step
+    if least is not None and value < least:
+        value = least + turn * step
+    return least if most is not None and value > most and least is not None else most if most is not None and value > most else value

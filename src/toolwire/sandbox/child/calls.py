@@ -1,0 +1,115 @@
+"""Tool calls over the channel: one that waits, one that can be awaited, and the waiting itself."""
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from .exceptions import LimitReached, ToolExceptions
+from .output import Output
+from .values import NotData
+from .wire import TooLarge, Wire, encode
+
+
+class Deadlock(RuntimeError):
+    """The program awaits what nothing can bring about any more."""
+
+
+class Calls:
+    """Sends calls and hands out answers. All of it in one thread: whoever reads, reads for everybody."""
+
+    def __init__(self, wire: Wire, output: Output, exceptions: ToolExceptions, names: list[str], limits: Any) -> None:
+        self._wire = wire
+        self._output = output
+        self._exceptions = exceptions
+        self._names = names
+        self._cap_bytes: int = limits["call_bytes"]
+        self._free: int = limits["outstanding_calls"]
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._ordinal = 0
+        self._wake = 0
+
+    def now(self, tool: int, arguments: dict[str, Any]) -> Any:
+        """The tool's value; blocks until it is there. Raises the tool's exception."""
+        ordinal = self._send(tool, arguments, parallel=False)
+        receive = self._wire.receive
+        while True:
+            frame = receive()
+            if frame[1] == ordinal and frame[0] != "woke":
+                if frame[0] == "answer":
+                    return frame[2]
+                raise self._exceptions.of(*frame[2])
+            self._deliver(frame)
+
+    async def later(self, tool: int, arguments: dict[str, Any]) -> Any:
+        """The tool's value, while other tasks go on. At most `outstanding_calls` are sent at a time."""
+        loop = asyncio.get_running_loop()
+        while not self._free:
+            turn: asyncio.Future[None] = loop.create_future()
+            self._queue.append(turn)
+            await turn
+        self._free -= 1
+        try:
+            ordinal = self._send(tool, arguments, parallel=True)
+            answer = self._waiting[ordinal] = loop.create_future()
+            try:
+                return await answer
+            except asyncio.CancelledError:
+                if self._waiting.pop(ordinal, None) is not None:
+                    self._wire.send(encode(["drop"], ordinal, 1024))
+                raise
+        finally:
+            self._free += 1
+            self._next_turn()
+
+    def wait(self, timeout: float | None) -> None:
+        """Blocks until an answer has come or the time is over.
+
+        Raises:
+            Deadlock: there is no time limit, and no answer is under way.
+        """
+        self._output.flush()
+        if timeout is None:
+            if not self._waiting:
+                raise Deadlock("the program awaits something that nothing can bring about any more")
+            self._deliver(self._wire.receive())
+            return
+        self._wake += 1
+        self._wire.send(encode(["wake", self._wake], timeout, 1024))
+        while True:
+            frame = self._wire.receive()
+            if frame[0] != "woke":
+                self._deliver(frame)
+                return
+            if frame[1] == self._wake:
+                return
+
+    def _send(self, tool: int, arguments: dict[str, Any], *, parallel: bool) -> int:
+        self._output.flush()
+        try:
+            frame = encode(["call", self._ordinal + 1, tool, parallel], arguments, self._cap_bytes)
+        except NotData as error:
+            raise TypeError(f"{self._names[tool]}() cannot be given {error}") from None
+        except TooLarge as error:
+            raise LimitReached(f"{self._names[tool]}() cannot be given so much: {error}") from None
+        self._ordinal += 1
+        self._wire.send(frame)
+        return self._ordinal
+
+    def _deliver(self, frame: list[Any]) -> None:
+        if frame[0] == "woke":
+            return
+        answer = self._waiting.pop(frame[1], None)
+        if answer is None or answer.done():
+            return
+        if frame[0] == "answer":
+            answer.set_result(frame[2])
+        else:
+            answer.set_exception(self._exceptions.of(*frame[2]))
+
+    def _next_turn(self) -> None:
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return

@@ -1,0 +1,53 @@
+"""What a program prints: `sys.stdout` and `sys.stderr` in one stream, sent line by line."""
+
+import io
+
+from .wire import Wire, encode
+
+PIECE_CHARACTERS = 8192
+_FRAME_CAP = 1 << 20
+
+
+class Output(io.TextIOBase):
+    """A text stream over the channel. A line goes out when it ends; an unfinished one before each call and at the end.
+
+    Lines go out one by one so that what was printed is known however the program ends.
+    """
+
+    encoding = "utf-8"
+    errors = "strict"
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._parts: list[str] = []
+        self._size = 0
+
+    def write(self, text: str) -> int:
+        """Takes text as a file would: nothing else, and no half of a surrogate pair."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if not text.isascii():
+            text.encode("utf-8")
+        self._parts.append(text)
+        self._size += len(text)
+        if "\n" in text or self._size >= PIECE_CHARACTERS:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Sends what is there."""
+        if not self._size:
+            return
+        text = "".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        for start in range(0, len(text), PIECE_CHARACTERS):
+            self._wire.send(encode(["print"], text[start : start + PIECE_CHARACTERS], _FRAME_CAP))
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def fileno(self) -> int:
+        """There is none."""
+        raise io.UnsupportedOperation("fileno")

@@ -1,0 +1,93 @@
+"""An exception as the model reads it: Python's own words, lines of the program only."""
+
+import linecache
+import traceback
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from .source import FILENAME
+
+_HEADER = "Traceback (most recent call last):\n"
+_TEXT_CHARACTERS = 16_384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An exception, told."""
+
+    type: str
+    message: str
+    traceback: str
+    line: int | None
+
+
+def seed(source: str) -> None:
+    """Makes the program's lines known to tracebacks, which would look for a file."""
+    linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
+
+
+def tell(error: BaseException) -> Told:
+    """The exception with its causes, and the innermost line of the program it came through."""
+    told = traceback.TracebackException.from_exception(error, capture_locals=False)
+    _keep_program(told, set())
+    text = _shortened("".join(told.format()))
+    return Told(
+        type=type(error).__name__, message=_message(error), traceback=text, line=_line(told, error)
+    )
+
+
+def tell_place(frame: FrameType | None) -> tuple[str, int | None]:
+    """Where the program is, as the upper part of a traceback, and its line."""
+    stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=True)
+    stack.reverse()
+    _filter(stack)
+    if not stack:
+        return "", None
+    return _shortened(_HEADER + "".join(stack.format())), stack[-1].lineno
+
+
+def program_frames(error: BaseException) -> list[FrameType]:
+    """The program's frames that the exception came through, outermost first."""
+    found: list[FrameType] = []
+    here = error.__traceback__
+    while here is not None:
+        if here.tb_frame.f_code.co_filename == FILENAME:
+            found.append(here.tb_frame)
+        here = here.tb_next
+    return found
+
+
+def _keep_program(told: traceback.TracebackException, seen: set[int]) -> None:
+    if id(told) in seen:
+        return
+    seen.add(id(told))
+    _filter(told.stack)
+    others: list[Any] = [told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())]
+    for other in others:
+        if other is not None:
+            _keep_program(other, seen)
+
+
+def _filter(stack: traceback.StackSummary) -> None:
+    stack[:] = [frame for frame in stack if frame.filename == FILENAME]
+
+
+def _line(told: traceback.TracebackException, error: BaseException) -> int | None:
+    if isinstance(error, SyntaxError) and error.filename == FILENAME:
+        return error.lineno
+    return told.stack[-1].lineno if told.stack else None
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return _shortened(str(error))
+    except BaseException:  # noqa: BLE001 - the program's own __str__ may do anything
+        return ""
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _TEXT_CHARACTERS:
+        return text
+    half = _TEXT_CHARACTERS // 2
+    return f"{text[:half]}\n[... {len(text) - _TEXT_CHARACTERS:,} characters left out ...]\n{text[-half:]}"
