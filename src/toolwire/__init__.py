@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.calls import ToolCall as ToolCall
     from toolwire.vocabulary.context import CallContext as CallContext
     from toolwire.vocabulary.errors import BindingError as BindingError
-    from toolwire.vocabulary.errors import CallFailed as CallFailed
+    from toolwire.vocabulary.results import CallFailed as CallFailed
     from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
     from toolwire.vocabulary.errors import DefinitionError as DefinitionError
     from toolwire.vocabulary.errors import RegistrationError as RegistrationError
@@ -48,7 +48,7 @@ _HOMES = {
     "BaseTool": "facade.base_tool",
     "BindingError": "vocabulary.errors",
     "CallContext": "vocabulary.context",
-    "CallFailed": "vocabulary.errors",
+    "CallFailed": "vocabulary.results",
     "Caller": "vocabulary.calls",
     "CodeExecutionTool": "facade.code_execution",
     "ConfigurationError": "vocabulary.errors",

@@ -16,7 +16,7 @@ TARGET = re.compile(r"`make ([a-z]+)`")
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_path_that_a_document_names_exists(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
-    assert [path for path in PATH.findall(text) if not (ROOT / path).exists()] == []
+    assert [path for path in PATH.findall(text) if "NAME" not in path and not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

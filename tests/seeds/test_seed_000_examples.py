@@ -113,6 +113,10 @@ def document(name: str) -> str:
     return (DOCUMENTS / name).read_text(encoding="utf-8")
 
 
+def descriptions() -> list[str]:
+    return document("tools.txt").rstrip("\n").split("\n\n\n")
+
+
 @pytest.fixture
 def registry() -> Iterator[ToolRegistry]:
     with ToolRegistry() as registry:
@@ -140,8 +144,8 @@ def test_the_success_template_is_read_as_one_call_of_its_program() -> None:
     assert [(call.name, dict(call.arguments)) for call in reply.calls] == [
         ("code_execution", {"code": written["tool_call"]["code"]})
     ]
-    assert reply.thought.strip() == written["thought"].strip()
-    assert (reply.target, reply.failure, reply.problems) == ("工具调用的目标描述", None, ())
+    assert (reply.thought, reply.target) == (written["thought"], "工具调用的目标描述")
+    assert (reply.failure, reply.problems) == (None, ())
 
 
 @pytest.mark.requirement("attp.fail.status", "attp.fail.message", "attp.fail.thought")
@@ -151,7 +155,7 @@ def test_the_fail_template_is_read_as_a_failure() -> None:
     reply = ATTP.parse(text)
 
     assert (reply.calls, reply.failure, reply.problems) == ((), "失败原因和替代方案", ())
-    assert reply.thought.strip() == tomllib.loads(text)["thought"].strip()
+    assert reply.thought == tomllib.loads(text)["thought"]
 
 
 @pytest.mark.requirement("attp.feature.toml", "attp.purpose.multiline")
@@ -180,14 +184,12 @@ def test_a_program_that_we_render_is_toml_and_comes_back_unchanged() -> None:
 )
 @pytest.mark.parametrize(("position", "function"), list(enumerate(TOOLS)))
 def test_each_tool_is_described_by_exactly_the_seeds_text(position: int, function: Any) -> None:
-    expected = document("tools.txt").rstrip("\n").split("\n\n\n")[position]
-
-    assert stub(from_function(function)).rstrip("\n") == expected
+    assert stub(from_function(function)).rstrip("\n") == descriptions()[position]
 
 
 @pytest.mark.requirement("attp.stub.list", "attp.prompt.tools")
 def test_the_prompt_holds_the_descriptions_of_the_tools_in_order() -> None:
-    assert document("tools.txt").rstrip("\n") in ATTP.describe(TOOLS)
+    assert "\n\n".join(descriptions()) in ATTP.describe(TOOLS)
     assert "write_file" not in ATTP.describe([search_web, read_file])
 
 

@@ -260,4 +260,5 @@ def test_a_tool_that_may_not_run_does_not_run_from_a_program(registry: ToolRegis
 
     result = registry.run_program("pay(amount=5)")
 
-    assert (result.status, paid) == ("failed", [])
+    assert result.error is not None
+    assert (result.status, result.error.type, paid) == ("failed", "ToolDenied", [])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.naming import program_name
+from toolwire.definition.naming import program_name, program_parameter
 from toolwire.definition.tool import Tool, Validated
 from toolwire.runtime.identity import new_id
-from toolwire.sandbox.host import Overloaded, Sandbox
+from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.places import Overloaded
 from toolwire.sandbox.program import (
     Answer,
     AnswerError,
@@ -28,8 +29,6 @@ from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import cut_text
-
-T = TypeVar("T")
 
 DESCRIPTION = (
     "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
@@ -73,14 +72,15 @@ class Inside(Protocol):
     @property
     def tools(self) -> Sequence[tuple[str, Tool]]: ...
     @property
-    def needs_loop(self) -> bool: ...
+    def is_blocking(self) -> bool: ...
+    @property
+    def has_async_tools(self) -> bool: ...
     @property
     def deadline(self) -> float | None: ...
     @property
     def result_limit_bytes(self) -> int | None: ...
     def invoke(self, call: ToolCall, run_id: str) -> Coroutine[Any, Any, ToolResult]: ...
     def invoke_blocking(self, call: ToolCall, run_id: str) -> ToolResult: ...
-    def off_loop(self, function: Callable[[], T]) -> Coroutine[Any, Any, T]: ...
 
 
 def code_execution_tool() -> Tool:
@@ -129,15 +129,17 @@ class CodeExecution:
         def child(call: ProgramCall) -> ToolCall:
             return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inside.call.id)
 
-        if not inside.needs_loop:
-            return await inside.off_loop(
-                lambda: sandbox.run(program, lambda call: _answer(inside.invoke_blocking(child(call), run_id)))
-            )
+        def answer(call: ProgramCall) -> Answer:
+            return _answer(inside.invoke_blocking(child(call), run_id))
 
-        async def answer(call: ProgramCall) -> Answer:
+        async def answer_later(call: ProgramCall) -> Answer:
             return _answer(await inside.invoke(child(call), run_id))
 
-        return await sandbox.run_async(program, answer)
+        if inside.is_blocking:
+            return sandbox.run(program, answer)
+        if inside.has_async_tools:
+            return await sandbox.run_async(program, answer_later)
+        return await sandbox.run_beside(program, answer)
 
     def _program(self, source: str, inside: Inside) -> Program:
         limits = self.limits
@@ -160,7 +162,7 @@ def program_tool(name: str, tool: Tool) -> ProgramTool:
         parameters=tuple(
             ProgramParameter(
                 name=parameter.name,
-                program_name=program_name(parameter.name),
+                program_name=program_parameter(parameter.name),
                 kind=parameter.kind,
                 required=parameter.required,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -38,3 +39,12 @@ class Entry:
     """Set for a tool that is made of inner calls; its `tool.function` is then never called."""
     gate: Gate | None = None
     """What calls pass one by one; None when they may run beside each other."""
+
+    @property
+    def described(self) -> Tool:
+        """The tool as models are told of it here: under the name it has here."""
+        if self.tool.name == self.name:
+            return self.tool
+        view = copy.copy(self.tool)
+        view.name = self.name
+        return view

@@ -23,23 +23,35 @@ def registry_of(sources: Iterable[str]) -> ToolRegistry:
         Stop: a source cannot be loaded, has no tools, has one that cannot be a tool, or a name is there twice.
     """
     loaded = [(source, load(source)) for source in dict.fromkeys(sources)]
-    brought = {id(found): (source, found) for source, module in loaded for found in _registries(module)}
-    if not brought:
-        return _new_registry(loaded)
-    first, registry = next(iter(brought.values()))
-    if len(brought) > 1:
+    registry = _brought(loaded) or _new_registry(loaded)
+    try:
+        for spec in registry.to_toolspecs().values():
+            # Worked out when first asked for: a tool that no model can be told of is found here, not in mid-answer.
+            _ = spec.input_schema
+    except ToolwireError as error:
+        raise unusable(str(error)) from error
+    return registry
+
+
+def _brought(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry | None:
+    """The registry that one of the modules has; None when none has one."""
+    found = {id(registry): (source, registry) for source, module in loaded for registry in _registries(module)}
+    if not found:
+        return None
+    source, registry = next(iter(found.values()))
+    if len(found) > 1:
         raise unusable(
-            f"there are {len(brought)} registries, and each brings rules of its own: "
-            f"{', '.join(dict.fromkeys(source for source, _ in brought.values()))}",
-            hint="Name one of them in __all__.",
+            f"there are {len(found)} registries, and each brings rules of its own: "
+            f"{', '.join(dict.fromkeys(source for source, _ in found.values()))}",
+            hint="Give one of them alone, or name it in __all__.",
         )
     if len(loaded) > 1:
         raise unusable(
-            f"{first} has a ToolRegistry, which is used alone, with its rules",
+            f"{source} has a ToolRegistry, which is used alone, with its rules",
             hint="Give it without other --tools, or register the other tools in it.",
         )
     if not registry.list_toolspecs():
-        raise unusable(f"the ToolRegistry of {first} is empty", hint="Register tools in it.")
+        raise unusable(f"the ToolRegistry of {source} is empty", hint="Register tools in it.")
     return registry
 
 
@@ -54,6 +66,9 @@ def _new_registry(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry:
                 registry.register_tool_to_library(tool)
             except ToolwireError as error:
                 raise unusable(f"{source}: {error}") from error
+            except Exception as error:
+                # A tool class is made here and asked for its parameters: both are its author's code.
+                raise unusable(f"{source}: {type(error).__name__}: {error}") from error
     return registry
 
 
@@ -68,7 +83,7 @@ def _tools(module: ModuleType) -> list[object]:
     is one tool.
     """
     found = [value for _, value in _public(module) if _is_tool(value, module)]
-    made = {value.name for value in found if isinstance(value, ToolSpec | BaseTool)}
+    made = {getattr(value, "name", None) for value in found if isinstance(value, ToolSpec | BaseTool)}
     classes = {type(value) for value in found}
     unique = {
         id(value): value

@@ -89,9 +89,7 @@ def _failed(source: str, file: str, error: BaseException) -> Stop:
     if isinstance(error, SyntaxError):
         return unusable(f"{_place(source, file, error.filename, error.lineno)}: {type(error).__name__}: {error.msg}")
     said = "".join(traceback.format_exception_only(error)).strip()
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")
-    ]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
     own = [frame for frame in frames if frame.filename == file]
     place = _place(source, file, own[-1].filename, own[-1].lineno) if own else source
     if frames and own and frames[-1] is not own[-1]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Annotated
 
 import typer
+
+TIMEOUT_S = 60.0
+"""Seconds for a whole command: long enough for slow tools, short enough that a stuck one is noticed."""
 
 ToolsOption = Annotated[
     list[str],
@@ -15,10 +19,21 @@ ToolsOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+
+def _checked_timeout(seconds: float) -> float:
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise typer.BadParameter(f"{seconds:g} is no time to wait; write a number of seconds above 0")
+    return seconds
+
+
 TimeoutOption = Annotated[
     float,
-    typer.Option("--timeout", metavar="SECONDS", min=0.001, help="Give up after that long, tools included."),
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        callback=_checked_timeout,
+        help="Give up after that long, tools included.",
+        show_default=f"{TIMEOUT_S:g}",
+    ),
 ]
-
-TIMEOUT_S = 60.0
-"""Seconds for a whole command: long enough for slow tools, short enough that a stuck one is noticed."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack, cast, get_args, get_origin
+from typing import Any, cast, get_origin
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -24,7 +24,8 @@ from toolwire.definition.inverse import given_again
 from toolwire.definition.problems import GivenError, problems_of
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.signature import EMPTY, Argument
-from toolwire.definition.typing_forms import accepting_none, readable_type, text_metadata
+from toolwire.definition.typing_forms import accepting_none, readable_type, text_metadata, unpacked
+from toolwire.definition.words import resolve
 from toolwire.vocabulary.errors import DefinitionError
 
 _INDESCRIBABLE = (PydanticUserError, PydanticOmit, SchemaError, NameError, TypeError, ValueError, AttributeError)
@@ -104,9 +105,16 @@ class FunctionForm:
             if argument.unresolved:
                 raise self._unresolved(argument)
         try:
-            return generate_arguments_schema(self._stand_in(self._visible), schema_type="arguments-v3")
+            core: Any = generate_arguments_schema(self._stand_in(self._visible), schema_type="arguments-v3")
         except _INDESCRIBABLE as error:
             raise self._blamed(error) from error
+        for item in (core["schema"] if core["type"] == "definitions" else core)["arguments_schema"]:
+            if "alias" in item:
+                raise DefinitionError(
+                    f"{self._label}: parameter {item['name']!r} has the alias {item['alias']!r}: a tool's parameters "
+                    "go by their own names, rename it"
+                )
+        return core
 
     def _stand_in(self, arguments: Sequence[Argument]) -> Any:
         parameters = [_keyword_only(argument) for argument in arguments]
@@ -127,16 +135,16 @@ class FunctionForm:
         return DefinitionError(f"{self._label}: its parameters cannot be described together: {error}")
 
     def _indescribable(self, argument: Argument, error: Exception) -> DefinitionError:
-        if argument.annotation is not EMPTY and get_origin(argument.annotation) is None:
-            reason = f"annotated {annotation_text(argument.annotation)}, which no model can give"
-        else:
-            reason = f"annotated {annotation_text(argument.annotation)}, part of which no model can give"
+        annotation = argument.annotation
+        written = annotation.__name__ if isinstance(annotation, type) else annotation_text(annotation)
+        part = "" if get_origin(annotation) is None else "part of "
         detail = str(error).split("\n")[0].rstrip(".")
+        # Its advice for unknown classes is about models; ours is before it.
         detail = "" if "arbitrary_types_allowed" in detail else f" ({detail})"
         return DefinitionError(
-            f"{self._label}: parameter {argument.name!r} is {reason}. Use a JSON type or a model of such; or let the "
-            f"host give it: tool.bind({argument.name!r}, default=...), or a parameter annotated with CallContext."
-            f"{detail}"
+            f"{self._label}: parameter {argument.name!r} is annotated {written}, {part}which no model can give. Use a "
+            f"JSON type or a model of such; or let the host give it: tool.bind({argument.name!r}, default=...), or a "
+            f"parameter annotated with CallContext.{detail}"
         )
 
     def _unresolved(self, argument: Argument) -> DefinitionError:
@@ -150,9 +158,13 @@ class FunctionForm:
 def output_schema(annotation: Any) -> dict[str, Any] | None:
     """JSON schema of values of the type as they are sent; None when pydantic cannot describe it."""
     try:
-        return TypeAdapter(readable_type(annotation)).json_schema(mode="serialization", schema_generator=ToolJsonSchema)
+        schema = TypeAdapter(readable_type(annotation)).json_schema(
+            mode="serialization", schema_generator=ToolJsonSchema
+        )
     except _INDESCRIBABLE:
         return None
+    # A type that holds itself comes as a reference alone; whoever reads the schema looks for its `type`.
+    return {**resolve(schema, schema), "$defs": schema["$defs"]} if "$ref" in schema else schema
 
 
 def _stand_in_body(**_values: Any) -> None: ...
@@ -170,8 +182,8 @@ def _as_one_value(argument: Argument) -> tuple[Any, Any]:
     if argument.kind == "var_positional":
         return tuple[annotation, ...], ()
     if argument.kind == "var_keyword":
-        if get_origin(annotation) is Unpack:
-            fields = get_args(annotation)[0]
+        fields = unpacked(annotation)
+        if fields is not None:
             return fields, EMPTY if fields.__required_keys__ else {}
         return dict[str, annotation], {}
     return accepting_none(annotation, argument.default), argument.default

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Mapping
 from typing import Any
 
-from toolwire.definition.naming import program_name
+from toolwire.definition.naming import program_parameter
 from toolwire.definition.python_text import (
     call_text,
     default_text,
@@ -30,11 +29,11 @@ def docstring_text(tool: Tool) -> str:
 def code_text(tool: Tool) -> str:
     """The tool as a function definition with its docstring; `async def` for one that is awaited."""
     asynchronous = "async " if tool.is_async else ""
-    docstring = in_docstring("\n\n".join(sections(tool, _identifier)))
+    docstring = in_docstring("\n\n".join(sections(tool, program_parameter)))
     # A quote at the end would run into the closing ones; several lines end on a line of their own.
     closing = '\n"""' if "\n" in docstring else ' """' if docstring.endswith('"') else '"""'
     body = f'"""{docstring}{closing}\n...' if docstring else "..."
-    return f"{asynchronous}{header(tool, _identifier)}\n{indented(body)}"
+    return f"{asynchronous}{header(tool, program_parameter)}\n{indented(body)}"
 
 
 def signature_text(tool: Tool, arguments: Mapping[str, Any]) -> str:
@@ -73,11 +72,6 @@ def jsonschema_form(tool: Tool, **extra: Any) -> dict[str, Any]:
         "strict": True,
         **extra,
     }
-
-
-def _identifier(name: str) -> str:
-    """The name itself where Python takes it, for this text runs in no program whose names it could hide."""
-    return name if name.isidentifier() and not keyword.iskeyword(name) else program_name(name)
 
 
 def _parameter_lines(parameter: Parameter, root: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -51,7 +52,7 @@ def from_function(
         DefinitionError: what was given cannot become a tool, or an option is unknown.
     """
     if unknown:
-        raise DefinitionError(_unknown_options(unknown))
+        refuse_unknown(unknown, getattr(func, "__name__", repr(func)))
     known_as = _name(func) if name is None else name
     shape = FunctionShape(func, known_as, functools.partial(_docs, func, parse_docstring))
     return Tool(
@@ -125,7 +126,7 @@ class FunctionShape:
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
         """All parameters in order."""
-        schema = form.input_schema
+        schema = copy.deepcopy(form.input_schema)
         return tuple(self._parameter(argument, schema) for argument in self.signature.arguments)
 
     def output(self) -> Output:
@@ -156,11 +157,12 @@ class FunctionShape:
 
 
 def _docs(function: Callable[..., Any], parse: bool) -> Docs:
-    own = function.func if isinstance(function, functools.partial) else function
-    text = inspect.getdoc(own) if inspect.isroutine(own) else None
-    if text is None and not inspect.isroutine(own):
-        text = inspect.getdoc(type(own).__call__) or inspect.getdoc(type(own))
-    return read_docstring(text, parse=parse)
+    own = cast("Any", function.func) if isinstance(function, functools.partial) else function
+    if inspect.isroutine(own) or hasattr(own, "__wrapped__"):
+        return read_docstring(inspect.getdoc(own), parse=parse)
+    call = plain_function(own)
+    text = inspect.getdoc(call) if inspect.isfunction(call) else None
+    return read_docstring(text or inspect.getdoc(own), parse=parse)
 
 
 def _name(function: Any) -> str:
@@ -178,11 +180,19 @@ def _name(function: Any) -> str:
     return name
 
 
-def _unknown_options(unknown: Mapping[str, Any]) -> str:
-    first = next(iter(unknown))
-    near = nearest(first, OPTIONS)
-    hint = f" (did you mean {near!r}?)" if near else ""
-    return f"unknown option {first!r}{hint}: the options are {', '.join(OPTIONS)}"
+def refuse_unknown(options: Mapping[str, Any], function: str) -> None:
+    """Raises for the first of the options that does not exist.
+
+    Raises:
+        DefinitionError: names it, the function, and the options there are.
+    """
+    for option in options:
+        if option not in OPTIONS:
+            near = nearest(option, OPTIONS)
+            hint = f" (did you mean {near!r}?)" if near else ""
+            raise DefinitionError(
+                f"function {function!r}: unknown option {option!r}{hint}: the options are {', '.join(OPTIONS)}"
+            )
 
 
 def _default(argument: Argument) -> Any:

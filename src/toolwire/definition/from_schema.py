@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from toolwire.definition.annotation import schema_text
 from toolwire.definition.docstring import Docs
-from toolwire.definition.naming import program_name
+from toolwire.definition.naming import program_parameter
 from toolwire.definition.problems import hidden as hidden_problem
 from toolwire.definition.problems import unexpected
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind
@@ -104,9 +104,8 @@ def from_parameters(
         properties[parameter.name] = _property(parameter, label)
         if parameter.required:
             required.append(parameter.name)
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    if required:
-        schema["required"] = required
+    needed = {"required": required} if required else {}
+    schema = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
     return from_schema(name, description, schema, None, function, **options)
 
 
@@ -169,8 +168,8 @@ class SchemaShape:
             name=name,
             kind="either",
             required=required,
-            default=node.get("default", MISSING),
-            schema={} if name in form.hidden else node,
+            default=copy.deepcopy(node.get("default", MISSING)),
+            schema={} if name in form.hidden else copy.deepcopy(node),
             description=str(node.get("description", "")),
             annotation=schema_text(node, self._schema),
         )
@@ -293,10 +292,10 @@ def _refuse_untakable(properties: Mapping[str, Any], signature: Signature, label
 def _refuse_look_alikes(properties: Mapping[str, Any], label: str) -> None:
     written: dict[str, str] = {}
     for name in properties:
-        other = written.setdefault(program_name(name), name)
+        other = written.setdefault(program_parameter(name), name)
         if other != name:
             raise DefinitionError(
-                f"{label}: a program would write {program_name(name)!r} for both {other!r} and {name!r}: rename one"
+                f"{label}: a program writes {program_parameter(name)!r} for both {other!r} and {name!r}: rename one"
             )
 
 

@@ -28,7 +28,7 @@ PROGRAM_OWN_NAMES: frozenset[str] = frozenset(
 
 
 def program_name(name: str) -> str:
-    """What a program writes for a tool or a parameter of this name.
+    """What a program writes for a tool of this name.
 
     An identifier stays as it is. Any character that no identifier can hold becomes `_`, a leading digit gets `_` in
     front, and a keyword or one of a program's own names gets `_` behind. Two names may map to one: whoever puts
@@ -37,9 +37,19 @@ def program_name(name: str) -> str:
     Raises:
         DefinitionError: an empty name, one longer than `NAME_LIMIT`, or one that holds a control character.
     """
+    written = program_parameter(name)
+    return f"{written}_" if written in PROGRAM_OWN_NAMES else written
+
+
+def program_parameter(name: str) -> str:
+    """What a program writes for a parameter of this name: as `program_name`, but it hides nothing, so `id` stays `id`.
+
+    Raises:
+        DefinitionError: as `program_name`.
+    """
     check_name(name)
     written = name if name.isidentifier() else _identifier(name)
-    return f"{written}_" if keyword.iskeyword(written) or written in PROGRAM_OWN_NAMES else written
+    return f"{written}_" if keyword.iskeyword(written) else written
 
 
 def check_name(name: str) -> None:

@@ -101,6 +101,9 @@ def _problem(
         if len(place.path) == 1 and name in not_given:
             return hidden(path)
         return unexpected(path, name, cast("dict[str, Any]", place.holder.get("properties", {})))
+    if error["loc"][-1:] == ("[key]",):
+        message = f"{path!r} has a key that does not fit: {_lowered(error['msg'])}."
+        return ArgumentProblem(path=path, kind="invalid", message=message)
     given = _value_at(place.path, arguments, error["input"])
     return invalid(path, expected(place.node, schema), given, _detail(error))
 
@@ -117,7 +120,10 @@ def _detail(error: GivenError) -> str:
     text = error["msg"]
     for prefix in ("Value error, ", "Assertion failed, "):
         text = text.removeprefix(prefix)
-    text = text.rstrip(".")
+    return _lowered(text.rstrip("."))
+
+
+def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:] if text.startswith("Input should") else text
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.annotation import schema_text
+from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import nearest_hint, resolve
@@ -15,22 +16,22 @@ from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain
 
 NameOf = Callable[[str], str]
-"""What is written for a tool's or a parameter's name."""
+"""What is written for a tool's name."""
 
 _FIELDS_DEPTH = 3
 """Levels of nested objects whose fields are listed."""
 
 
 def header(tool: Tool, name_of: NameOf) -> str:
-    """`def search(query: str, limit: int = 10) -> list[dict]:`, with `name_of` applied to every name."""
+    """`def search(query: str, limit: int = 10) -> list[dict]:`, with `name_of` applied to the tool's name."""
     returns = f" -> {tool.output_annotation}" if tool.output_annotation else ""
-    return f"def {name_of(tool.name)}({', '.join(_parameters(tool.visible_parameters, name_of))}){returns}:"
+    return f"def {name_of(tool.name)}({', '.join(_parameters(tool.visible_parameters))}){returns}:"
 
 
 def sections(tool: Tool, name_of: NameOf) -> list[str]:
     """The docstring's parts in Google style: description, Args, Returns, Raises, Example; those that have a text."""
     root = tool.input_schema
-    arguments = [_argument(parameter, root, name_of) for parameter in tool.visible_parameters]
+    arguments = [_argument(parameter, root) for parameter in tool.visible_parameters]
     examples = [*tool.docs.examples, *(example_text(tool, example, name_of) for example in tool.examples)]
     found = [
         tool.description,
@@ -82,7 +83,7 @@ def call_text(tool: Tool, arguments: Mapping[str, Any], name_of: NameOf = str) -
     for name in arguments:
         if name not in names:
             raise DefinitionError(f"tool {tool.name!r} has no parameter {name!r}: {nearest_hint(name, names)}")
-    given = ", ".join(f"{name_of(name)}={value!r}" for name, value in arguments.items())
+    given = ", ".join(f"{program_parameter(name)}={value!r}" for name, value in arguments.items())
     return f"{name_of(tool.name)}({given})"
 
 
@@ -129,22 +130,22 @@ def in_docstring(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
-def _parameters(parameters: Sequence[Parameter], name_of: NameOf) -> list[str]:
+def _parameters(parameters: Sequence[Parameter]) -> list[str]:
     """With `/` after the last positional-only one, and `*` before the first keyword-only one if no `*rest` is."""
     texts: list[str] = []
     kinds = [parameter.kind for parameter in parameters]
     for place, parameter in enumerate(parameters):
         if parameter.kind == "keyword_only" and not {"keyword_only", "var_positional"} & set(kinds[:place]):
             texts.append("*")
-        texts.append(_parameter(parameter, name_of))
+        texts.append(_parameter(parameter))
         if parameter.kind == "positional_only" and "positional_only" not in kinds[place + 1 :]:
             texts.append("/")
     return texts
 
 
-def _parameter(parameter: Parameter, name_of: NameOf) -> str:
+def _parameter(parameter: Parameter) -> str:
     stars = {"var_positional": "*", "var_keyword": "**"}.get(parameter.kind, "")
-    text = f"{stars}{name_of(parameter.name)}"
+    text = f"{stars}{program_parameter(parameter.name)}"
     if parameter.annotation:
         text += f": {parameter.annotation}"
     if parameter.required or stars:
@@ -153,12 +154,12 @@ def _parameter(parameter: Parameter, name_of: NameOf) -> str:
     return f"{text} = {default}" if parameter.annotation else f"{text}={default}"
 
 
-def _argument(parameter: Parameter, root: Mapping[str, Any], name_of: NameOf) -> str:
+def _argument(parameter: Parameter, root: Mapping[str, Any]) -> str:
     fields = field_lines(parameter.schema, root, parameter.annotation)
     if not parameter.description and not fields:
         return ""
     text = parameter.description or f"{parameter.annotation} with these fields:"
-    return "\n".join([_entry(name_of(parameter.name), text), *fields])
+    return "\n".join([_entry(program_parameter(parameter.name), text), *fields])
 
 
 def _entry(name: str, text: str) -> str:

@@ -35,6 +35,13 @@ def readable_type(annotation: Any) -> Any:
     return _readable(annotation, {})
 
 
+def unpacked(annotation: Any) -> Any:
+    """The TypedDict of `**more: Unpack[TypedDict]`; None when it is something else."""
+    # Before Python 3.12 the two are different objects.
+    is_unpacked = get_origin(annotation) in (typing.Unpack, typing_extensions.Unpack)
+    return get_args(annotation)[0] if is_unpacked else None
+
+
 def _admits_none(annotation: Any) -> bool:
     if annotation in (Any, None, types.NoneType, object, inspect.Parameter.empty):
         return True

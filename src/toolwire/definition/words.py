@@ -81,7 +81,7 @@ def path_text(place: Sequence[str | int]) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant; None when none is near."""
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.7)
     return found[0] if found else None
 
 
@@ -96,7 +96,7 @@ def nearest_hint(name: str, names: Iterable[str]) -> str:
 
 def _typed(kind: Any, node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
     if kind == "array" and depth:
-        return _array(node, root, depth) + _bounds(node)
+        return _array(node, root, depth)
     if kind == "object":
         return _object(node)
     if kind == "string" and node.get("contentEncoding") == "base64":
@@ -111,7 +111,7 @@ def _array(node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
         items = [expected(item, root, depth - 1) for item in node["prefixItems"]]
         return f"array of [{', '.join(items)}]"
     inner = expected(node.get("items"), root, depth - 1)
-    return "array" if inner == "any value" else f"array of {inner}"
+    return ("array" if inner == "any value" else f"array of {inner}") + _bounds(node)
 
 
 def _object(node: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -36,12 +37,14 @@ async def run_async(tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
 
 
 async def _run(tool: Tool, arguments: Mapping[str, Any], scope: Scope) -> ToolResult:
+    started = time.perf_counter()
     call = ToolCall(tool.name, arguments)
     entry = Entry(name=tool.name, tool=tool, handle=tool)
     prepared = validate(call, entry)
     if isinstance(prepared, ToolResult):
         return prepared
-    return postprocess(call, entry, await attempt(prepared, scope, invoke), None)
+    result = postprocess(call, entry, await attempt(prepared, scope, invoke), None)
+    return result.with_metadata(duration_ms=(time.perf_counter() - started) * 1000)
 
 
 @cache

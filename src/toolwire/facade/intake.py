@@ -28,7 +28,9 @@ def entries_of(
     Raises:
         DefinitionError: it is nothing that can be a tool; the message says what to write instead.
     """
-    handles = _handles(thing)
+    handles = _handles(thing, name)
+    for _, tool in handles:
+        tool.verify()
     if name is not None and len(handles) != 1:
         raise DefinitionError(f"name={name!r} for {len(handles)} tools: register them one by one to name them")
     return [
@@ -44,13 +46,13 @@ def entries_of(
     ]
 
 
-def _handles(thing: object) -> list[tuple[object, Tool]]:
+def _handles(thing: object, name: str | None) -> list[tuple[object, Tool]]:
     if isinstance(thing, type):
         return [_made(thing)]
     if hasattr(thing, "__tool__"):
         return [(thing, tool_of(thing))]
     if callable(thing):
-        return [(thing, from_function(cast("Callable[..., Any]", thing)))]
+        return [(thing, from_function(cast("Callable[..., Any]", thing), name=name))]
     methods = _documented_methods(thing)
     if not methods:
         raise DefinitionError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType, TracebackType
@@ -44,6 +45,9 @@ def reg_toolspec(function: F | None = None, /, **options: Any) -> F | Callable[[
     """Marks a method of a `ToolRegistry` subclass as a tool; options are those of `ToolSpec.from_function`."""
 
     def mark(method: F) -> F:
+        from toolwire.definition.from_function import refuse_unknown
+
+        refuse_unknown(options, method.__qualname__)
         setattr(method, _MARK, options)
         return method
 
@@ -128,6 +132,7 @@ class ToolRegistry:
         from toolwire.facade.tool import ToolSpec
 
         spec = ToolSpec.from_function(getattr(self, method), **options)
+        spec.__tool__().verify()
         parts.catalogue.add(Entry(name=spec.name, tool=spec.__tool__(), handle=spec))
 
     # -- what is here -------------------------------------------------------------------------------------------
@@ -257,7 +262,9 @@ class ToolRegistry:
         from toolwire.sandbox.limits import Limits
 
         parts = self._parts
-        entry = programs_entry(parts.setup.runtime, Limits(deadline_s=timeout), self._invoke_own)
+        # One clock for all: the finer ones must not stop a program before the time that was asked for.
+        limits = Limits(deadline_s=timeout, wall_s=timeout, cpu_s=math.ceil(timeout))
+        entry = programs_entry(parts.setup.runtime, limits, self._invoke_own)
         parts.catalogue.add(entry, replace=True)
 
     def disable_code_execution(self) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from toolwire.definition.tool import MISSING, Tool
 from toolwire.facade import direct
-from toolwire.vocabulary.errors import CallFailed
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import CallFailed, ToolResult
 
 if TYPE_CHECKING:
     from mcp_types import Tool as McpTool
@@ -126,6 +125,11 @@ class ToolSpec:
     def annotations(self) -> Mapping[str, Any]:
         """What its author says of it. Never a reason to let a call through."""
         return self._tool.annotations
+
+    @property
+    def examples(self) -> tuple[Any, ...]:
+        """Example uses, as its author gave them."""
+        return self._tool.examples
 
     @property
     def permission(self) -> str:

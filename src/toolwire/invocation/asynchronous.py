@@ -38,9 +38,6 @@ class AsynchronousPorts:
             raise TimedOut(limit_s or 0, stopped=False)
         return waiting.result()
 
-    async def off_loop(self, function: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(self._runtime.workers.start(function))
-
     async def pass_gate(self, gate: Gate) -> None:
         turn = gate.enter()
         if turn is None:

@@ -40,9 +40,6 @@ class BlockingPorts:
             raise TimedOut(limit_s, stopped=future.cancel())
         return future.result()
 
-    async def off_loop(self, function: Callable[[], T]) -> T:
-        return function()
-
     async def pass_gate(self, gate: Gate) -> None:
         turn = gate.enter()
         if turn is None:

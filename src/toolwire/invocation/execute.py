@@ -36,7 +36,7 @@ async def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
         await scope.ports.pass_gate(entry.gate)
     try:
         value = await scope.ports.execute(
-            lambda: tool.invoke(validated, context), is_async=tool.is_async, limit_s=limit_s
+            lambda: _collected(tool.invoke(validated, context)), is_async=tool.is_async, limit_s=limit_s
         )
     except TimedOut as late:
         return _late(call, late)
@@ -62,11 +62,6 @@ def fold(call: ToolCall, value: Any) -> ToolResult:
             failure=value.failure,
             call=call,
         )
-    if isinstance(value, GeneratorType):
-        try:
-            value = list(cast("GeneratorType[Any, Any, Any]", value))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a generator's body is the tool's code too
-            return raised(call, error)
     if isinstance(value, CoroutineType):
         cast("CoroutineType[Any, Any, Any]", value).close()
         return ToolResult.failed(
@@ -96,6 +91,11 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
         exception=error,
         call=call,
     )
+
+
+def _collected(value: Any) -> Any:
+    """What a generator gives, as a list: its body is the tool's code and runs where the tool does."""
+    return list(cast("GeneratorType[Any, Any, Any]", value)) if isinstance(value, GeneratorType) else value
 
 
 def _late(call: ToolCall, late: TimedOut) -> ToolResult:

@@ -43,10 +43,6 @@ class Ports(Protocol):
         """
         ...
 
-    async def off_loop(self, function: Callable[[], T]) -> T:
-        """What a function of ours that blocks returns: here, or in a worker where an event loop must not wait."""
-        ...
-
     async def pass_gate(self, gate: Gate) -> None:
         """Waits for its turn at the gate."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
@@ -15,8 +15,6 @@ from toolwire.permission.policy import Policy
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import NOBODY, Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
-
-T = TypeVar("T")
 
 RESULT_LIMIT_BYTES = 32_768
 """Bytes of one result's text that a model is shown: about 8,000 tokens, a page it can still read."""
@@ -101,9 +99,14 @@ class Inside:
         return [(entry.name, entry.tool) for entry in self._scope.catalogue if entry.composite is None]
 
     @property
-    def needs_loop(self) -> bool:
-        """Whether some of these tools are coroutine functions and an event loop is running the path."""
-        return self._scope.catalogue.is_async and not self._scope.ports.is_blocking
+    def is_blocking(self) -> bool:
+        """Whether the path runs without an event loop: then it must not wait for one."""
+        return self._scope.ports.is_blocking
+
+    @property
+    def has_async_tools(self) -> bool:
+        """Whether some of these tools are coroutine functions."""
+        return self._scope.catalogue.is_async
 
     @property
     def deadline(self) -> float | None:
@@ -122,10 +125,6 @@ class Inside:
     def invoke_blocking(self, call: ToolCall, run_id: str) -> ToolResult:
         """The same from a thread of its own, where nothing may wait for an event loop."""
         return step(self._invoke(call, self._child_scope(run_id, self._scope.ports.blocking)))
-
-    async def off_loop(self, function: Callable[[], T]) -> T:
-        """What a blocking function returns, without holding up an event loop."""
-        return await self._scope.ports.off_loop(function)
 
     def _child_scope(self, run_id: str, ports: Ports) -> Scope:
         return replace(self._scope, ports=ports, run_id=run_id, result_limit_bytes=None)

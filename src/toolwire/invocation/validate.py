@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Invalid
+from toolwire.invocation.execute import raised
 from toolwire.invocation.scope import Prepared
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -11,7 +12,10 @@ from toolwire.vocabulary.results import ToolResult
 
 def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
     """The call with its arguments as real objects, defaults and bound values filled in."""
-    validated = entry.tool.validate(call.arguments)
+    try:
+        validated = entry.tool.validate(call.arguments)
+    except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code
+        return raised(call, error)
     if isinstance(validated, Invalid):
         return refuse(call, entry, validated)
     return Prepared(call, entry, validated)

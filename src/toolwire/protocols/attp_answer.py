@@ -18,14 +18,18 @@ code = '''
 __result__ = tool(argument)
 '''
 
-If the task cannot be done, the lines below [tool_call] are status = "fail" and message = "why, and what else could be done"."""
+If the task cannot be done, write below [tool_call] only
+status = "fail"
+message = "why, and what could be done instead\""""
 
 
 def format_attp(results: Sequence[ToolResult]) -> str:
     """The text of one result as it is; of several, each under a line with its place and its call's name."""
     if len(results) == 1:
         return results[0].text
-    return "\n".join(f"{_heading(result, number, len(results))}\n{result.text}" for number, result in enumerate(results, 1))
+    return "\n".join(
+        f"{_heading(result, number, len(results))}\n{result.text}" for number, result in enumerate(results, 1)
+    )
 
 
 def refuse_attp(reply: Reply) -> str:

@@ -18,6 +18,7 @@ from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 
 _TABLE = "tool_call"
 _KEYS = ("thought", "status", "target", "code", "message")
+_EXACT = frozenset({_TABLE, *_KEYS})
 
 # A status that is neither word is read only when it is one of these, and when nothing else in the reply speaks
 # against it: a success has code and no message. Any other word ("pending", "partial") may mean "do not run".
@@ -82,7 +83,9 @@ class _Fields:
             for inner, item in self._table(value).items():
                 self._put(inner, item, is_misplaced=_folded(inner) == "thought")
         if not has_table and not self.values.keys() & {"status", "code", "message"}:
-            raise Refusal("There is no [tool_call] in the reply. Write `thought`, then [tool_call] with status and code.")
+            raise Refusal(
+                "There is no [tool_call] in the reply. Write `thought`, then [tool_call] with status and code."
+            )
         if not has_table:
             self.note("The line [tool_call] is missing; its keys were read without it.")
         for key in self.unknown:
@@ -114,12 +117,13 @@ class _Fields:
         if value is None:
             return None
         if not isinstance(value, str):
-            raise Refusal(f'`{key}` is no string. Write {_FORM[key]}.', place=self.place(key))
+            raise Refusal(f"`{key}` is no string. Write {_FORM[key]}.", place=self.place(key))
         return value if value.strip() else None
 
     def _table(self, value: Any) -> dict[str, Any]:
-        if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
-            value = value[0]
+        rows = cast("list[Any]", value) if isinstance(value, list) else []
+        if len(rows) == 1:
+            value = rows[0]
             self.note("[[tool_call]] was read as [tool_call].")
         if not isinstance(value, dict):
             raise Refusal("`tool_call` is not one table. Write the line [tool_call] once, and its keys below it.")
@@ -133,8 +137,11 @@ class _Fields:
         self._note_spelling(key, name)
         if is_misplaced:
             self.note(f"`{name}` belongs {'above' if name == 'thought' else 'below'} the line [tool_call].", key)
-        if self.values.setdefault(name, value) != value:
+        if self.values.setdefault(name, value) == value:
+            return
+        if name not in ("thought", "target"):
             raise Refusal(f"`{name}` is given twice, with two values. Write it once.", place=self.place(key))
+        self.note(f"`{name}` is given twice; the first was read.", key)
 
     def _note_spelling(self, key: str, name: str) -> None:
         if key != name:
@@ -149,6 +156,8 @@ _FORM = {
 
 
 def _folded(key: str) -> str:
+    if key in _EXACT:
+        return key
     name = key.strip().lower().replace("-", "_").replace(" ", "_")
     return _TABLE if name in ("toolcall", "tool_calls", "toolcalls") else name
 
@@ -162,20 +171,28 @@ def _is_failure(fields: _Fields) -> bool:
     is_success = word in _SUCCESS_WORDS or (not word and code is not None)
     if is_failure is is_success or (is_success and (code is None or message is not None)):
         what = f"The status is {status!r}" if word else "The status is missing"
-        raise Refusal(f'{what}. Write status = "success" with code, or status = "fail" with message.', place=fields.place("status"))
+        raise Refusal(
+            f'{what}. Write status = "success" with code, or status = "fail" with message.',
+            place=fields.place("status"),
+        )
     meaning = "fail" if is_failure else "success"
     what = f"The status {status!r}" if word else "The missing status"
-    fields.note(f'{what} was read as "{meaning}": the reply has {"message" if message else "code" if code else "neither"}.', "status")
+    fields.note(
+        f'{what} was read as "{meaning}": the reply has {"message" if message else "code" if code else "neither"}.',
+        "status",
+    )
     return is_failure
 
 
 def _failure(fields: _Fields) -> str:
-    if fields.decisive("code") is not None:
-        fields.note("The status is fail: the code was not run.", "code")
     message = fields.decisive("message")
     if message is None:
-        fields.note("The reply fails without a message.", "message")
-    return message or ""
+        raise Refusal(
+            f"The status is fail, but there is no message. Write {_FORM['message']}.", place=fields.place("status")
+        )
+    if fields.decisive("code") is not None:
+        fields.note("The status is fail: the code was not run.", "code")
+    return message
 
 
 def _code(fields: _Fields) -> str:
@@ -187,7 +204,10 @@ def _code(fields: _Fields) -> str:
         )
     size = len(code.encode("utf-8"))
     if size > CODE_LIMIT_BYTES:
-        raise Refusal(f"The code has {size} bytes and may have {CODE_LIMIT_BYTES}. Write a shorter program.", place=fields.place("code"))
+        raise Refusal(
+            f"The code has {size} bytes and may have {CODE_LIMIT_BYTES}. Write a shorter program.",
+            place=fields.place("code"),
+        )
     has_message = fields.values.get("message") is not None
     if fields.unknown or has_message:
         _check_end(code, fields)
@@ -204,6 +224,6 @@ def _check_end(code: str, fields: _Fields) -> None:
         stray = next(iter(fields.unknown), "message")
         raise Refusal(
             f"`{stray}` stands below the code: it may be part of a program that ''' ended early. "
-            "Inside the code write triple quotes as \"\"\", and no other key below [tool_call].",
+            'Inside the code write triple quotes as """, and no other key below [tool_call].',
             place=fields.place(stray),
         )

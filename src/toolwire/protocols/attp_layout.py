@@ -15,14 +15,20 @@ from toolwire.protocols.base import Refusal
 from toolwire.protocols.incoming import line
 from toolwire.vocabulary.calls import Problem
 
+_FLAGS = re.MULTILINE | re.IGNORECASE | re.VERBOSE
+_HEADER_LINE = r"""
+    (?P<header> (?:\[{1,2}|\{)[ \t]*+["']?tool[ _-]?calls?["']?[ \t]*+(?:\]{0,2}|\}) | <tool_calls?> )
+    [ \t]*+(?:\#[^\n]*+)?+$
+"""
+_HEADER = re.compile(rf"^[ \t]*+{_HEADER_LINE}", _FLAGS)
+
 STRUCTURE = re.compile(
-    r"""^[ \t]*+(?:
-        (?P<header> (?:\[{1,2}|\{)[ \t]*+["']?tool[ _-]?calls?["']?[ \t]*+(?:\]{0,2}|\}) | <tool_calls?> )
-        [ \t]*+(?:\#[^\n]*+)?+$
+    rf"""^[ \t]*+(?:
+        {_HEADER_LINE}
       | (?P<dotted>["']?tool[ _-]?calls?["']?[ \t]*+\.[ \t]*+)?+
         ["']?(?P<key>thought|status|target|code|message)["']?[ \t]*+=(?!=)
     )""",
-    re.MULTILINE | re.IGNORECASE | re.VERBOSE,
+    _FLAGS,
 )
 """A line that belongs to an ATTP document."""
 
@@ -58,6 +64,11 @@ class Layout:
         """The first line from here, itself the start of one, that is neither blank nor a comment."""
         found = _NEUTRAL.match(self.text, position)
         return found.end() if found else position
+
+    def next_header(self, position: int) -> int:
+        """The start of the next [tool_call] line; the end of the reply when there is none."""
+        found = _HEADER.search(self.text, position)
+        return found.start() if found else len(self.text)
 
     def following(self, position: int) -> Following:
         """What comes after a value whose last line ends here."""
@@ -144,7 +155,8 @@ def _behind_thinking(text: str) -> tuple[int, list[Problem]]:
                 place=line(text, opening.start()),
             )
         position = closing + len(opening[0]) + 1
-        problems.append(_repair(f"The <{opening[1]}> block was left out.", text, opening.start()))
+        if not problems:  # one for all: finding a line's number takes as long as the text before it
+            problems.append(_repair(f"What stands in <{opening[1]}> was left out.", text, opening.start()))
         if position > first:
             first = _first_structure(text, position)
     closing = None if problems else _THOUGHT_OUT.search(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 
 from toolwire.protocols.attp_document import Source, reply_of
+from toolwire.protocols.attp_layout import find_layout
 from toolwire.protocols.attp_recover import recover
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.incoming import read_incoming
@@ -28,4 +29,7 @@ def _read(reply: str | bytes) -> Reply:
         document = load_toml(text)
     except tomllib.TOMLDecodeError as error:
         return recover(text, raw=raw, problems=incoming.problems, error=error)
+    except Refusal:
+        find_layout(text)  # text without a document is refused as that, whatever its size
+        raise
     return reply_of(document, Source(raw=raw, text=text, problems=incoming.problems))

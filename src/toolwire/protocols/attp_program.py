@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TypeGuard
 
 from toolwire.protocols.base import Refusal
 
@@ -21,6 +22,18 @@ class CompileBudget:
 
     def __init__(self) -> None:
         self._left = self.LIMIT_BYTES
+        self._seen: dict[str, ast.Module | None] = {}
+
+    def check(self, code: str) -> None:
+        """Does nothing for a text that may still be looked at.
+
+        Raises:
+            Refusal: the budget would not last.
+        """
+        if len(code) > self._left:
+            raise Refusal(
+                f"The reply is damaged and holds more than {self.LIMIT_BYTES} characters of code. Write it again."
+            )
 
     def compiles(self, code: str) -> bool:
         """Whether the text is a Python program.
@@ -31,9 +44,9 @@ class CompileBudget:
         return self._tree(code) is not None
 
     def has_result(self, code: str) -> bool:
-        """Whether it is a program that assigns `__result__` at its top level."""
+        """Whether it is a program that assigns `__result__`, so that it does what every program is asked to do."""
         tree = self._tree(code)
-        return tree is not None and any(_result(statement) is not None for statement in tree.body)
+        return tree is not None and any(_is_result(node) and isinstance(node.ctx, ast.Store) for node in ast.walk(tree))
 
     def is_ended(self, code: str) -> bool:
         """Whether a program whose closing quotes are missing can be taken for whole.
@@ -47,28 +60,34 @@ class CompileBudget:
         result = _result(tree.body[-1]) if tree is not None and tree.body else None
         if tree is None or result is None:
             return False
-        mentions = sum(isinstance(node, ast.Name) and node.id == _RESULT for node in ast.walk(tree))
+        mentions = sum(_is_result(node) for node in ast.walk(tree))
         is_worked_out = any(isinstance(node, ast.Call | ast.Name) for node in ast.walk(result))
         return mentions == 1 and is_worked_out
 
     def _tree(self, code: str) -> ast.Module | None:
-        self._left -= len(code)
-        if self._left < 0:
-            raise Refusal(
-                f"The reply is damaged and its code is longer than {self.LIMIT_BYTES} characters. Write the reply again."
-            )
-        try:
-            return ast.parse(_ESCAPE.sub(_quiet, code))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
+        if code not in self._seen:
+            self.check(code)
+            self._left -= len(code)
+            self._seen[code] = _parsed(code)
+        return self._seen[code]
+
+
+def _parsed(code: str) -> ast.Module | None:
+    try:
+        return ast.parse(_ESCAPE.sub(_quiet, code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _result(statement: ast.stmt) -> ast.expr | None:
     """What the statement assigns to `__result__`; None when it is another statement."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
-    target = statement.targets[0]
-    return statement.value if isinstance(target, ast.Name) and target.id == _RESULT else None
+    return statement.value if _is_result(statement.targets[0]) else None
+
+
+def _is_result(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and node.id == _RESULT
 
 
 def _quiet(escape: re.Match[str]) -> str:

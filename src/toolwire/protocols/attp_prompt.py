@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from toolwire.definition.from_value import tool_of
+from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import PROGRAM_MODULES
 from toolwire.definition.stub import stub
 from toolwire.definition.tool import Tool
-from toolwire.protocols.attp_example import fail_example, success_example
+from toolwire.protocols.attp_example import Example, fail_example, success_example
+from toolwire.protocols.attp_render import fail_document, success_document
 from toolwire.protocols.attp_wording import WORDINGS, Wording
 from toolwire.protocols.base import Language, Thought
 from toolwire.vocabulary.errors import ConfigurationError
@@ -29,7 +30,9 @@ def describe_attp(tools: Iterable[Any], *, language: Language = "en", thought: T
     if words is None:
         raise ConfigurationError(f"language={language!r} is unknown: write one of {', '.join(map(repr, WORDINGS))}")
     if thought not in words.thought_rule:
-        raise ConfigurationError(f"thought={thought!r} is unknown: write one of {', '.join(map(repr, words.thought_rule))}")
+        raise ConfigurationError(
+            f"thought={thought!r} is unknown: write one of {', '.join(map(repr, words.thought_rule))}"
+        )
     known = [tool_of(tool) for tool in tools]
     sections = [
         f"{words.title}\n\n{words.introduction}",
@@ -52,3 +55,14 @@ def _rules(words: Wording, thought: Thought) -> str:
 def _tools(tools: Sequence[Tool], words: Wording) -> str:
     stubs = "\n\n".join(stub(tool).strip() for tool in tools)
     return f"```python\n{stubs}\n```" if tools else words.no_tools
+
+
+def _templates(words: Wording, thought: Thought) -> str:
+    thinking = words.thought_template[thought]
+    success = success_document(thought=thinking, target=words.target_template, code=words.code_template)
+    fail = fail_document(thought=thinking, message=words.message_template)
+    return f"{words.templates_heading}\n{words.success_template}\n{success}\n{words.fail_template}\n{fail}"
+
+
+def _shown(example: Example, words: Wording) -> str:
+    return f"{words.request.format(example.request)}\n{words.reply}\n{example.reply}"

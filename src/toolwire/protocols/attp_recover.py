@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from toolwire.protocols.attp_document import Source, reply_of
 from toolwire.protocols.attp_layout import STRUCTURE, Layout, find_layout, is_fence, line_end
+from toolwire.protocols.attp_program import CompileBudget
 from toolwire.protocols.attp_values import ValueReader
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.incoming import line
@@ -23,7 +24,9 @@ from toolwire.vocabulary.calls import Problem, Reply
 
 _TRIPLE = re.compile(r"'''|\"\"\"")
 _FENCED = re.compile(r"\s*+```[a-zA-Z]*+\n(.*)\n```\s*\Z", re.DOTALL)
-_TWO_DOCUMENTS = "Two documents stand in the reply, and it is not clear which is meant. Write one, without a code fence."
+_TWO_DOCUMENTS = (
+    "Two documents stand in the reply, and it is not clear which is meant. Write one, without a code fence."
+)
 
 
 def recover(text: str, *, raw: str, problems: tuple[Problem, ...], error: tomllib.TOMLDecodeError) -> Reply:
@@ -34,7 +37,9 @@ def recover(text: str, *, raw: str, problems: tuple[Problem, ...], error: tomlli
     """
     document = _json(text)
     if document is not None:
-        problem = Problem(message="The reply is JSON; it was read with the keys of ATTP.", repaired=True, place="line 1")
+        problem = Problem(
+            message="The reply is JSON; it was read with the keys of ATTP.", repaired=True, place="line 1"
+        )
         return reply_of(document, Source(raw=raw, text=text, problems=(*problems, problem)))
     layout = find_layout(text)
     found = _strict(layout) or _Documents(layout=layout, reader=ValueReader(layout=layout)).first()
@@ -55,6 +60,8 @@ class _Found:
 def _strict(layout: Layout) -> _Found | None:
     """The document, if it is valid TOML once what stands around it is gone."""
     text = layout.text
+    if not layout.problems:
+        return None  # nothing stands around it
     closings = list(layout.closings(layout.start))
     # A closing fence may be a line of the program: the last one that leaves nothing behind but prose is the fence's.
     for end in dict.fromkeys([closings[-1], closings[0]] if closings else [len(text)]):
@@ -65,8 +72,17 @@ def _strict(layout: Layout) -> _Found | None:
             document = load_toml(text[layout.start : end])
         except tomllib.TOMLDecodeError:
             continue
-        return _Found(document=document, problems=_around(layout, end, rest), prose_after=rest.strip())
+        if layout.closes(end) or _is_whole(document, layout):
+            return _Found(document=document, problems=_around(layout, end, rest), prose_after=rest.strip())
     return None
+
+
+def _is_whole(document: Mapping[str, Any], layout: Layout) -> bool:
+    """Whether a reply that ends with this document ends there of itself, and was not cut at a quote in its program."""
+    table = document.get("tool_call")
+    code = cast("dict[str, Any]", table).get("code") if isinstance(table, dict) else None
+    programs = CompileBudget()
+    return not isinstance(code, str) or (programs.has_result(code) if layout.fence else programs.compiles(code))
 
 
 def _around(layout: Layout, end: int, rest: str) -> tuple[Problem, ...]:
@@ -130,7 +146,11 @@ class _Documents:
             self.table = self.table or {}
             return line_end(self.layout.text, found.end())
         value = self.reader.read(found["key"].lower(), found.end())
-        place = self.top if found["key"].lower() == "thought" or not (found["dotted"] or self.table is not None) else self._table()
+        place = (
+            self.top
+            if found["key"].lower() == "thought" or not (found["dotted"] or self.table is not None)
+            else self._table()
+        )
         place[found["key"]] = value.text
         return value.next
 
@@ -144,7 +164,7 @@ class _Documents:
         if self.layout.fence or _TRIPLE.search(text, position, end):
             raise Refusal(
                 "This line is no TOML, and it may belong to the value above it. Inside the code write triple quotes as "
-                '""", close it by \'\'\' on a line of its own, and write nothing after it.',
+                "\"\"\", close it by ''' on a line of its own, and write nothing after it.",
                 place=line(text, position),
             )
         self.has_fence_after = self.has_fence_after or is_fence(text, position)

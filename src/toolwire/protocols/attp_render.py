@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from toolwire.definition.naming import program_name
+from toolwire.definition.naming import program_name, program_parameter
+from toolwire.definition.tool import Parameter
 from toolwire.protocols.base import DEPTH_LIMIT
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
@@ -29,10 +30,52 @@ def render_attp(calls: Sequence[ToolCall], *, thought: str = "", target: str = "
         ConfigurationError: no call, or a program beside other calls: one reply holds one program.
         Unrepresentable: half a character in a program, or an argument that has no literal.
     """
+    return success_document(thought=thought, target=target, code=_program(calls))
+
+
+def success_document(*, thought: str, target: str, code: str) -> str:
+    """The TOML of a reply that runs this code.
+
+    Raises:
+        Unrepresentable: half a character in one of them.
+    """
     return (
         f"thought = {_text(thought, 'thought')}\n\n[tool_call]\n"
-        f'status = "success"\ntarget = {_text(target, "target")}\ncode = {_block(_program(calls))}\n'
+        f'status = "success"\ntarget = {_text(target, "target")}\ncode = {_block(code, "code")}\n'
     )
+
+
+def fail_document(*, thought: str, message: str) -> str:
+    """The TOML of a reply that gives up, and says why.
+
+    Raises:
+        Unrepresentable: half a character in one of them.
+    """
+    return (
+        f"thought = {_text(thought, 'thought')}\n\n[tool_call]\n"
+        f'status = "fail"\nmessage = {_text(message, "message")}\n'
+    )
+
+
+def call_source(name: str, arguments: Mapping[str, Any], parameters: Sequence[Parameter] = ()) -> str:
+    """The call as a program writes it: by keyword, and by position where `parameters` says that it must be.
+
+    Raises:
+        Unrepresentable: an argument that has no literal.
+    """
+    kinds = {parameter.name: parameter.kind for parameter in parameters}
+    written: list[str] = []
+    for key, value in arguments.items():
+        source = literal(value, path=key)
+        if kinds.get(key) == "positional_only":
+            written.append(source)
+        elif kinds.get(key) == "var_positional":
+            written.append(f"*{source}")
+        elif kinds.get(key) == "var_keyword":
+            written.append(f"**{source}")
+        else:
+            written.append(f"{program_parameter(key)}={source}")
+    return f"{program_name(name)}({', '.join(written)})"
 
 
 def literal(value: Any, *, path: str = "", depth: int = DEPTH_LIMIT) -> str:
@@ -70,10 +113,12 @@ def _program(calls: Sequence[ToolCall]) -> str:
     if len(calls) == 1 and calls[0].name == CODE_EXECUTION:
         return _code(calls[0].arguments)
     if not calls or any(call.name == CODE_EXECUTION for call in calls):
-        raise ConfigurationError(f"one ATTP reply holds one program: render {len(calls)} calls with {CODE_EXECUTION!r} one at a time")
+        raise ConfigurationError(
+            f"one ATTP reply holds one program: render {len(calls)} calls with {CODE_EXECUTION!r} one at a time"
+        )
     if len(calls) == 1:
-        return f"__result__ = {_call(calls[0])}\n"
-    lines = [f"result_{number} = {_call(call)}\n" for number, call in enumerate(calls, 1)]
+        return f"__result__ = {call_source(calls[0].name, calls[0].arguments)}\n"
+    lines = [f"result_{number} = {call_source(call.name, call.arguments)}\n" for number, call in enumerate(calls, 1)]
     names = ", ".join(f"result_{number}" for number in range(1, len(calls) + 1))
     return f"{''.join(lines)}__result__ = [{names}]\n"
 
@@ -81,23 +126,21 @@ def _program(calls: Sequence[ToolCall]) -> str:
 def _code(arguments: Mapping[str, Any]) -> str:
     code = arguments.get("code")
     if not isinstance(code, str) or len(arguments) != 1:
-        raise ConfigurationError(f"a call of {CODE_EXECUTION!r} has one argument, code, a text; it has {sorted(arguments)}")
+        raise ConfigurationError(
+            f"a call of {CODE_EXECUTION!r} has one argument, code, a text; it has {sorted(arguments)}"
+        )
     return code
-
-
-def _call(call: ToolCall) -> str:
-    arguments = (f"{program_name(key)}={literal(value, path=key)}" for key, value in call.arguments.items())
-    return f"{program_name(call.name)}({', '.join(arguments)})"
 
 
 def _text(value: str, path: str) -> str:
     if "\n" in value:
-        return _block(value, path)
+        is_plain = "\\" not in value and '"' not in value and not _ILLEGAL.search(value)
+        return f'"""\n{value}"""' if is_plain and not _SURROGATE.search(value) else _block(value, path)
     _check(value, path)
     return f'"{_IN_ONE_LINE.sub(_escape, value)}"'
 
 
-def _block(value: str, path: str = "code") -> str:
+def _block(value: str, path: str) -> str:
     """The value in triple quotes: literal ones wherever TOML can hold it so."""
     _check(value, path)
     if "'''" not in value and not value.endswith("'") and not _ILLEGAL.search(value):

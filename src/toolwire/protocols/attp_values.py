@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from toolwire.protocols.attp_layout import STRUCTURE, Layout, line_end
+from toolwire.protocols.attp_layout import STRUCTURE, Following, Layout, line_end
 from toolwire.protocols.attp_program import CompileBudget
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.incoming import line
@@ -21,11 +21,14 @@ from toolwire.vocabulary.calls import Problem
 
 _REPAIR_LIMIT = 16
 _END_LIMIT = 8
+_CLOSING_LIMIT = 256
 
-# Straight quotes first: a value is opened by them, or by what an editor or a model puts in their place.
-_SINGLE, _DOUBLE = "'‘’‚‛′＇", '"“”„‟″＂'
+# What an editor or a model puts in the place of straight quotes.
+_SINGLE, _DOUBLE = "‘’‚‛′＇", "“”„‟″＂"
 _OPENING = re.compile(
-    rf"""[ \t]*+(?P<raw>r?)(?P<mark>'''|\"""|[{_SINGLE}]{{3}}|[{_DOUBLE}]{{3}}|`{{3}}[a-z]*+(?=\n)|[{_SINGLE}]|[{_DOUBLE}])"""
+    rf"""[ \t]*+(?P<raw>r?)
+    (?P<mark>'''|\"""|[{_SINGLE}]{{3}}|[{_DOUBLE}]{{3}}|`{{3}}[a-z]*+(?=\n)|['{_SINGLE}]|["{_DOUBLE}])""",
+    re.VERBOSE,
 )
 _CLEAN_TAIL = re.compile(r"[ \t]*+(?:#[^\n'\"]*+)?(?:\n|\Z)")
 _BARE = re.compile(r"[ \t]*+([^\n]*+)")
@@ -75,12 +78,23 @@ class ValueReader:
         following = self.layout.following(tail.end())
         if following == "something else" and self._goes_on(opening["mark"], tail.end()):
             return None
-        if key == "code" and not self.programs.compiles(value):
+        if key == "code" and not self._is_whole(value, opening["mark"], following):
             return None
         return Value(text=value, next=tail.end())
 
+    def _is_whole(self, code: str, mark: str, following: Following) -> bool:
+        """Whether the program may end here.
+
+        Text behind it may be its rest, put outside by a quote of its own; nothing behind it, where a fence should be
+        closed or where it holds such quotes, may mean that the reply was cut. Then only its result tells.
+        """
+        is_doubtful = following == "end" and (bool(self.layout.fence) or mark in code)
+        if following == "something else" or is_doubtful:
+            return self.programs.has_result(code)
+        return self.programs.compiles(code)
+
     def _goes_on(self, mark: str, position: int) -> bool:
-        """Whether the same triple quotes come again before the next line of structure: then the string may not be over."""
+        """Whether the same triple quotes come again before the next line of structure: the string may not be over."""
         text = self.layout.text
         again = text.find(mark, position) if len(mark) == 3 else -1
         if again < 0:
@@ -96,8 +110,10 @@ class ValueReader:
         found: dict[str, Value] = {}
         for end, following in self._ends(quotes):
             raw = self.layout.text[quotes.start : end]
+            if key == "code":
+                self.programs.check(raw)
             for value in quotes.readings(raw) if key == "code" else (raw,):
-                if key != "code" or self.programs.compiles(value):
+                if key != "code" or self._is_whole(value, quotes.mark, self.layout.following(following)):
                     found.setdefault(value, Value(text=value, next=following))
             if found and key != "code":
                 break  # it only explains; what follows decides whether it really ended here
@@ -113,24 +129,25 @@ class ValueReader:
 
     def _ends(self, quotes: _Quotes) -> Iterator[tuple[int, int]]:
         """Each place where the quotes close a line and the document could go on or be over; with the line behind it."""
-        text, count = self.layout.text, 0
-        for found in quotes.closing.finditer(text, quotes.start):
+        text, ends = self.layout.text, 0
+        # A value that holds [tool_call] may have run on into a second document.
+        closings = quotes.closing.finditer(text, quotes.start, self.layout.next_header(quotes.start))
+        for count, found in enumerate(closings):
             end, following = found.end(1) - quotes.length, line_end(text, found.end())
-            if end < quotes.start or self.layout.following(following) == "something else":
-                continue
-            count += 1
-            if count > _END_LIMIT:
+            if count >= _CLOSING_LIMIT or ends >= _END_LIMIT:
                 raise Refusal("Quotes close too many lines to tell where a value ends.", place=line(text, end))
-            yield end, following
+            if end >= quotes.start and self.layout.following(following) != "something else":
+                ends += 1
+                yield end, following
 
     def _unclosed(self, key: str, opening: re.Match[str], quotes: _Quotes) -> Value:
         if key == "code" and quotes.length == 3:
             return self._unclosed_code(opening, quotes)
-        header = STRUCTURE.search(self.layout.text, quotes.start)
-        if key != "thought" or header is None or not header["header"]:
+        header = self.layout.next_header(quotes.start)
+        if key != "thought" or header == len(self.layout.text):
             raise self._refusal(f"`{key}` is never closed. Close it on its own line.", opening)
         self._note("`thought` is never closed; it was read up to [tool_call].", opening)
-        return Value(text=self.layout.text[quotes.start : header.start()].strip(), next=header.start())
+        return Value(text=self.layout.text[quotes.start : header].strip(), next=header)
 
     def _unclosed_code(self, opening: re.Match[str], quotes: _Quotes) -> Value:
         """The program of a reply that only lacks its last quotes.
@@ -142,6 +159,7 @@ class ValueReader:
         end = closings[0] if closings else len(text)
         half = None if closings else _HALF_CLOSED.search(text, quotes.start)
         raw = text[quotes.start : half.start() if half else end]
+        self.programs.check(raw)
         is_whole = self._is_line_end if closings else self.programs.is_ended
         found = [value for value in quotes.readings(raw) if is_whole(value)]
         if len(closings) > 1 or len(found) != 1 or quotes.closing.search(text, quotes.start, end):
@@ -202,7 +220,7 @@ class _Quotes:
             start=start,
             length=length,
             closing=_closing(mark[0], length),
-            has_escapes=mark[0] in _DOUBLE and not opening["raw"],
+            has_escapes=(mark[0] == '"' or mark[0] in _DOUBLE) and not opening["raw"],
         )
 
     def readings(self, raw: str) -> tuple[str, ...]:
@@ -220,15 +238,15 @@ class _Quotes:
 
 
 def _closing(quote: str, length: int) -> re.Pattern[str]:
-    if quote == "`":
-        return _CLOSINGS["`", 3]
-    family = quote if quote in "'\"" else _SINGLE if quote in _SINGLE else _DOUBLE
+    family = next(family for family in _FAMILIES if quote in family)
     return _CLOSINGS[family, length]
 
 
+_FAMILIES = ("'", '"', "`", _SINGLE, _DOUBLE)
+
 # A triple-quoted string may end in two quotes of its own, hence up to five.
 _CLOSINGS = {
-    (family, length): re.compile(rf"([{family}]{{{length},{5 if length == 3 else 1}}})[ \t]*+$", re.MULTILINE)
-    for family, length in [("'", 1), ('"', 1), (_SINGLE, 1), (_DOUBLE, 1)]
-    + [("'", 3), ('"', 3), (_SINGLE, 3), (_DOUBLE, 3), ("`", 3)]
+    (family, length): re.compile(rf"([{family}]{{{length},{most}}})[ \t]*+$", re.MULTILINE)
+    for family in _FAMILIES
+    for length, most in ((1, 1), (3, 5))
 }

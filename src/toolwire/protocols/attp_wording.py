@@ -50,6 +50,7 @@ class Wording:
     """A request when the tool has no description."""
     and_then: str
     """Between two requests."""
+    full_stop: str
     full_thought: str
     """Four points: request, tools, check, plan."""
     success_thought: str
@@ -70,12 +71,12 @@ class Wording:
 
 _ENGLISH = Wording(
     title="# How to use tools: ATTP",
-    introduction="Each of your replies is a TOML document with a Python program; it is run, and you read what it gives.",
+    introduction="Each reply of yours is a TOML document with a Python program; it is run, and you read its result.",
     rules_heading="## Core rules",
     rules=(
         "Output: the reply is one valid TOML document and nothing else: no text and no code fence around it.",
         "Tools: before you rely on a tool, make sure that it is listed below.",
-        "Code: call tools from Python, and put what you want to read into `__result__`.",
+        "Code: make all calls the task needs in one Python program; what you want to read goes to `__result__`.",
     ),
     thought_rule={
         "short": "Reasoning: say in `thought`, in one line, what you will do and why.",
@@ -102,7 +103,7 @@ _ENGLISH = Wording(
     constraints=(
         "Call no function that is not listed, and import nothing but the modules above.",
         "No files, network, processes, environment or eval/exec/compile, except through a tool.",
-        'Triple quotes inside the code are """, never \'\'\'.',
+        "Triple quotes inside the code are \"\"\", never '''.",
         'When the request is beyond the tools, set status to "fail"; message gives the reason and another way.',
     ),
     success_heading="## Example that succeeds",
@@ -111,6 +112,7 @@ _ENGLISH = Wording(
     reply="Reply:",
     call_request="Use {}.",
     and_then=" ",
+    full_stop=".",
     full_thought="1. Request: {}\n2. Tools: {}\n3. Check: {}\n4. Plan: {}\n",
     success_thought="{} can do this; one program makes both calls.",
     success_check="listed",
@@ -152,7 +154,7 @@ _CHINESE = Wording(
     rules=(
         "输出：整条回复就是一份合法的 TOML，前后不写别的文字，也不加代码围栏。",
         "工具：打算用某个工具之前，先看它是否列在下面。",
-        "代码：在 Python 里调用工具，把想读到的内容放进 `__result__`。",
+        "代码：在一个 Python 程序里完成任务所需的全部调用，把想读到的内容放进 `__result__`。",
     ),
     thought_rule={
         "short": "思考：用一行 `thought` 写明要做什么、为什么。",
@@ -185,6 +187,7 @@ _CHINESE = Wording(
     reply="回复：",
     call_request="使用 {}。",
     and_then="",
+    full_stop="。",
     full_thought="1. 请求：{}\n2. 工具：{}\n3. 核对：{}\n4. 计划：{}\n",
     success_thought="{} 能做到，一个程序里完成两次调用。",
     success_check="都已列出",

@@ -125,7 +125,11 @@ def _sample(schema: Any, root: Mapping[str, Any], name: str, turn: int, depth: i
         return [_sample(place, root, name.removesuffix("s"), turn, depth - 1) for place in places] if depth else []
     if kind == "object":
         inner = cast("Mapping[str, Any]", node.get("properties", {}))
-        return {key: _sample(inner.get(key), root, key, turn, depth - 1) for key in node.get("required", [])} if depth else {}
+        return (
+            {key: _sample(inner.get(key), root, key, turn, depth - 1) for key in node.get("required", [])}
+            if depth
+            else {}
+        )
     return _scalar(kind, node, name, turn)
 
 
@@ -150,4 +154,10 @@ def _number(node: Mapping[str, Any], turn: int) -> int | float:
     value = (3 + 2 * turn) * step
     if least is not None and value < least:
         value = least + turn * step
-    return least if most is not None and value > most and least is not None else most if most is not None and value > most else value
+    return (
+        least
+        if most is not None and value > most and least is not None
+        else most
+        if most is not None and value > most
+        else value
+    )

@@ -14,7 +14,7 @@ MARK_LIMIT = 2_048
 """Characters `= , . [ {` outside of strings. The parser takes up to 20 microseconds for each; a reply needs ten."""
 
 _MARKS = "=,.[{"
-_TOKEN = re.compile(r"['\"#\n=,.\[\]{}]|[0-9][0-9_]*+")
+_WORD = re.compile(r"['\"=,.\[\]{}]|(?:#[^\n]*+)?\n|#|[0-9][0-9_]*+")
 
 
 def load_toml(text: str) -> dict[str, Any]:
@@ -41,28 +41,28 @@ def _check(text: str) -> None:
 
 def _walk(text: str) -> None:
     depth = marks = dots = position = 0
-    while found := _TOKEN.search(text, position):
-        token, position = found.group(), found.end()
-        if token in "'\"":
+    while found := _WORD.search(text, position):
+        word, position = found.group(), found.end()
+        if word in "'\"":
             position = string_end(text, found.start())
             if position < 0:
                 return  # the parser stops here too
-        elif token == "#":
-            position = text.find("\n", position)
-            if position < 0:
-                return
-        elif token in _MARKS:
+        elif word == "#":
+            return  # a comment up to the end
+        elif word in _MARKS:
             marks += 1
-            dots = dots + 1 if token == "." else 0
-            depth += token in "[{"
+            dots = dots + 1 if word == "." else 0
+            depth += word in "[{"
             if marks > MARK_LIMIT or dots >= SEGMENT_LIMIT or depth > DEPTH_LIMIT:
                 raise _refusal(text, found.start(), dots, depth)
-        elif token in "]}":
+        elif word in "]}":
             depth = max(depth - 1, 0)
-        elif token == "\n":
+        elif word[-1] == "\n":
             dots = 0
-        elif len(token) > DIGIT_LIMIT:
-            raise Refusal(f"A number has {len(token)} digits and may have {DIGIT_LIMIT}.", place=line(text, found.start()))
+        elif len(word) > DIGIT_LIMIT:
+            raise Refusal(
+                f"A number has {len(word)} digits and may have {DIGIT_LIMIT}.", place=line(text, found.start())
+            )
 
 
 def _refusal(text: str, position: int, dots: int, depth: int) -> Refusal:

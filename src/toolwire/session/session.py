@@ -17,7 +17,7 @@ from toolwire.invocation.batch import invoke_all
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.protocols import get
-from toolwire.protocols.base import Protocol
+from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
 from toolwire.session.turn import Message, Turn
@@ -33,7 +33,7 @@ class Session:
         self,
         tools: ToolRegistry | Toolkit | Iterable[object],
         *,
-        protocol: str | Protocol = "attp",
+        protocol: str | CallingProtocol = "attp",
         permissions: Mapping[str, Permission] | None = None,
         policy: Iterable[Rule] | None = None,
         approver: Approver | None = None,
@@ -60,7 +60,7 @@ class Session:
     @property
     def tools(self) -> list[Tool]:
         """The tools that the model is told of: those that are not denied to it."""
-        return [entry.tool for entry in self._catalogue if entry.composite is None and not self._is_denied(entry)]
+        return [entry.described for entry in self._catalogue if entry.composite is None and not self._is_denied(entry)]
 
     @property
     def instructions(self) -> str:

@@ -8,18 +8,13 @@ ToolwireError
 │   └── ConfigurationError    a setting or argument out of its range (a ValueError)
 ├── ForOperator               this machine lacks something
 │   └── SandboxUnavailable    no sandbox as strong as the one asked for
-├── CallFailed                a failed call, raised only where its caller asked for a plain value
+├── CallFailed                a failed call, where its caller asked for a plain value (vocabulary/results.py)
 └── Unrepresentable           a value that JSON cannot hold; a call's becomes the failure `invalid_result` (a TypeError)
 
 A tool that fails is not an exception: it is a `ToolResult` whose `failure` says what happened.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from toolwire.vocabulary.results import ToolResult
 
 
 class ToolwireError(Exception):
@@ -60,14 +55,6 @@ class SandboxUnavailable(ForOperator):
         super().__init__(f"{message}\n{how_to_fix}")
         self.report = report
         self.how_to_fix = how_to_fix
-
-
-class CallFailed(ToolwireError):
-    """A call that failed without an exception of the tool's own. `result` says how."""
-
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__(result.error)
-        self.result = result
 
 
 class Unrepresentable(ToolwireError, TypeError):

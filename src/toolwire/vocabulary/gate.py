@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import deque
 from concurrent.futures import Future
 
@@ -15,9 +17,8 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._taken = False
-        self._waiting: deque[Future[None]] = deque()
+        self._open()
+        _GATES.add(self)
 
     def enter(self) -> Future[None] | None:
         """None: go on. A future: wait for it first."""
@@ -32,10 +33,13 @@ class Gate:
     def leave(self) -> None:
         """Lets the next one in."""
         with self._lock:
-            if self._waiting:
-                self._waiting.popleft().set_result(None)
-            else:
-                self._taken = False
+            while self._waiting:
+                turn = self._waiting.popleft()
+                # A task that was cancelled cancels its turn before it can withdraw it.
+                if turn.set_running_or_notify_cancel():
+                    turn.set_result(None)
+                    return
+            self._taken = False
 
     def withdraw(self, turn: Future[None]) -> None:
         """Gives up waiting; if the turn had come already, passes it on."""
@@ -43,4 +47,22 @@ class Gate:
             if turn in self._waiting:
                 self._waiting.remove(turn)
                 return
-        self.leave()
+        if not turn.cancelled():
+            self.leave()
+
+    def _open(self) -> None:
+        self._lock = threading.Lock()
+        self._taken = False
+        self._waiting: deque[Future[None]] = deque()
+
+
+_GATES: weakref.WeakSet[Gate] = weakref.WeakSet()
+
+
+def _open_all() -> None:
+    for gate in list(_GATES):
+        gate._open()  # noqa: SLF001 - this module's own
+
+
+# A forked child has none of the threads that were inside or waiting: nobody would ever let it in.
+os.register_at_fork(after_in_child=_open_all)

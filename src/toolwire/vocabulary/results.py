@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.errors import ToolwireError, Unrepresentable
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
 from toolwire.vocabulary.values import plain, show
 
@@ -79,6 +80,18 @@ class ToolResult:
         )
         return cls(False, None, message, metadata, failure=failure, call=call)
 
+    def with_metadata(self, **entries: Any) -> ToolResult:
+        """The same result with more metadata."""
+        return ToolResult(
+            self.success,
+            self.data,
+            self.error,
+            {**self.metadata, **entries},
+            content=self.blocks,
+            failure=self.failure,
+            call=self.call,
+        )
+
     @property
     def text(self) -> str:
         """The result as one text for a model: the data, or the error with what to do about it."""
@@ -113,5 +126,17 @@ class ToolResult:
         }
 
 
+class CallFailed(ToolwireError):
+    """A call that failed without an exception of the tool's own. `result` says how."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.error)
+        self.result = result
+
+
 def _block_text(block: ContentBlock) -> str:
-    return block["text"] if block["type"] == "text" else f"[{block['type']}]"
+    # A tool's own blocks are whatever its author made of them.
+    try:
+        return str(block["text"]) if block["type"] == "text" else f"[{block['type']}]"
+    except (KeyError, TypeError) as error:
+        raise Unrepresentable(f"a content block like {block!r:.80}", path="") from error

@@ -37,6 +37,8 @@ _kind: Callable[[Any], object] = type
 _SCALARS: frozenset[object] = frozenset({str, int, bool, type(None)})
 _INT_LIMIT = 1 << 14000
 """Python refuses to print integers of more than 4,300 digits; this is a little less."""
+_DECIMAL_LIMIT = 4_200
+"""Digits of a Decimal, and its exponent: `int(Decimal("1e999999999"))` would never end."""
 
 
 def plain(value: Any) -> Any:
@@ -92,34 +94,54 @@ Special = Callable[[Any, str, int], Any]
 def _walk(value: Any, path: str, depth: int, special: Special) -> Any:
     kind = _kind(value)
     if kind in _SCALARS:
-        if kind is int and not -_INT_LIMIT < value < _INT_LIMIT:
-            raise Unrepresentable("an integer of more than 4,200 digits", path=path)
-        return value
+        return _bounded(value, path) if kind is int else value
     if kind is float and math.isfinite(value):
         return value
+    if kind is dict and all(type(key) is str for key in value) and TAG not in value:
+        inner = _inside(depth, path)
+        return {key: _walk(item, f"{path}.{key}", inner, special) for key, item in value.items()}
+    if kind is list:
+        return _items(value, path, depth, special)
+    try:
+        return special(value, path, depth)
+    except Unrepresentable:
+        raise
+    except Exception as error:
+        # A model's serializer and a mapping's items() are the tool's own code.
+        what = f"a value of type {type(value).__name__} (its own code raised {type(error).__name__})"
+        raise Unrepresentable(what, path=path) from error
+
+
+def _inside(depth: int, path: str) -> int:
+    """The levels left for what is inside of a container."""
     if depth <= 0:
         raise Unrepresentable(f"nested deeper than {DEPTH_LIMIT} levels, or holding itself", path=path)
-    if kind is dict and all(type(key) is str for key in value) and TAG not in value:
-        return {key: _walk(item, f"{path}.{key}", depth - 1, special) for key, item in value.items()}
-    if kind is list:
-        return [_walk(item, f"{path}[{place}]", depth - 1, special) for place, item in enumerate(value)]
-    return special(value, path, depth)
+    return depth - 1
+
+
+def _bounded(number: int, path: str) -> int:
+    if not -_INT_LIMIT < number < _INT_LIMIT:
+        raise Unrepresentable("an integer of more than 4,200 digits", path=path)
+    return number
 
 
 def _items(values: Iterable[Any], path: str, depth: int, special: Special) -> list[Any]:
-    return [_walk(item, f"{path}[{place}]", depth - 1, special) for place, item in enumerate(values)]
+    inner = _inside(depth, path)
+    return [_walk(item, f"{path}[{place}]", inner, special) for place, item in enumerate(values)]
 
 
-def _in_order(values: Iterable[Any]) -> list[Any]:
-    """A set in an order that does not change from run to run."""
-    return sorted(values, key=lambda item: (type(item).__name__, repr(item)))
+def _in_order(items: list[Any]) -> list[Any]:
+    """A set's items, JSON by now, in an order that does not change from run to run."""
+    return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
 
 
 def _plain_special(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, float):
+        if math.isfinite(value):
+            return float(value)
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, bytes | bytearray | memoryview):
-        return base64.b64encode(cast("bytes", value)).decode("ascii")
+        return _base64(cast("bytes", value))
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, datetime.timedelta):
@@ -127,7 +149,7 @@ def _plain_special(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, set | frozenset):
-        return _items(_in_order(cast("set[Any]", value)), path, depth, _plain_special)
+        return _in_order(_items(cast("set[Any]", value), path, depth, _plain_special))
     if isinstance(value, Mapping):
         return _plain_mapping(cast("Mapping[Any, Any]", value), path, depth)
     return _reduce(value, path, depth, _plain_special)
@@ -135,11 +157,12 @@ def _plain_special(value: Any, path: str, depth: int) -> Any:
 
 def _plain_mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    inner = _inside(depth, path)
     for key, item in value.items():
         text = _key_text(key, path)
         if text in found:
             raise Unrepresentable(f"two keys that read {text!r}", path=path)
-        found[text] = _walk(item, f"{path}.{text}", depth - 1, _plain_special)
+        found[text] = _walk(item, f"{path}.{text}", inner, _plain_special)
     return found
 
 
@@ -149,7 +172,7 @@ def _key_text(key: Any, path: str) -> str:
     if isinstance(key, str):
         return str(key)
     if key is None or isinstance(key, bool | int | float):
-        return json.dumps(key)
+        return json.dumps(_bounded(key, path) if isinstance(key, int) else key)
     if isinstance(key, datetime.datetime | datetime.date | datetime.time):
         return key.isoformat()
     if isinstance(key, Decimal | UUID | PurePath):
@@ -157,46 +180,84 @@ def _key_text(key: Any, path: str) -> str:
     raise Unrepresentable(f"a key of type {type(key).__name__}", path=path)
 
 
+# A datetime is a date as well: the order counts.
+_MOMENTS = ((datetime.datetime, "datetime"), (datetime.date, "date"), (datetime.time, "time"))
+
+
 def _tag_special(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, float):
+        if math.isfinite(value):
+            return float(value)
         return {TAG: "float", _VALUE: "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
     if isinstance(value, bytes | bytearray | memoryview):
-        return {TAG: "bytes", _VALUE: base64.b64encode(cast("bytes", value)).decode("ascii")}
-    if isinstance(value, datetime.datetime):
-        return {TAG: "datetime", _VALUE: value.isoformat()}
-    if isinstance(value, datetime.date):
-        return {TAG: "date", _VALUE: value.isoformat()}
-    if isinstance(value, datetime.time):
-        return {TAG: "time", _VALUE: value.isoformat()}
+        return {TAG: "bytes", _VALUE: _base64(cast("bytes", value))}
+    for kind, name in _MOMENTS:
+        if isinstance(value, kind):
+            return {TAG: name, _VALUE: value.isoformat()}
     if isinstance(value, datetime.timedelta):
         return {TAG: "timedelta", _VALUE: [value.days, value.seconds, value.microseconds]}
     if isinstance(value, Decimal):
-        return {TAG: "Decimal", _VALUE: str(value)}
+        return {TAG: "Decimal", _VALUE: _decimal_text(value, path)}
     if isinstance(value, tuple):
         return {TAG: "tuple", _VALUE: _items(cast("tuple[Any, ...]", value), path, depth, _tag_special)}
-    if isinstance(value, frozenset):
-        return {TAG: "frozenset", _VALUE: _items(_in_order(cast("frozenset[Any]", value)), path, depth, _tag_special)}
-    if isinstance(value, set):
-        return {TAG: "set", _VALUE: _items(_in_order(cast("set[Any]", value)), path, depth, _tag_special)}
+    if isinstance(value, set | frozenset):
+        return _tag_set(cast("set[Any]", value), path, depth)
     if isinstance(value, Mapping):
         return _tag_mapping(cast("Mapping[Any, Any]", value), path, depth)
     return _reduce(value, path, depth, _tag_special)
 
 
+def _tag_set(value: set[Any] | frozenset[Any], path: str, depth: int) -> Any:
+    """A set; a list where the other side could not put the members into one: models arrive there as mappings."""
+    items = _in_order(_items(value, path, depth, _tag_special))
+    if not all(_is_hashable(item) for item in items):
+        return items
+    return {TAG: "frozenset" if isinstance(value, frozenset) else "set", _VALUE: items}
+
+
 def _tag_mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
+    inner = _inside(depth, path)
     if all(type(key) is str for key in value) and TAG not in value:
-        return {key: _walk(item, f"{path}.{key}", depth - 1, _tag_special) for key, item in value.items()}
-    pairs = [
-        [_walk(key, path, depth - 1, _tag_special), _walk(item, f"{path}[{key!r}]", depth - 1, _tag_special)]
-        for key, item in value.items()
-    ]
+        return {key: _walk(item, f"{path}.{key}", inner, _tag_special) for key, item in value.items()}
+    pairs: list[list[Any]] = []
+    for key, item in value.items():
+        tagged = _walk(key, path, inner, _tag_special)
+        if not _is_hashable(tagged):
+            raise Unrepresentable(f"a key of type {type(key).__name__}", path=path)
+        pairs.append([tagged, _walk(item, f"{path}[{key!r}]", inner, _tag_special)])
     return {TAG: "dict", _VALUE: pairs}
+
+
+def _is_hashable(tagged: Any) -> bool:
+    """Whether the value that these tags stand for can be a member of a set."""
+    if type(tagged) is not dict:
+        return type(tagged) is not list
+    name = cast("dict[str, Any]", tagged).get(TAG)
+    if name == "tuple":
+        return all(_is_hashable(item) for item in cast("dict[str, Any]", tagged)[_VALUE])
+    return name not in (None, "set", "dict")
+
+
+def _base64(value: bytes) -> str:
+    # A memoryview need not lie in one piece; bytes do.
+    return base64.b64encode(bytes(value)).decode("ascii")
+
+
+def _decimal_text(value: Decimal, path: str) -> str:
+    text = str(value)
+    if not _is_short(value, text):
+        raise Unrepresentable("a Decimal of more than 4,200 digits", path=path)
+    return text
+
+
+def _is_short(value: Decimal, text: str) -> bool:
+    return len(text) <= _DECIMAL_LIMIT and abs(value.adjusted()) <= _DECIMAL_LIMIT
 
 
 def _reduce(value: Any, path: str, depth: int, special: Special) -> Any:
     """Objects that stand for something simpler, in both forms."""
     if isinstance(value, Enum):
-        return _walk(value.value, path, depth - 1, special)
+        return _walk(value.value, path, depth, special)
     if isinstance(value, tuple | list):
         return _items(cast("Iterable[Any]", value), path, depth, special)
     if isinstance(value, str | PurePath | UUID):
@@ -205,7 +266,7 @@ def _reduce(value: Any, path: str, depth: int, special: Special) -> Any:
         return _walk(int(value), path, depth, special)
     dump: Callable[[Any], Any] | None = getattr(cast("type[Any]", type(value)), "model_dump", None)
     if dump is not None:
-        return _walk(dump(value), path, depth - 1, special)
+        return _walk(dump(value), path, depth, special)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return _walk(fields, path, depth, special)
@@ -220,47 +281,69 @@ def _duration(value: datetime.timedelta) -> str:
     return f"{text}T{seconds}S" if value.seconds or value.microseconds or not value.days else text
 
 
-_UNTAG: dict[str, Callable[[Any], Any]] = {
-    "float": float,
-    "bytes": lambda text: base64.b64decode(text, validate=True),
-    "datetime": datetime.datetime.fromisoformat,
-    "date": datetime.date.fromisoformat,
-    "time": datetime.time.fromisoformat,
-    "timedelta": lambda parts: datetime.timedelta(*parts),
-    "Decimal": Decimal,
-    "tuple": tuple,
-    "set": lambda items: set(_spread(items, items)),
-    "frozenset": lambda items: frozenset(_spread(items, items)),
-    "dict": lambda pairs: dict(_spread(pairs, [pair[0] for pair in pairs])),
-}
-
-_FEW = 256
-
-
-def _spread(members: Any, keys: Any) -> Any:
-    """The members, unless their keys were chosen to collide: hashes of numbers are no secret, and a table of
-    100,000 equal hashes takes minutes to fill."""
-    if len(keys) - len({hash(key) for key in keys}) > _FEW:
-        raise ValueError("members that collide")
-    return members
-
-
 def _untag(value: Any, depth: int) -> Any:
     kind = _kind(value)
-    if depth <= 0:
-        raise Unrepresentable(f"nested deeper than {DEPTH_LIMIT} levels", path="")
     if kind is list:
-        return [_untag(item, depth - 1) for item in value]
+        return _members(value, depth)
     if kind is not dict:
         return value
     if TAG not in value:
-        return {key: _untag(item, depth - 1) for key, item in value.items()}
+        inner = _inside(depth, "")
+        return {key: _untag(item, inner) for key, item in value.items()}
     make = _UNTAG.get(value[TAG]) if type(value[TAG]) is str else None
     if make is None or len(value) != 2 or _VALUE not in value:
         raise Unrepresentable("an unknown tag", path="")
     try:
-        return make(_untag(value[_VALUE], depth - 1))
+        return make(value[_VALUE], depth)
     except Unrepresentable:
         raise
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         raise Unrepresentable(f"a value that is no {value[TAG]}", path="") from error
+
+
+def _members(items: Any, depth: int) -> list[Any]:
+    inner = _inside(depth, "")
+    return [_untag(item, inner) for item in _list(items)]
+
+
+def _keyed(pairs: Any, depth: int) -> dict[Any, Any]:
+    inner = _inside(depth, "")
+    found = [(_untag(key, inner), _untag(item, inner)) for key, item in map(_list, _list(pairs))]
+    return dict(_apart(found, [key for key, _ in found]))
+
+
+def _list(held: Any) -> list[Any]:
+    if type(held) is not list:
+        raise TypeError("no list")
+    return cast("list[Any]", held)
+
+
+def _decimal(text: Any) -> Decimal:
+    if type(text) is not str or not _is_short(number := Decimal(text), text):
+        raise ValueError("too long")
+    return number
+
+
+def _apart(members: list[Any], keys: list[Any]) -> list[Any]:
+    """The members, unless their keys were chosen to collide: hashes of numbers are no secret, and a table of
+    100,000 equal hashes takes minutes to fill."""
+    if len(keys) - len({hash(key) for key in keys}) > _EQUAL_HASHES_LIMIT:
+        raise ValueError("members that collide")
+    return members
+
+
+_EQUAL_HASHES_LIMIT = 256
+_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_UNTAG: dict[str, Callable[[Any, int], Any]] = {
+    "float": lambda text, _: _FLOATS[text],
+    "bytes": lambda text, _: base64.b64decode(text, validate=True),
+    "datetime": lambda text, _: datetime.datetime.fromisoformat(text),
+    "date": lambda text, _: datetime.date.fromisoformat(text),
+    "time": lambda text, _: datetime.time.fromisoformat(text),
+    "timedelta": lambda parts, _: datetime.timedelta(*_list(parts)),
+    "Decimal": lambda text, _: _decimal(text),
+    "tuple": lambda items, depth: tuple(_members(items, depth)),
+    "set": lambda items, depth: set(_apart(found := _members(items, depth), found)),
+    "frozenset": lambda items, depth: frozenset(_apart(found := _members(items, depth), found)),
+    "dict": _keyed,
+}

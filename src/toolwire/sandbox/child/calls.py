@@ -17,17 +17,23 @@ class Deadlock(RuntimeError):
 class Calls:
     """Sends calls and hands out answers. All of it in one thread: whoever reads, reads for everybody."""
 
-    def __init__(self, wire: Wire, output: Output, exceptions: ToolExceptions, names: list[str], limits: Any) -> None:
+    def __init__(self, wire: Wire, output: Output, exceptions: ToolExceptions) -> None:
         self._wire = wire
         self._output = output
         self._exceptions = exceptions
-        self._names = names
-        self._cap_bytes: int = limits["call_bytes"]
-        self._free: int = limits["outstanding_calls"]
+        self._names: list[str] = []
+        self._cap_bytes = 0
+        self._free = 0
         self._queue: deque[asyncio.Future[None]] = deque()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._ordinal = 0
         self._wake = 0
+
+    def begin(self, names: list[str], limits: dict[str, Any]) -> None:
+        """Takes the tools' names and the limits `call_bytes` and `outstanding_calls`."""
+        self._names = names
+        self._cap_bytes = limits["call_bytes"]
+        self._free = limits["outstanding_calls"]
 
     def now(self, tool: int, arguments: dict[str, Any]) -> Any:
         """The tool's value; blocks until it is there. Raises the tool's exception."""

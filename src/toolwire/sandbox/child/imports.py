@@ -10,7 +10,6 @@ import math
 import random
 import re
 import statistics
-from collections.abc import Callable
 from typing import Any
 
 from . import dates
@@ -32,21 +31,22 @@ def modules(asyncio: Any) -> dict[str, Any]:
     }
 
 
-def importer(present: dict[str, Any], *, only_present: bool) -> Callable[..., Any]:
-    """The program's `__import__`: modules that are there anyway, and nothing else if `only_present`."""
-    known = {
-        **present,
-        "__future__": __future__,
-        "json.decoder": json,
-        "json.encoder": json,
-    }
-    from_forms = {"datetime": dates.import_form(), "json.decoder": json.decoder, "json.encoder": json.encoder}
+class Importer:
+    """The program's `__import__`: modules that are there anyway, and nothing else unless `is_open`."""
 
-    def import_name(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-        if level == 0 and name in known:
-            return from_forms.get(name, known[name]) if fromlist else known[name]
-        if only_present:
-            raise ImportError(f"a program cannot import {name!r}; it has {', '.join(MODULES)} without import", name=name)
-        return builtins.__import__(name, globals, locals, fromlist, level)
+    def __init__(self, present: dict[str, Any]) -> None:
+        self.is_open = False
+        self._known = {**present, "__future__": __future__, "json.decoder": json, "json.encoder": json}
+        self._from_forms = {
+            "datetime": dates.import_form(),
+            "json.decoder": json.decoder,
+            "json.encoder": json.encoder,
+        }
 
-    return import_name
+    def __call__(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        """As the built-in."""
+        if level == 0 and name in self._known:
+            return self._from_forms.get(name, self._known[name]) if fromlist else self._known[name]
+        if self.is_open:
+            return builtins.__import__(name, globals, locals, fromlist, level)
+        raise ImportError(f"a program cannot import {name!r}; it has {', '.join(MODULES)} without import", name=name)

@@ -3,6 +3,7 @@
 import importlib.util
 import pathlib
 import sys
+from typing import Any, cast
 
 PACKAGE = "toolwire_child"
 
@@ -11,6 +12,8 @@ def main() -> None:
     """Loads the package from the folder of this file; no path of the host's is searched."""
     folder = pathlib.Path(__file__).resolve().parent
     places = [str(folder)]
+    # asyncio does without it, and OpenSSL's memory would be mapped into every child.
+    sys.modules["ssl"] = cast("Any", None)
     spec = importlib.util.spec_from_file_location(PACKAGE, folder / "__init__.py", submodule_search_locations=places)
     if spec is None or spec.loader is None:
         raise SystemExit(f"cannot load {folder}")

@@ -30,10 +30,10 @@ def seed(source: str) -> None:
 def tell(error: BaseException) -> Told:
     """The exception with its causes, and the innermost line of the program it came through."""
     told = traceback.TracebackException.from_exception(error, capture_locals=False)
-    _keep_program(told, set())
+    line = _keep_program(told, set()) or (error.lineno if isinstance(error, SyntaxError) else None)
     text = _shortened("".join(told.format()))
     return Told(
-        type=type(error).__name__, message=_message(error), traceback=text, line=_line(told, error)
+        type=type(error).__name__, message=_message(error), traceback=text, line=line
     )
 
 
@@ -58,25 +58,26 @@ def program_frames(error: BaseException) -> list[FrameType]:
     return found
 
 
-def _keep_program(told: traceback.TracebackException, seen: set[int]) -> None:
+def _keep_program(told: traceback.TracebackException, seen: set[int]) -> int | None:
+    """Drops all other frames, here and in the causes; gives the innermost line that is left."""
     if id(told) in seen:
-        return
+        return None
     seen.add(id(told))
     _filter(told.stack)
+    line = told.stack[-1].lineno if told.stack else None
     others: list[Any] = [told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())]
     for other in others:
         if other is not None:
             _keep_program(other, seen)
+    if not told.stack:
+        # Without lines there is no "Traceback" above them: a syntax error stands alone.
+        untyped: Any = told
+        untyped.stack = None
+    return line
 
 
 def _filter(stack: traceback.StackSummary) -> None:
     stack[:] = [frame for frame in stack if frame.filename == FILENAME]
-
-
-def _line(told: traceback.TracebackException, error: BaseException) -> int | None:
-    if isinstance(error, SyntaxError) and error.filename == FILENAME:
-        return error.lineno
-    return told.stack[-1].lineno if told.stack else None
 
 
 def _message(error: BaseException) -> str:

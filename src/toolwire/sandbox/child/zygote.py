@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from . import lockdown, program, warmup
@@ -45,6 +46,8 @@ class Zygote:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._fork = _make_fork()
+        self._stage = program.Stage(partial(os.read, lockdown.CHANNEL), partial(os.write, lockdown.CHANNEL))
+        self._stage.take_signals()
         self._lock_down = lockdown.prepare()
         self._id = os.getpid()
         self._poll = select.poll()
@@ -102,7 +105,7 @@ class Zygote:
                 return
             allowance = Allowance(memory_bytes=request["memory"], cpu_s=request["cpu"])
             self._lock_down(channel, allowance, self._id)
-            program.serve(lockdown.CHANNEL)
+            self._stage.play()
         finally:
             # No handler, no flush, no destructor: nothing of the zygote's may run twice.
             os._exit(0)

@@ -1,0 +1,81 @@
+"""`toolwire call`: calls one tool and prints its result."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Annotated, Any
+
+import typer
+
+from toolwire import ToolRegistry, ToolResult
+from toolwire.cli.collecting import registry_of
+from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.options import TIMEOUT_S, JsonOption, TimeoutOption, ToolsOption
+from toolwire.cli.output import Output
+from toolwire.cli.reading import read_text
+from toolwire.cli.results import as_json
+from toolwire.cli.typed_arguments import read_object, read_pairs
+from toolwire.cli.waiting import within
+
+EPILOG = f"""\b
+Values are read by the tool's schema. A text stays as it is typed; integers,
+numbers, true, false and null are what they look like; lists and objects are
+written as JSON.
+
+\b
+Examples:
+  toolwire call search query=budget limit=3 --tools tools.py
+  toolwire call tag names='["a", "b"]' --tools tools.py
+  toolwire call search --arguments arguments.json limit=3 --tools tools.py
+
+{EXIT_CODES}"""
+
+
+def call(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.")],
+    tools: ToolsOption,
+    pairs: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Arguments by name.")] = None,
+    arguments: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|-", help="A JSON object with arguments, - for standard input. KEY=VALUE wins over it."
+        ),
+    ] = None,
+    timeout: TimeoutOption = TIMEOUT_S,
+    json: JsonOption = False,
+) -> None:
+    """Call one tool and print its result."""
+    output: Output = context.obj
+    output.keep_stdout()
+    registry = registry_of(tools)
+    given = {**_from_file(arguments), **read_pairs(pairs or (), _schema(registry, name))}
+    result = _result(registry, name, given, timeout)
+    if json:
+        output.result_json(as_json(result))
+    else:
+        output.result(result.text)
+    raise typer.Exit(ExitCode.DONE if result.success else ExitCode.FAILED)
+
+
+def _from_file(source: str | None) -> dict[str, Any]:
+    if source is None:
+        return {}
+    place = "standard input" if source == "-" else source
+    return read_object(read_text(source, what="the file of arguments"), place=place)
+
+
+def _schema(registry: ToolRegistry, name: str) -> dict[str, Any]:
+    spec = registry.to_toolspecs().get(name)
+    return {} if spec is None else spec.input_schema
+
+
+def _result(registry: ToolRegistry, name: str, arguments: dict[str, Any], timeout_s: float) -> ToolResult:
+    def invoke(result: Future[ToolResult]) -> None:
+        result.set_result(registry.invoke(name, arguments))
+
+    try:
+        return within(timeout_s, invoke)
+    except TimeoutError as error:
+        hint = "It may have taken effect. Raise --timeout to wait longer."
+        raise Stop(ExitCode.FAILED, f"{name!r} gave nothing back within {timeout_s:g} s", hint=hint) from error

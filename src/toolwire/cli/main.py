@@ -1,0 +1,80 @@
+"""The entry point: puts the commands together and turns every way to end into an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated, NoReturn
+
+import typer
+
+from toolwire.cli import call, prompt, run, tools
+from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.output import Output
+from toolwire.cli.waiting import leave
+
+EPILOG = f"""\b
+Examples:
+  toolwire tools --tools tools.py
+  toolwire prompt --tools tools.py > prompt.md
+  toolwire run reply.toml --tools tools.py
+  toolwire call search query=budget limit=3 --tools tools.py
+
+\b
+Results go to standard output, everything else to standard error, also what
+the tools themselves print.
+
+{EXIT_CODES}"""
+
+app = typer.Typer(
+    name="toolwire",
+    add_completion=False,
+    no_args_is_help=True,
+    # A help text is read in pipes and logs as well: plain lines, no boxes.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> NoReturn:
+    """Runs the command line of this process, and ends it."""
+    leave(execute(sys.argv[1:], Output()))
+
+
+def execute(arguments: Sequence[str], output: Output) -> int:
+    """Runs one command line and returns its exit code."""
+    try:
+        app(args=list(arguments), obj=output, prog_name="toolwire")
+    except Stop as stop:
+        output.say(f"toolwire: {stop.message}")
+        if stop.hint:
+            output.say(stop.hint)
+        return stop.code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else ExitCode.DONE
+    return ExitCode.DONE
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"toolwire {version('toolwire')}")
+        raise typer.Exit
+
+
+@app.callback(epilog=EPILOG)
+def _toolwire(  # pyright: ignore[reportUnusedFunction] - typer keeps it
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Run what language models ask for: tools, alone or from programs that a model wrote."""
+
+
+app.command("run", epilog=run.EPILOG)(run.run)
+app.command("prompt", epilog=prompt.EPILOG)(prompt.prompt)
+app.command("tools", epilog=tools.EPILOG)(tools.tools)
+app.command("call", epilog=call.EPILOG)(call.call)

@@ -1,0 +1,44 @@
+"""`toolwire prompt`: prints the system prompt that tells a model of the tools."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from toolwire import Session, ToolwireError
+from toolwire.cli.collecting import registry_of
+from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.options import ToolsOption
+from toolwire.cli.output import Output
+
+EPILOG = f"""\b
+Examples:
+  toolwire prompt --tools tools.py
+  toolwire prompt --tools tools.py --language zh --thought full
+
+{EXIT_CODES}"""
+
+
+def prompt(
+    context: typer.Context,
+    tools: ToolsOption,
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="The format the model is to reply in.")] = "attp",
+    language: Annotated[Literal["en", "zh"] | None, typer.Option(help="English or Chinese.")] = None,
+    thought: Annotated[
+        Literal["short", "full"] | None,
+        typer.Option(help="How much the model is to think aloud: one line, or four points."),
+    ] = None,
+) -> None:
+    """Print the system prompt that tells a model of the tools."""
+    output: Output = context.obj
+    output.keep_stdout()
+    registry = registry_of(tools)
+    given: dict[str, Any] = {"language": language, "thought": thought}
+    options = {name: value for name, value in given.items() if value is not None}
+    try:
+        session = Session(registry, protocol=protocol)
+        text = session.protocol.describe(session.tools, **options)
+    except ToolwireError as error:
+        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+    output.result(text)

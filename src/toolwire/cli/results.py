@@ -1,0 +1,36 @@
+"""A call's result as JSON for a program that reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolwire import ToolResult, ToolwireError
+
+
+def as_json(result: ToolResult) -> dict[str, Any]:
+    """Name, success, data, text, error and failure (kind, hint, path, data, and whether a retry can help)."""
+    failure = result.failure
+    return {
+        "name": result.call.name if result.call is not None else "",
+        "success": result.success,
+        "data": plain(result.data),
+        "text": result.text,
+        "error": result.error,
+        "failure": None
+        if failure is None
+        else {
+            "kind": failure.kind,
+            "hint": failure.hint,
+            "path": failure.path,
+            "retry": failure.retry,
+            "data": plain(failure.data),
+        },
+    }
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON types; what has no such form stands as Python would show it."""
+    try:
+        return ToolResult(success=True, data=value).to_dict()["data"]
+    except ToolwireError:
+        return repr(value)

@@ -1,0 +1,142 @@
+"""`toolwire run`: reads a model's reply, runs it, and prints what goes back to the model."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from typing import Annotated, Any
+
+import typer
+
+from toolwire import (
+    Limits,
+    Problem,
+    ProgramResult,
+    SandboxUnavailable,
+    Session,
+    ToolRegistry,
+    ToolResult,
+    ToolwireError,
+    Turn,
+)
+from toolwire.cli.collecting import registry_of
+from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.options import TIMEOUT_S, JsonOption, TimeoutOption, ToolsOption
+from toolwire.cli.output import Output
+from toolwire.cli.reading import read_bytes
+from toolwire.cli.results import as_json, plain
+from toolwire.cli.waiting import within
+
+EPILOG = f"""\b
+Examples:
+  toolwire run reply.toml --tools tools.py
+  model | toolwire run - --tools tools.py --json
+
+{EXIT_CODES}"""
+
+AUTO = "auto"
+_GRACE_S = 2.0
+"""Seconds beyond its time limit that a program gets to be stopped by the sandbox, which keeps what it printed."""
+
+
+def run(
+    context: typer.Context,
+    reply: Annotated[
+        str, typer.Argument(metavar="REPLY|-", help="A file with the model's reply, - for standard input.")
+    ],
+    tools: ToolsOption,
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="The format of the reply; auto finds it out.")] = AUTO,
+    timeout: TimeoutOption = TIMEOUT_S,
+    json: JsonOption = False,
+) -> None:
+    """Run a model's reply and print what goes back to the model."""
+    output: Output = context.obj
+    output.keep_stdout()
+    content = read_bytes(reply, what="the reply")
+    session = _session(registry_of(tools), protocol, timeout)
+    turn = _turn(session, content, timeout)
+    code = _exit_code(turn)
+    for problem in turn.reply.problems:
+        output.say(_problem_text(problem))
+    if json:
+        output.result_json(_report(turn, code))
+    else:
+        output.result(turn.reply.failure if code is ExitCode.DECLINED and turn.reply.failure else turn.text)
+    raise typer.Exit(code)
+
+
+def _session(registry: ToolRegistry, protocol: str, timeout_s: float) -> Session:
+    try:
+        return Session(registry, protocol="attp" if protocol == AUTO else protocol, limits=Limits(deadline_s=timeout_s))
+    except ToolwireError as error:
+        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+
+
+def _turn(session: Session, content: bytes, timeout_s: float) -> Turn:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        refused = session.protocol.parse(content)
+        return Turn(reply=refused, messages=({"role": "user", "content": session.protocol.refuse(refused)},))
+
+    async def take(turn: Future[Turn]) -> None:
+        # Not asyncio.run's own result: closing the loop may wait for a thread that a tool keeps busy.
+        turn.set_result(await session.turn(text))
+
+    try:
+        return within(timeout_s + _GRACE_S, lambda turn: asyncio.run(take(turn)))
+    except TimeoutError as error:
+        raise Stop(ExitCode.FAILED, f"nothing came back within {timeout_s:g} s", hint="Raise --timeout.") from error
+    except SandboxUnavailable as error:
+        raise Stop(ExitCode.FAILED, str(error)) from error
+
+
+def _exit_code(turn: Turn) -> ExitCode:
+    if turn.reply.is_refused:
+        return ExitCode.REFUSED
+    if turn.reply.failure is not None:
+        return ExitCode.DECLINED
+    return ExitCode.DONE if all(result.success for result in turn.results) else ExitCode.FAILED
+
+
+def _problem_text(problem: Problem) -> str:
+    place = f"{problem.place}: " if problem.place else ""
+    return f"{'repaired' if problem.repaired else 'refused'}: {place}{problem.message}"
+
+
+def _report(turn: Turn, code: ExitCode) -> dict[str, Any]:
+    return {
+        "status": code.name.lower(),
+        "thought": turn.reply.thought,
+        "target": turn.reply.target,
+        "message": turn.reply.failure,
+        "problems": [
+            {"message": problem.message, "repaired": problem.repaired, "place": problem.place}
+            for problem in turn.reply.problems
+        ],
+        "results": [_result(result) for result in turn.results],
+        "text": turn.text,
+    }
+
+
+def _result(result: ToolResult) -> dict[str, Any]:
+    program = result.metadata.get("program")
+    found = as_json(result)
+    return {**found, "program": _program(program)} if isinstance(program, ProgramResult) else found
+
+
+def _program(program: ProgramResult) -> dict[str, Any]:
+    return {
+        "status": program.status,
+        "isolation": program.isolation.level,
+        "duration_s": round(program.duration_s, 6),
+        "calls": [
+            {
+                "tool": call.tool,
+                "arguments": plain(call.arguments),
+                "status": call.status,
+                "duration_ms": round(call.duration_ms, 3),
+            }
+            for call in program.calls
+        ],
+    }

@@ -1,0 +1,85 @@
+"""`toolwire tools`: prints which tools there are."""
+
+from __future__ import annotations
+
+import json as json_text
+import shutil
+from collections.abc import Mapping
+from io import StringIO
+from typing import Any, cast
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from toolwire import ToolSpec
+from toolwire.cli.collecting import registry_of
+from toolwire.cli.exit_codes import EXIT_CODES
+from toolwire.cli.options import JsonOption, ToolsOption
+from toolwire.cli.output import Output
+
+EPILOG = f"""\b
+Examples:
+  toolwire tools --tools tools.py
+  toolwire tools --tools my_package.tools --json
+
+{EXIT_CODES}"""
+
+_DEFAULT_TEXT_LIMIT = 20
+"""Characters of a default that the table shows."""
+
+
+def tools(context: typer.Context, tools: ToolsOption, json: JsonOption = False) -> None:
+    """Print which tools there are."""
+    output: Output = context.obj
+    output.keep_stdout()
+    specs = list(registry_of(tools).to_toolspecs().values())
+    if json:
+        output.result_json([_as_json(spec) for spec in specs])
+    else:
+        output.result(_table(specs, is_terminal=output.is_terminal))
+
+
+def _as_json(spec: ToolSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "input_schema": spec.input_schema,
+        "output_schema": spec.output_schema,
+        "permission": spec.permission,
+    }
+
+
+def _table(specs: list[ToolSpec], *, is_terminal: bool) -> str:
+    """As wide as the terminal, or as COLUMNS says; without lines and colour where no person looks at it."""
+    table = Table(box=box.SIMPLE_HEAD if is_terminal else None, pad_edge=False, header_style="bold")
+    table.add_column("NAME", overflow="fold")
+    table.add_column("PARAMETERS", overflow="fold")
+    table.add_column("PERMISSION", no_wrap=True)
+    table.add_column("DESCRIPTION")
+    for spec in specs:
+        first_line = spec.description.strip().partition("\n")[0]
+        table.add_row(*(Text(cell) for cell in (spec.name, _parameters(spec), spec.permission, first_line)))
+    written = StringIO()
+    width = shutil.get_terminal_size().columns
+    Console(file=written, width=width, force_terminal=is_terminal).print(table)
+    return "\n".join(line.rstrip() for line in written.getvalue().rstrip("\n").split("\n"))
+
+
+def _parameters(spec: ToolSpec) -> str:
+    """`query, limit=10, path=?`: the default of what may be left out, `?` where the schema does not say it."""
+    schema = spec.input_schema
+    required = cast("list[str]", schema.get("required", []))
+    properties = cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {}))
+    return ", ".join(
+        name if name in required else f"{name}={_default(parameter)}" for name, parameter in properties.items()
+    )
+
+
+def _default(parameter: Mapping[str, Any]) -> str:
+    if "default" not in parameter:
+        return "?"
+    text = json_text.dumps(parameter["default"], ensure_ascii=False)
+    return text if len(text) <= _DEFAULT_TEXT_LIMIT else f"{text[:_DEFAULT_TEXT_LIMIT]}…"

@@ -1,0 +1,268 @@
+"""Drives one program on an asyncio loop: a protocol on the channel, and a task for each call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from toolwire.runtime.workers import Workers, WorkersExhausted
+from toolwire.sandbox.blocking import answer_frame, fault
+from toolwire.sandbox.channel import CallFrame, Channel, DropFrame, ProtocolViolation, WakeFrame
+from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
+from toolwire.sandbox.outcome import compose, start_options
+from toolwire.sandbox.places import Overloaded, Places
+from toolwire.sandbox.program import Answer, Program, ProgramCall
+from toolwire.sandbox.report import Isolation, ProgramResult
+from toolwire.sandbox.zygote import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone, Zygotes
+
+Call = Callable[[ProgramCall], Awaitable[Answer]]
+
+EXIT_TIMEOUT_S = 0.2
+_TASKS_GRACE_S = 0.2
+"""Seconds that cancelled calls get to end."""
+_REARM_S = 0.1
+_clock = time.monotonic
+
+
+async def run_on_loop(
+    zygotes: Zygotes, places: Places, workers: Workers, program: Program, call: Call, started: float
+) -> ProgramResult:
+    """Runs a program whose tools are awaited. Errors as `Sandbox.run_async`."""
+    place = places.take()
+    try:
+        if not place.done():
+            await _place(asyncio.wrap_future(place), places, started + program.limits.deadline_s)
+        child, report = await _spawn(zygotes, workers, program)
+        try:
+            live = LiveProgram(program, started)
+            await AsyncDrive(live, child, call).run()
+            end = await _exit(child)
+            return compose(live, end, Isolation(level="process", report=report), _clock())
+        finally:
+            child.close()
+    finally:
+        places.give_back(place)
+
+
+async def run_in_worker(workers: Workers, run: Callable[[threading.Event], ProgramResult]) -> ProgramResult:
+    """Awaits a blocking run. When the awaiting task is cancelled, the run is told by its flag."""
+    flag = threading.Event()
+    try:
+        running = workers.start(lambda: run(flag))
+    except WorkersExhausted as error:
+        raise Overloaded(f"{error}; try again later", live=0, waiting=0) from None
+    try:
+        return await asyncio.wrap_future(running)
+    except asyncio.CancelledError:
+        flag.set()
+        raise
+
+
+class AsyncDrive(asyncio.Protocol):
+    """Feeds a live program from a loop's callbacks. All of it in the loop's own thread."""
+
+    def __init__(self, live: LiveProgram, child: Child, call: Call) -> None:
+        self._live = live
+        self._child = child
+        self._call = call
+        self._loop = asyncio.get_running_loop()
+        self._channel = Channel(live.program.tools, live.limits)
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._over: asyncio.Future[None] = self._loop.create_future()
+        self._heard: asyncio.Future[None] = self._loop.create_future()
+        self._transport: asyncio.Transport | None = None
+        self._writable = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._wake: asyncio.TimerHandle | None = None
+        self._fatal: BaseException | None = None
+
+    async def run(self) -> None:
+        """Until the program is over and its calls have ended. Cancelled, it ends both and passes it on."""
+        options = start_options(self._live.program)
+        self._child.channel.setblocking(False)
+        self._writable.set()
+        try:
+            await self._loop.create_unix_connection(lambda: self, sock=self._child.channel)
+            self._live.started_running(_clock())
+            self._write(self._channel.start(self._live.program.source, options))
+            self._look_at_clocks()
+            await self._over
+            if self._live.stop in ("timeout_program", "deadline"):
+                await self._hear_where()
+        finally:
+            self._child.kill()
+            await self._close()
+        if self._fatal is not None:
+            raise self._fatal
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The channel is on the loop."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Frames of the program."""
+        try:
+            for frame in self._channel.receive(data):
+                if type(frame) is CallFrame:
+                    self._take_call(frame)
+                elif type(frame) is WakeFrame:
+                    self._set_wake(frame)
+                elif type(frame) is DropFrame:
+                    self._drop(frame.ordinal)
+                else:
+                    self._live.take(frame)
+        except ProtocolViolation as violation:
+            self._live.give_up("protocol_violation", str(violation))
+        if self._live.is_over:
+            self._finish()
+        if self._live.place is not None and not self._heard.done():
+            self._heard.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The program's end of the channel is gone."""
+        self._finish()
+        self._writable.set()
+        if not self._heard.done():
+            self._heard.set_result(None)
+
+    def pause_writing(self) -> None:
+        """The program does not read: answers wait in their tasks."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        self._writable.set()
+
+    def _finish(self) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
+
+    def _take_call(self, frame: CallFrame) -> None:
+        if self._live.is_over:
+            return
+        call = self._live.called(frame, _clock())
+        if call is not None:
+            task = self._loop.create_task(self._answer(call))
+            self._tasks[call.ordinal] = task
+
+    async def _answer(self, call: ProgramCall) -> None:
+        try:
+            answer = await self._call(call)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a port that raises is a fault of ours; the program must not hang
+            answer = Answer(error=fault(error))
+        except BaseException as error:  # noqa: BLE001 - meant for whoever runs the program: raised by `run`
+            self._fatal = error
+            self._live.give_up("cancelled")
+            self._finish()
+            return
+        finally:
+            self._tasks.pop(call.ordinal, None)
+        frame = answer_frame(self._channel, call.ordinal, answer)
+        if not self._writable.is_set():
+            await self._writable.wait()
+        if self._live.answered(call.ordinal, answer, _clock()):
+            self._write(frame)
+
+    def _drop(self, ordinal: int) -> None:
+        self._live.dropped(ordinal, _clock())
+        task = self._tasks.get(ordinal)
+        if task is not None:
+            task.cancel()
+
+    def _set_wake(self, frame: WakeFrame) -> None:
+        if self._wake is not None:
+            self._wake.cancel()
+        self._wake = self._loop.call_later(frame.seconds, self._woke, frame.number)
+
+    def _woke(self, number: int) -> None:
+        self._write(self._channel.woke(number))
+
+    def _look_at_clocks(self) -> None:
+        now = _clock()
+        status = self._live.overdue(now)
+        if status is not None and self._live.give_up(status):
+            self._finish()
+            return
+        self._timer = self._loop.call_later(self._live.patience(now), self._look_at_clocks)
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    async def _hear_where(self) -> None:
+        self._child.signal(signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._heard, STOP_GRACE_S)
+
+    async def _close(self) -> None:
+        for timer in (self._timer, self._wake):
+            if timer is not None:
+                timer.cancel()
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_TASKS_GRACE_S)
+
+
+async def _place(place: asyncio.Future[None], places: Places, until: float) -> None:
+    try:
+        await asyncio.wait_for(place, until - _clock())
+    except TimeoutError:
+        raise places.overloaded() from None
+
+
+async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[Child, dict[str, str]]:
+    for attempt in (1, 2):
+        if not zygotes.is_ready:
+            # Starting one takes a tenth of a second, too long for a loop to stand still.
+            await asyncio.wrap_future(workers.start(zygotes.current))
+        try:
+            zygote = zygotes.current()
+            return await _received(zygote.ask(program.limits)), zygote.report
+        except ZygoteGone:
+            zygotes.discard()
+            if attempt == 2:
+                raise
+    raise AssertionError("unreachable: the second attempt returns or raises")
+
+
+async def _received(spawning: Spawning) -> Child:
+    try:
+        await _readable(spawning.status.fileno(), SPAWN_TIMEOUT_S)
+    except BaseException:
+        spawning.abandon()
+        raise
+    return spawning.receive()
+
+
+async def _exit(child: Child) -> Exit | None:
+    try:
+        await _readable(child.status.fileno(), EXIT_TIMEOUT_S)
+    except TimeoutError:
+        return None
+    return child.exit(EXIT_TIMEOUT_S)
+
+
+async def _readable(descriptor: int, timeout_s: float) -> None:
+    """Waits until the descriptor can be read.
+
+    Raises:
+        TimeoutError: it could not in so many seconds.
+    """
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
+    try:
+        await asyncio.wait_for(ready, timeout_s)
+    finally:
+        loop.remove_reader(descriptor)

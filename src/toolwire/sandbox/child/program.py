@@ -1,0 +1,168 @@
+"""One program from its start frame to its end frame, on a stage that was set up before the fork."""
+
+import builtins
+import mmap
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from . import hints, imports, tracebacks
+from .calls import Calls
+from .exceptions import DOCUMENTED, ToolExceptions
+from .loop import AsyncShim, ProgramLoop, awaitable
+from .output import Output
+from .source import AWAITABLE, TRAILING, Prepared, prepare
+from .stubs import ToolTable
+from .values import NotData
+from .wire import ChannelClosed, TooLarge, Wire, encode
+
+RESULT = "__result__"
+BALLAST_BYTES = 4 << 20
+"""Address space kept back, so that there is room to say that memory ran out."""
+
+_END_CAP = 1 << 20
+
+
+class Stage:
+    """All that a program sees, set up once in the zygote; each child plays one program on its copy of it."""
+
+    def __init__(self, read: Callable[[int], bytes], write: Callable[[bytes], int]) -> None:
+        self._wire = Wire(read, write)
+        self._output = Output(self._wire)
+        self._exceptions = ToolExceptions()
+        self._calls = Calls(self._wire, self._output, self._exceptions)
+        self._ballast: mmap.mmap | None = mmap.mmap(-1, BALLAST_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._shim = AsyncShim(lambda: ProgramLoop(self._calls, self._unseen))
+        modules = imports.modules(self._shim)
+        self._importer = imports.Importer(modules)
+        self._names = _namespace(modules, self._importer)
+        self._tools = ToolTable([])
+        self._result_bytes = 0
+
+    def take_signals(self) -> None:
+        """Answers the signals that mean the end of a program. For the zygote: children inherit it."""
+        zygote = os.getpid()
+
+        def ended(number: int, frame: FrameType | None) -> None:
+            if os.getpid() != zygote:
+                self._stopped(number, frame)
+            os._exit(0)
+
+        for number in (signal.SIGXCPU, signal.SIGTERM):
+            signal.signal(number, ended)
+
+    def play(self) -> None:
+        """Waits for the start frame, runs what it brings, and tells the host how it ended."""
+        try:
+            _, options, source = self._wire.receive()
+            self._begin(options)
+            self._run(source)
+        except (ChannelClosed, OSError):
+            # The host has gone or wants no more: there is nobody to tell.
+            return
+
+    def _begin(self, options: dict[str, Any]) -> None:
+        self._result_bytes = options["result_bytes"]
+        self._importer.is_open = not options["source_checks"]
+        if options["tools"]:
+            self._tools = ToolTable(options["tools"])
+            self._names.update(self._tools.functions(self._calls))
+        self._calls.begin(self._tools.names, options)
+
+    def _run(self, source: str) -> None:
+        sys.stdout = sys.stderr = self._output
+        tracebacks.seed(source)
+        try:
+            self._execute(prepare(source, self._tools.names))
+            frame = self._result()
+        except ChannelClosed:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a program raises is how it ended
+            frame = self._failure(error, source)
+        self._output.flush()
+        self._wire.send(frame)
+
+    def _execute(self, prepared: Prepared) -> None:
+        for name in (*self._tools.raises, *prepared.caught):
+            if name not in self._names and not hasattr(builtins, name):
+                self._names[name] = self._exceptions.named(name)
+        try:
+            # The whole purpose of this process; what keeps it harmless is around it.
+            work = eval(prepared.code, self._names)  # noqa: S307
+            if prepared.is_async:
+                self._shim.run(work)
+        except SystemExit as request:
+            if request.code not in (None, 0):
+                raise
+
+    def _result(self) -> bytes:
+        names = self._names
+        if RESULT in names:
+            return self._result_frame(names[RESULT])
+        trailing = names.get(TRAILING)
+        if trailing is None:
+            return encode(["result", False, hints.missing_result(names)], None, _END_CAP)
+        try:
+            return self._result_frame(trailing)
+        except TypeError:
+            # At the end of a program, as at a prompt, an expression that is no data shows what it is.
+            return self._result_frame(repr(trailing))
+
+    def _result_frame(self, value: Any) -> bytes:
+        try:
+            return encode(["result", True, ""], value, self._result_bytes)
+        except NotData as error:
+            raise TypeError(f"{RESULT} holds {error}") from None
+        except TooLarge as error:
+            told = f"the result is {error}. Give less of it: a part, a count or a summary"
+            return encode(["failed"], ["ResultTooLarge", told, "", "", None], _END_CAP)
+
+    def _failure(self, error: BaseException, source: str) -> bytes:
+        if isinstance(error, MemoryError) and self._ballast is not None:
+            self._ballast.close()
+            self._ballast = None
+        told = tracebacks.tell(error)
+        lines = source.splitlines()
+        frames = tracebacks.program_frames(error)
+        scene = hints.Scene(
+            signatures=self._tools.signatures,
+            names=self._names,
+            frame=frames[-1] if frames else None,
+            line=lines[told.line - 1] if told.line and told.line <= len(lines) else "",
+        )
+        return encode(
+            ["failed"], [told.type, told.message, told.traceback, hints.hint(error, scene), told.line], _END_CAP
+        )
+
+    def _unseen(self, error: BaseException) -> None:
+        self._output.write(f"Task exception was never retrieved\n{tracebacks.tell(error).traceback}")
+
+    def _stopped(self, number: int, frame: FrameType | None) -> None:
+        """On SIGXCPU or the host's SIGTERM: says where the program is, and ends."""
+        if not self._wire.is_writing:
+            self._output.flush()
+            place, line = tracebacks.tell_place(frame)
+            reason = "cpu" if number == signal.SIGXCPU else "asked"
+            self._wire.send(encode(["stopped"], [reason, place, line], _END_CAP))
+
+
+def _namespace(modules: dict[str, Any], importer: imports.Importer) -> dict[str, Any]:
+    own = dict(vars(builtins))
+    own["__import__"] = importer
+    own["input"] = _input
+    own["exit"] = own["quit"] = _exit
+    return {"__name__": "__main__", "__builtins__": own, AWAITABLE: awaitable, **modules, **DOCUMENTED}
+
+
+def _input(prompt: object = "") -> str:
+    """As `input()`, where nobody is there to answer."""
+    raise EOFError("nobody answers input() in a program")
+
+
+def _exit(code: object = None) -> None:
+    """Ends the program, as Python's `exit()` does."""
+    raise SystemExit(code)
+

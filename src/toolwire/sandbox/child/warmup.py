@@ -1,0 +1,96 @@
+"""Everything that is slow, or needs a file, the first time: done once in the zygote, before it forks."""
+
+import importlib
+import os
+import sys
+import time
+import warnings
+from typing import Any
+
+LAZY = (
+    "tokenize", "_strptime", "encodings.idna", "encodings.punycode", "encodings.ascii", "encodings.latin_1",
+    "encodings.utf_8", "encodings.utf_8_sig", "encodings.utf_16", "encodings.utf_16_le", "encodings.utf_16_be",
+    "encodings.utf_32", "encodings.cp1252", "encodings.raw_unicode_escape", "encodings.unicode_escape",
+    "encodings.hex_codec", "encodings.base64_codec", "encodings.rot_13", "unicodedata", "stringprep", "locale", "textwrap",
+    "copyreg", "copy", "decimal", "fractions", "numbers", "traceback", "linecache", "calendar", "bisect",
+    "heapq", "itertools", "functools", "operator", "collections.abc", "string", "contextvars", "types", "weakref",
+    "_sitebuiltins", "_colorize",
+)  # fmt: skip
+"""Modules that the six modules, tracebacks or text methods import when they are first needed."""
+
+SAMPLE = r'''
+import json
+def area(radius: float) -> float:
+    return math.pi * radius ** 2
+class Point:
+    def __init__(self, x): self.x = x
+rows = [{"name": f"row {number}", "value": number * 1.5, "at": datetime(2024, 1, number + 1)} for number in range(5)]
+text = json.dumps({row["name"]: row["value"] for row in rows}, indent=1, sort_keys=True)
+assert json.loads(text)["row 1"] == 1.5 and re.sub(r"(\w+)\s+(\d+)", r"\2 \1", "row 1") == "1 row"
+datetime.strptime("2024-01-31", "%Y-%m-%d").strftime("%A %d %B %Y")
+datetime.parse("2024-01-31T10:00:00Z").astimezone(), datetime.now(), datetime.now(datetime.UTC).isoformat()
+random.Random(1).sample(range(10), 3), random.gauss(0, 1), statistics.stdev([1, 2, 3]), statistics.median([1, 2, 3])
+try:
+    rows[0]["nothing"]
+except KeyError as error:
+    print("caught", error, area(2), Point(1).x, sorted(rows, key=lambda row: -row["value"])[0]["name"])
+match rows:
+    case [first, *_]: "ä".encode("idna"), "{:,}".format(1e6), first
+__result__ = {"rows": rows, "set": {1, 2}, "tuple": (1, b"x")}
+'''
+ASYNC_SAMPLE = """
+async def one(number):
+    await asyncio.sleep(0)
+    return number
+async with asyncio.timeout(5):
+    values = await asyncio.gather(one(1), one(2))
+await asyncio.wait_for(one(3), 1)
+"""
+FAILURES = (
+    "def f(rows):\n    return rows[0]['x'] + undefined_name\nf([{'x': 1}])",
+    "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError('why') from error",
+    "math.sqr(2)",
+    "x = (1,\ny = 2",
+    "json.loads('{')",
+    "f = lambda: f()\nf()",
+    "raise ExceptionGroup('both', [ValueError(1), TypeError(2)])",
+)
+
+
+def warm_up() -> None:
+    """Imports, compiles, runs and fails once with everything that programs usually do."""
+    for name in LAZY:
+        _import(name)
+    # What a model's text looks like is no part of what its program prints.
+    warnings.simplefilter("ignore", SyntaxWarning)
+    warnings.simplefilter("ignore", DeprecationWarning)
+    time.tzset()
+    time.localtime()
+    program = importlib.import_module(f"{__package__}.program")
+    for source in (SAMPLE, ASYNC_SAMPLE, *FAILURES):
+        _run(program, source)
+    os.environ.clear()
+    sys.path_importer_cache.clear()
+
+
+def _import(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        # Not every interpreter has every one of them.
+        return
+
+
+def _run(program: Any, source: str) -> None:
+    """Runs a sample as a child would, with a host that sends the start and then only listens."""
+    wire = importlib.import_module(f"{__package__}.wire")
+    tool = ["sample", "", [], [["value", "value", "either", True]]]
+    options = {
+        "tools": [tool], "source_checks": True, "result_bytes": 1 << 20, "call_bytes": 1 << 20, "outstanding_calls": 8,
+    }  # fmt: skip
+    frames = [wire.encode(["start", options], source, 1 << 20)]
+    before = sys.stdout, sys.stderr
+    try:
+        program.Stage(lambda count: frames.pop() if frames else b"", len).play()
+    finally:
+        sys.stdout, sys.stderr = before

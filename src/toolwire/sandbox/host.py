@@ -1,0 +1,182 @@
+"""The sandbox as others use it: runs programs, each in a process of its own, and gives their results."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Protocol
+
+from toolwire.runtime.runtime import default_runtime
+from toolwire.runtime.workers import Workers, WorkersExhausted
+from toolwire.sandbox.blocking import BlockingDrive
+from toolwire.sandbox.live import LiveProgram
+from toolwire.sandbox.outcome import compose, refused, start_options
+from toolwire.sandbox.places import Places
+from toolwire.sandbox.program import Answer, Program, ProgramCall
+from toolwire.sandbox.report import Isolation, ProgramResult
+from toolwire.sandbox.source_checks import check_source
+from toolwire.sandbox.zygote import Child, Zygotes
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+EXIT_TIMEOUT_S = 0.2
+"""Seconds to wait for the kernel's account of a child that was killed; it takes half a millisecond."""
+_LATE_S = 0.25
+"""Seconds after the deadline at which a run returns although a tool is still busy."""
+_CANCEL_TICK_S = 0.02
+_LOG = logging.getLogger("toolwire.sandbox")
+
+
+class Flag(Protocol):
+    """What tells a run to stop: a `threading.Event`."""
+
+    def is_set(self) -> bool:
+        """Whether to stop."""
+        ...
+
+
+class Sandbox:
+    """Runs programs. One for all threads and event loops of a process: they share its zygote.
+
+    Nothing is started until the first run. `close` ends the zygote and whatever still runs.
+    """
+
+    def __init__(self, workers: Workers | None = None) -> None:
+        self._own_workers = workers
+        self._zygotes = Zygotes()
+        self._places = Places()
+
+    def run(
+        self, program: Program, call: Callable[[ProgramCall], Answer], *, cancel: Flag | None = None
+    ) -> ProgramResult:
+        """Runs the program in a process of its own and blocks until it is over, at most half a second too long.
+
+        `call` answers its tool calls: those of plain code one after the other in one worker thread, those of async
+        code side by side in several. It raises only what is meant for the caller of `run`. When `cancel` becomes
+        set the program is ended.
+
+        Raises:
+            Overloaded: too many programs run or wait; nothing was run.
+            SandboxUnavailable: no process can be had for it here.
+        """
+        started = time.monotonic()
+        if early := _refuse(program, started):
+            return early
+        place = self._places.take()
+        try:
+            self._wait_for(place, started + program.limits.deadline_s)
+            return self._run_placed(program, call, cancel, started)
+        finally:
+            self._places.give_back(place)
+
+    async def run_async(self, program: Program, call: Callable[[ProgramCall], Awaitable[Answer]]) -> ProgramResult:
+        """As `run`, for tools that are awaited: each call becomes a task of the running asyncio loop.
+
+        When the task that awaits this is cancelled, the program is ended and its calls are cancelled.
+        """
+        # asyncio costs more to import than all of this: only who has a loop pays for it.
+        from toolwire.sandbox.asynchronous import run_on_loop
+
+        started = time.monotonic()
+        if early := _refuse(program, started):
+            return early
+        return await run_on_loop(self._zygotes, self._places, self.workers, program, call, started)
+
+    async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer]) -> ProgramResult:
+        """As `run`, awaited: for plain tools under an event loop, three times as fast as a task for each call."""
+        from toolwire.sandbox.asynchronous import run_in_worker
+
+        return await run_in_worker(self.workers, lambda flag: self.run(program, call, cancel=flag))
+
+    @property
+    def workers(self) -> Workers:
+        """The threads that drive programs and answer parallel calls."""
+        return self._own_workers or default_runtime().workers
+
+    @property
+    def zygotes(self) -> Zygotes:
+        """The fork servers, for tests, benchmarks and `doctor`."""
+        return self._zygotes
+
+    def close(self) -> None:
+        """Ends the zygote, and with it every program that still runs."""
+        self._zygotes.close()
+
+    def after_fork(self) -> None:
+        """In a forked child of the host: leaves the parent's zygote alone and starts one of its own when needed."""
+        self._zygotes.forget()
+        self._places = Places()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _wait_for(self, place: Future[None], until: float) -> None:
+        try:
+            place.result(max(until - time.monotonic(), 0.0))
+        except concurrent.futures.TimeoutError:
+            raise self._places.overloaded() from None
+
+    def _run_placed(
+        self, program: Program, call: Callable[[ProgramCall], Answer], cancel: Flag | None, started: float
+    ) -> ProgramResult:
+        child, report = self._zygotes.spawn(program.limits)
+        try:
+            live = LiveProgram(program, started)
+            drive = BlockingDrive(live, child, call, self.workers)
+            drive.start(start_options(program))
+            try:
+                driving = self.workers.start(drive.run)
+            except WorkersExhausted:
+                raise self._places.overloaded() from None
+            _watch(driving, live, child, cancel)
+            if drive.fatal is not None:
+                raise drive.fatal
+            end = child.exit(EXIT_TIMEOUT_S)
+            return compose(live, end, Isolation(level="process", report=report), time.monotonic())
+        finally:
+            child.close()
+
+
+def _refuse(program: Program, started: float) -> ProgramResult | None:
+    """The result of a program that is not started at all."""
+    refusals = check_source(program)
+    if refusals:
+        return refused(program, refusals, time.monotonic() - started)
+    _LOG.warning(
+        "a program runs at isolation level 'process': in a process of its own with limits on memory, time and output, "
+        "without the kernel's walls. Run only programs of models and users that you trust."
+    )
+    return None
+
+
+def _watch(driving: Future[None], live: LiveProgram, child: Child, cancel: Flag | None) -> None:
+    """Waits for the drive. A tool that never returns does not hold it up beyond the deadline."""
+    until = live.started + live.limits.deadline_s + _LATE_S
+    while not _is_done(driving, until, _CANCEL_TICK_S if cancel is not None else None):
+        if cancel is not None and cancel.is_set():
+            live.give_up("cancelled")
+        elif time.monotonic() < until:
+            continue
+        live.give_up("deadline")
+        child.kill()
+        # The drive sees the closed channel at once, unless it is inside the tool.
+        _is_done(driving, time.monotonic() + _CANCEL_TICK_S, None)
+        return
+
+
+def _is_done(driving: Future[None], until: float, at_most: float | None) -> bool:
+    left = max(until - time.monotonic(), 0.0)
+    try:
+        driving.result(left if at_most is None else min(left, at_most))
+    except concurrent.futures.TimeoutError:
+        return False
+    return True

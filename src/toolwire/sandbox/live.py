@@ -1,0 +1,177 @@
+"""One running program as the host keeps it: clocks, counters, output, calls, and how it ended.
+
+Both drivers feed it; it knows no socket, thread or loop. Times come in as seconds of a monotonic clock.
+
+The program's own clock stands still while at least one call waits for its answer. A program that computes in the
+meantime is bounded by its processor seconds and its deadline all the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from toolwire.sandbox.channel import CallFrame, FailedFrame, Frame, PrintFrame, ResultFrame, StoppedFrame
+from toolwire.sandbox.program import Answer, Program, ProgramCall
+from toolwire.sandbox.report import CallRecord, CallStatus, ProgramStatus
+
+_SHORTEST_S = 0.02
+STOP_GRACE_S = 0.15
+"""Seconds that a program gets to say where it is, once a clock of ours has run out."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way or over."""
+
+    frame: CallFrame
+    started: float
+    ended: float = 0.0
+    status: CallStatus = "unknown"
+
+
+class LiveProgram:
+    """What is known of a program while it runs. The first reason to end is the reason it ended."""
+
+    def __init__(self, program: Program, started: float) -> None:
+        self.program = program
+        self.limits = program.limits
+        self.started = started
+        self.end: ResultFrame | FailedFrame | None = None
+        """The program's own last word."""
+        self.stop: ProgramStatus | None = None
+        """Why the host ended it."""
+        self.detail = ""
+        """More about `stop`: what the violation was."""
+        self.place: StoppedFrame | None = None
+        """Where it was when it was stopped, in its own words."""
+        self.printed_bytes = 0
+        self._lock = threading.Lock()
+        self._kept: list[str] = []
+        self._kept_bytes = 0
+        self._calls: list[_Call] = []
+        self._open: dict[int, _Call] = {}
+        self._spent = 0.0
+        self._running_since: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended or is to be ended."""
+        return self.end is not None or self.stop is not None
+
+    @property
+    def output(self) -> str:
+        """What was printed, as far as it is kept."""
+        return "".join(self._kept)
+
+    def started_running(self, now: float) -> None:
+        """Its clock starts."""
+        self._running_since = now
+
+    def give_up(self, reason: ProgramStatus, detail: str = "") -> bool:
+        """Notes why it has to end; False when it is over already."""
+        with self._lock:
+            if self.is_over:
+                return False
+            self.stop, self.detail = reason, detail
+            return True
+
+    def take(self, frame: Frame) -> None:
+        """Notes output, a stop's place, or the end."""
+        if isinstance(frame, PrintFrame):
+            self._print(frame.text)
+        elif isinstance(frame, StoppedFrame):
+            self.place = frame
+            if frame.reason == "cpu":
+                self.give_up("timeout_cpu")
+        elif isinstance(frame, ResultFrame | FailedFrame):
+            with self._lock:
+                if self.stop is None and self.end is None:
+                    self.end = frame
+
+    def called(self, frame: CallFrame, now: float) -> ProgramCall | None:
+        """The call to make; None when it is one too many, and the program is over."""
+        limits = self.limits
+        if len(self._calls) >= limits.calls:
+            self.give_up("calls")
+            return None
+        call = _Call(frame, now)
+        with self._lock:
+            if not self._open and self._running_since is not None:
+                self._spent += now - self._running_since
+                self._running_since = None
+            self._open[frame.ordinal] = call
+            self._calls.append(call)
+        if len(self._open) > limits.outstanding_calls:
+            self.give_up("protocol_violation", f"more than {limits.outstanding_calls} calls at the same time")
+            return None
+        tool = self.program.tools[frame.tool].name
+        return ProgramCall(ordinal=frame.ordinal, tool=tool, arguments=frame.arguments, parallel=frame.parallel)
+
+    def answered(self, ordinal: int, answer: Answer, now: float) -> bool:
+        """Notes the answer; False when nobody waits for it any more."""
+        return self._close(ordinal, "answered" if answer.error is None else "failed", now)
+
+    def dropped(self, ordinal: int, now: float) -> None:
+        """Notes that the program does not wait for a call any more."""
+        self._close(ordinal, "dropped", now)
+
+    def overdue(self, now: float) -> ProgramStatus | None:
+        """The clock that has run out, if one has."""
+        if now - self.started >= self.limits.deadline_s:
+            return "deadline"
+        running = self._running_since
+        if running is not None and self._spent + now - running >= self.limits.wall_s:
+            return "timeout_program"
+        return None
+
+    def patience(self, now: float) -> float:
+        """Seconds during which no clock can run out, whatever happens; above 0."""
+        left = self.started + self.limits.deadline_s - now
+        running = self._running_since
+        # An answer may set the program's clock going again at any moment.
+        wall = self.limits.wall_s - self._spent - (now - running if running is not None else 0.0)
+        return max(min(left, wall), _SHORTEST_S)
+
+    def records(self, now: float) -> tuple[CallRecord, ...]:
+        """The calls so far."""
+        with self._lock:
+            calls = list(self._calls)
+        return tuple(self._record(call, now) for call in calls)
+
+    def _record(self, call: _Call, now: float) -> CallRecord:
+        ended = now if call.status == "unknown" else call.ended
+        arguments: dict[str, Any] = call.frame.arguments
+        return CallRecord(
+            ordinal=call.frame.ordinal,
+            tool=self.program.tools[call.frame.tool].name,
+            arguments=arguments,
+            status=call.status,
+            duration_ms=(ended - call.started) * 1000,
+        )
+
+    def _close(self, ordinal: int, status: CallStatus, now: float) -> bool:
+        with self._lock:
+            call = self._open.pop(ordinal, None)
+            if call is None:
+                return False
+            call.status, call.ended = status, now
+            if not self._open:
+                self._running_since = now
+            return not self.is_over
+
+    def _print(self, text: str) -> None:
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        self.printed_bytes += size
+        room = self.limits.output_bytes - self._kept_bytes
+        if size <= room:
+            self._kept.append(text)
+            self._kept_bytes += size
+        elif room > 0:
+            # Cut at a character; nothing after it may be kept, or the output would have a hole.
+            part = text.encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore")
+            self._kept.append(part)
+            self._kept_bytes = self.limits.output_bytes
+        if self.printed_bytes >= self.limits.output_flood_bytes:
+            self.give_up("output")

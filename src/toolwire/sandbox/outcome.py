@@ -1,0 +1,167 @@
+"""How a program ended, put into words and one result."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import signal
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from toolwire.sandbox.channel import FailedFrame, ResultFrame
+from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.live import LiveProgram
+from toolwire.sandbox.program import Program, ProgramTool
+from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
+from toolwire.sandbox.source_checks import Refusal
+from toolwire.sandbox.zygote import Exit
+from toolwire.vocabulary.errors import DefinitionError
+
+STOPPED = "Stopped"
+REFUSED = "SourceRefused"
+NOTHING_RAN = "Nothing of the program has run."
+_NEARLY_S = 0.1
+
+
+def start_options(program: Program) -> dict[str, Any]:
+    """What the child has to know besides the source.
+
+    Raises:
+        DefinitionError: a tool that a program could not write.
+    """
+    limits = program.limits
+    return {
+        "tools": [_described(tool) for tool in program.tools],
+        "source_checks": program.source_checks,
+        "result_bytes": limits.result_bytes,
+        "call_bytes": limits.call_bytes,
+        "outstanding_calls": limits.outstanding_calls,
+    }
+
+
+def _described(tool: ProgramTool) -> list[Any]:
+    for name in (tool.program_name, *(parameter.program_name for parameter in tool.parameters)):
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise DefinitionError(f"tool {tool.name!r}: a program cannot write the name {name!r}; give it an identifier")
+    parameters = [[item.name, item.program_name, item.kind, item.required] for item in tool.parameters]
+    return [tool.program_name, tool.signature, list(tool.raises), parameters]
+
+
+def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: float) -> ProgramResult:
+    """The result of a program that is over."""
+    status = _status(live, end)
+    frame = live.end if live.stop is None else None
+    value, has_value, notice = None, False, ""
+    if isinstance(frame, ResultFrame):
+        value, has_value, notice = frame.value, frame.has_value, frame.notice
+    return ProgramResult(
+        status=status,
+        value=value,
+        has_value=has_value,
+        stdout=live.output,
+        stdout_bytes=live.printed_bytes,
+        error=_error(status, live, end),
+        calls=live.records(now),
+        isolation=isolation,
+        duration_s=now - live.started,
+        cpu_s=end.cpu_s if end is not None else 0.0,
+        notice=notice,
+    )
+
+
+def refused(program: Program, refusals: Sequence[Refusal], duration_s: float) -> ProgramResult:
+    """The result of a program that the source checks did not let start."""
+    first = refusals[0]
+    texts = "\n".join(refusal.text(program.source) for refusal in refusals)
+    message = "; ".join(f"line {refusal.line}: {refusal.reason}" for refusal in refusals)
+    return ProgramResult(
+        status="failed",
+        value=None,
+        has_value=False,
+        stdout="",
+        stdout_bytes=0,
+        error=ProgramError(type=REFUSED, message=message, traceback=texts, hint=NOTHING_RAN, line=first.line),
+        calls=(),
+        isolation=Isolation(level="process", report={}),
+        duration_s=duration_s,
+        cpu_s=0.0,
+    )
+
+
+def _status(live: LiveProgram, end: Exit | None) -> ProgramStatus:
+    if live.stop is not None:
+        return live.stop
+    if isinstance(live.end, ResultFrame):
+        return "finished"
+    if isinstance(live.end, FailedFrame):
+        return "memory" if live.end.type == "MemoryError" else "failed"
+    # It went without a word. The kernel's own account tells whether it was the processor limit that ended it.
+    if end is not None and os.WIFSIGNALED(end.status) and end.cpu_s >= live.limits.cpu_s - _NEARLY_S:
+        return "timeout_cpu"
+    return "crashed"
+
+
+def _error(status: ProgramStatus, live: LiveProgram, end: Exit | None) -> ProgramError | None:
+    if status == "finished":
+        return None
+    if live.stop is None and isinstance(live.end, FailedFrame):
+        return _own_words(status, live.end, live.limits)
+    message = reason(status, live.limits, live.detail, end)
+    place = live.place
+    where = f"{place.traceback.rstrip()}\n" if place and place.traceback else ""
+    line = place.line if place else None
+    return ProgramError(type=STOPPED, message=message, traceback=f"{where}{STOPPED}: {message}", line=line)
+
+
+def _own_words(status: ProgramStatus, frame: FailedFrame, limits: Limits) -> ProgramError:
+    hint = frame.hint
+    if status == "memory" and not hint:
+        hint = f"It needed more than {limits.memory_mb} MiB. Handle the data in smaller pieces."
+    return ProgramError(
+        type=frame.type, message=frame.message, traceback=frame.traceback, hint=hint, line=frame.line
+    )
+
+
+def reason(status: ProgramStatus, limits: Limits, detail: str, end: Exit | None) -> str:
+    """Why a program was ended, with the limit, in one line."""
+    match status:
+        case "timeout_cpu":
+            return f"the program used more than {_number(limits.cpu_s)} s of processor time."
+        case "timeout_program":
+            return f"the program ran for more than {_number(limits.wall_s)} s, time spent waiting for tools not counted."
+        case "deadline":
+            return f"the program was not done {_number(limits.deadline_s)} s after its start, tools included."
+        case "memory":
+            return f"the program needed more than {_number(limits.memory_mb)} MiB of memory."
+        case "output":
+            return f"the program printed more than {limits.output_flood_bytes:,} bytes."
+        case "calls":
+            return f"the program made more than {limits.calls:,} tool calls."
+        case "protocol_violation":
+            return f"the program's process sent what no program sends: {detail}."
+        case "crashed":
+            return _crash(detail, end)
+        case "cancelled":
+            return "the program was cancelled."
+        case "finished" | "failed" | "suspended":
+            return f"the program is {status}."
+    assert_never(status)
+
+
+def _crash(detail: str, end: Exit | None) -> str:
+    if detail:
+        return detail
+    if end is None:
+        return "the program's process was lost together with the one that watched it; the program may be run again."
+    code = os.waitstatus_to_exitcode(end.status)
+    if code >= 0:
+        return f"the program's process ended with exit code {code} before the program came to its end."
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = str(-code)
+    return f"the program's process was killed by {name} before the program came to its end."
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}"

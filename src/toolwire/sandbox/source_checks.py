@@ -1,0 +1,193 @@
+"""Refuses, before anything runs, what cannot work in a program, and says what to write instead.
+
+Never what keeps the host safe: a program that wants to get round these checks can, and must find the kernel's wall.
+So they count a name only as the real thing. `re.compile`, a tool called `open`, a variable, a parameter, an
+attribute or a text of that name are fine.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from toolwire.sandbox.names import FreeName, free_names
+from toolwire.sandbox.program import Program, ProgramTool
+
+Family = Literal["import", "files", "network", "system", "dynamic code", "environment"]
+
+MODULES = ("math", "json", "datetime", "re", "random", "statistics")
+"""There without import."""
+_IMPORTABLE = frozenset({*MODULES, "asyncio", "__future__", "json.decoder", "json.encoder"})
+_FILENAME = "<program>"
+_SHOWN_REFUSALS = 8
+_SHOWN_TOOLS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """One thing that a program may not use."""
+
+    line: int
+    """Line of the program, from 1."""
+    column: int
+    """Characters before it on that line."""
+    width: int
+    """Characters of it on that line; at least 1."""
+    what: str
+    """What is refused, as the program has it: `import os`, `os.environ`, `eval`."""
+    family: Family
+    """Which of the closed set of families it belongs to."""
+    reason: str
+    """Why, in a sentence without its full stop."""
+    instead: str
+    """What to use instead, in a sentence or two."""
+
+    def text(self, source: str) -> str:
+        """As Python shows an error: place, line, marker, and what it says."""
+        lines = source.splitlines()
+        line = lines[self.line - 1] if self.line <= len(lines) else ""
+        bare = line.lstrip()
+        marker = " " * max(self.column - (len(line) - len(bare)), 0) + "^" * self.width
+        return (
+            f'  File "{_FILENAME}", line {self.line}\n    {bare}\n    {marker}\n'
+            f"SourceRefused: {self.reason}. {self.instead}"
+        )
+
+
+def check_source(program: Program) -> tuple[Refusal, ...]:
+    """What is wrong with the program, in the order of its lines; empty when it may start.
+
+    A text that is no Python is not judged here: the child says so with Python's own words.
+    """
+    if not program.source_checks:
+        return ()
+    try:
+        _quiet_parser()
+        tree = ast.parse(program.source, _FILENAME)
+        found = sorted(_Checks(program).refusals(tree), key=lambda refusal: (refusal.line, refusal.column))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(found[:_SHOWN_REFUSALS])
+
+
+class _Checks:
+    """The checks of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self._tools = program.tools
+        self._lines = program.source.splitlines()
+
+    def refusals(self, tree: ast.Module) -> Iterator[Refusal]:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield from self._import(node, alias.name, f"import {alias.name}")
+            elif isinstance(node, ast.ImportFrom):
+                name = f"{'.' * node.level}{node.module or ''}"
+                yield from self._import(node, name, f"from {name} import ...")
+        own = {tool.program_name for tool in self._tools}
+        for free in free_names(tree):
+            if free.name in _NAMES and free.name not in own:
+                yield self._use(free)
+
+    def _import(self, node: ast.stmt, name: str, what: str) -> Iterator[Refusal]:
+        if name in _IMPORTABLE:
+            return
+        root = name.split(".")[0]
+        family, reason = _NAMES.get(root, ("import", "a program cannot import it"))
+        instead = _IMPORTS_INSTEAD.get(root) or _NAMES_INSTEAD.get(root) or self._instead(family)
+        yield self._refusal(node, what, family, reason, instead)
+
+    def _use(self, free: FreeName) -> Refusal:
+        family, reason = _ATTRIBUTES.get((free.name, free.attribute)) or _NAMES[free.name]
+        what = f"{free.name}.{free.attribute}" if free.attribute else free.name
+        return self._refusal(free.node, what, family, reason, _NAMES_INSTEAD.get(free.name) or self._instead(family))
+
+    def _refusal(self, node: ast.stmt | ast.expr, what: str, family: Family, reason: str, instead: str) -> Refusal:
+        # The parser counts bytes of UTF-8.
+        line = self._lines[node.lineno - 1].encode() if node.lineno <= len(self._lines) else b""
+        end = node.end_col_offset if node.end_lineno == node.lineno else len(line)
+        return Refusal(
+            line=node.lineno,
+            column=len(line[: node.col_offset].decode("utf-8", "replace")),
+            width=max(len(line[node.col_offset : end].decode("utf-8", "replace")), 1),
+            what=what,
+            family=family,
+            reason=f"`{what}`: {reason}",
+            instead=instead,
+        )
+
+    def _instead(self, family: Family) -> str:
+        if family == "import":
+            return f"There without import: {', '.join(MODULES)}. {_tools_text(self._tools)}"
+        if family == "dynamic code":
+            return "Write the code itself into the program."
+        if family == "environment":
+            return "Write the values that it needs into the program, or get them from a tool."
+        return _tools_text(self._tools)
+
+
+def _tools_text(tools: tuple[ProgramTool, ...]) -> str:
+    names = [f"`{tool.signature or tool.program_name}`" for tool in tools]
+    if not names:
+        return "There are no tools either: say in the reply that it cannot be done."
+    more = f" and {len(names) - _SHOWN_TOOLS} more" if len(names) > _SHOWN_TOOLS else ""
+    return f"Use the tools: {', '.join(names[:_SHOWN_TOOLS])}{more}."
+
+
+def _quiet_parser() -> None:
+    """Keeps the host's warnings out of what a model wrote, such as "invalid escape sequence".
+
+    `warnings.catch_warnings` is not safe with threads; a filter for our own file name disturbs nobody.
+    """
+    if not warnings.filters or warnings.filters[0] != _PARSER_FILTER:
+        warnings.filterwarnings("ignore", module=_PARSER_FILTER[3].pattern)
+
+
+_PARSER_FILTER = ("ignore", None, Warning, re.compile(r"<program>\Z"), 0)
+_FILES = "a program has no files"
+_NETWORK = "a program has no network"
+_SYSTEM = "a program cannot start processes"
+_DYNAMIC = "a program cannot run text as code"
+_ENVIRONMENT = "a program cannot see the environment or the configuration it runs in"
+
+_NAMES: dict[str, tuple[Family, str]] = {
+    **dict.fromkeys(("open", "os", "pathlib", "io", "shutil", "tempfile", "glob"), ("files", _FILES)),
+    **dict.fromkeys(("requests", "http", "socket", "urllib", "httpx", "aiohttp", "ssl", "ftplib"), ("network", _NETWORK)),
+    **dict.fromkeys(("subprocess", "multiprocessing", "threading", "ctypes", "signal", "pty"), ("system", _SYSTEM)),
+    **dict.fromkeys(("eval", "exec"), ("system", _DYNAMIC)),
+    **dict.fromkeys(("compile", "__import__", "importlib", "builtins", "__builtins__"), ("dynamic code", _DYNAMIC)),
+    **dict.fromkeys(("sys", "environ", "getenv", "platform", "dotenv", "configparser"), ("environment", _ENVIRONMENT)),
+}
+_ATTRIBUTES: dict[tuple[str, str], tuple[Family, str]] = {
+    **dict.fromkeys([("os", name) for name in ("system", "popen", "fork", "kill")], ("system", _SYSTEM)),
+    **dict.fromkeys([("os", name) for name in ("environ", "getenv", "environb")], ("environment", _ENVIRONMENT)),
+}
+_NAMES_INSTEAD = {
+    "eval": "Write the expression itself, or read data with `json.loads(text)`.",
+    "exec": "Write the code itself into the program.",
+    "__import__": f"There without import: {', '.join(MODULES)}.",
+    "importlib": f"There without import: {', '.join(MODULES)}.",
+}
+_IMPORTS_INSTEAD = {
+    "time": "Use `datetime.now()` for the time and `await asyncio.sleep(seconds)` to wait.",
+    "collections": "Use a dict: `counts[key] = counts.get(key, 0) + 1`, `groups.setdefault(key, []).append(value)`.",
+    "itertools": "Write the loop out.",
+    "functools": "Write the loop or the function out.",
+    "typing": "Leave it out: `list[str]`, `dict[str, int]` and `str | None` need no import.",
+    "dataclasses": "Use a dict, or a plain class.",
+    "decimal": "Use `int` and `round(value, digits)`, or amounts in the smallest unit.",
+    "numpy": "Use `math`, `statistics` and lists.",
+    "pandas": "Use lists of dicts, and `statistics` for figures.",
+    "calendar": "Use `datetime.date` and `datetime.timedelta`.",
+    "zoneinfo": "Use `datetime.timezone(datetime.timedelta(hours=1))` or `datetime.UTC`.",
+    "dateutil": "Use `datetime.parse(text)` and `datetime.timedelta`.",
+    "string": "Write the characters out, as `'abcdefghijklmnopqrstuvwxyz'`.",
+    "csv": "Use `line.split(',')`, or `json` where the data allows it.",
+    "uuid": "Use `f'{random.getrandbits(128):032x}'`.",
+    "logging": "Use `print`.",
+}

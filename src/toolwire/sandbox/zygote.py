@@ -1,0 +1,361 @@
+"""The host's side of the fork server: starts it, asks it for children, starts another when it is gone.
+
+The host itself never forks. Each child comes with its channel, a pidfd to stop it by, and a socket on which
+the zygote tells its exit status; runs share nothing on this side.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import math
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolwire.sandbox.limits import Limits
+from toolwire.vocabulary.errors import SandboxUnavailable
+
+HASH_SEED = "0"
+"""One constant for all zygotes: the order of sets of text is the same in every run, on every host."""
+RUNS_PER_ZYGOTE = 10_000
+START_TIMEOUT_S = 20.0
+SPAWN_TIMEOUT_S = 10.0
+_SCRIPT = Path(__file__).parent / "child" / "start.py"
+_PACKET_BYTES = 65_536
+_FDS_BYTES = 2 * array.array("i").itemsize
+_HOW_TO_FIX = "Programs run on Linux with CPython 3.11 or newer; `toolwire doctor` says what this machine lacks."
+
+
+class ZygoteGone(Exception):  # noqa: N818 - told to the keeper, which starts another; never raised to a user
+    """The zygote died, or was closed, before it gave a child."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """How a child's process ended, as the kernel told the zygote."""
+
+    status: int
+    """A wait status, for `os.waitstatus_to_exitcode`."""
+    cpu_s: float
+    """Processor seconds it used."""
+
+
+class Child:
+    """One forked child: its channel and what is needed to end it. Closing it kills it."""
+
+    def __init__(self, zygote: Zygote, channel: socket.socket, pidfd: int, status: socket.socket) -> None:
+        self.channel = channel
+        self._zygote = zygote
+        self._pidfd = pidfd
+        self._status = status
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal if it still runs. The pidfd cannot mean another process."""
+        with self._lock:
+            if not self._closed:
+                try:
+                    signal.pidfd_send_signal(self._pidfd, number)
+                except ProcessLookupError:
+                    return
+
+    def kill(self) -> None:
+        """Ends it."""
+        self.signal(signal.SIGKILL)
+
+    def exit(self, timeout_s: float) -> Exit | None:
+        """Its end; None when the zygote did not tell in time or is gone. Asked once, after `kill` or its own end."""
+        _receive_timeout(self._status, timeout_s)
+        return _exit_of(self._status)
+
+    def close(self) -> None:
+        """Kills it and lets go of its descriptors; safe to repeat and from any thread."""
+        self.kill()
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            os.close(self._pidfd)
+        self.channel.close()
+        self._status.close()
+        self._zygote.released()
+
+    @property
+    def status(self) -> socket.socket:
+        """The socket on which the end is told, for those who wait with an event loop."""
+        return self._status
+
+
+class Spawning:
+    """A child that was asked for. Either `wait` for it, or call `receive` once `status` can be read."""
+
+    def __init__(self, zygote: Zygote, status: socket.socket) -> None:
+        self._zygote = zygote
+        self.status = status
+
+    def wait(self) -> Child:
+        """The child; blocks until it is there.
+
+        Raises:
+            ZygoteGone: the zygote died.
+            SandboxUnavailable: it cannot fork.
+        """
+        _receive_timeout(self.status, SPAWN_TIMEOUT_S)
+        return self.receive()
+
+    def receive(self) -> Child:
+        """The child, when it is there."""
+        try:
+            return self._received()
+        except BaseException:
+            self.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """Nobody wants the child any more: its channel closes, and it ends."""
+        self.status.close()
+        self._zygote.released()
+
+    def _received(self) -> Child:
+        try:
+            data, ancillary, _, _ = self.status.recvmsg(_PACKET_BYTES, socket.CMSG_SPACE(_FDS_BYTES))
+        except OSError as error:
+            raise ZygoteGone(str(error)) from None
+        if not data:
+            raise ZygoteGone("it closed the socket")
+        message = json.loads(data)
+        if "refused" in message:
+            raise SandboxUnavailable(
+                f"no process can be started for a program: {message['refused']}",
+                report=self._zygote.report,
+                how_to_fix="Run fewer programs at once, or raise this machine's limit on processes.",
+            )
+        descriptors = array.array("i")
+        for _, _, rights in ancillary:
+            descriptors.frombytes(rights[: len(rights) - len(rights) % descriptors.itemsize])
+        channel, pidfd = descriptors
+        return Child(self._zygote, socket.socket(fileno=channel), pidfd, self.status)
+
+
+class Zygote:
+    """One running fork server."""
+
+    def __init__(self) -> None:
+        if sys.platform != "linux" or not sys.executable:
+            raise SandboxUnavailable(
+                f"programs cannot run on {sys.platform} yet", report={"platform": sys.platform}, how_to_fix=_HOW_TO_FIX
+            )
+        self.spawned = 0
+        self._lock = threading.Lock()
+        self._live = 0
+        self._retired = False
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = _start_process(theirs)
+        self.report = self._wait_ready()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process runs, as far as can be known without asking it."""
+        return self._process.poll() is None
+
+    @property
+    def process_id(self) -> int:
+        """Its process id, for tests and `doctor`."""
+        return self._process.pid
+
+    def ask(self, limits: Limits, *, bare: bool = False) -> Spawning:
+        """Asks for a child. `bare` gives one that ends at once, for measuring.
+
+        Raises:
+            ZygoteGone: it died.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        request = {"memory": int(limits.memory_mb * 1_048_576), "cpu": math.ceil(limits.cpu_s)}
+        if bare:
+            request["bare"] = True
+        with theirs:
+            rights = array.array("i", [theirs.fileno()])
+            try:
+                with self._lock:
+                    self._live += 1
+                self._control.sendmsg([json.dumps(request).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            except OSError as error:
+                ours.close()
+                self.released()
+                raise ZygoteGone(str(error)) from None
+        self.spawned += 1
+        return Spawning(self, ours)
+
+    def released(self) -> None:
+        """One of its children is over."""
+        with self._lock:
+            self._live -= 1
+            over = self._retired and self._live <= 0
+        if over:
+            self.close()
+
+    def retire(self) -> None:
+        """Closes it as soon as its last child is over."""
+        with self._lock:
+            self._retired = True
+            over = self._live <= 0
+        if over:
+            self.close()
+
+    def close(self) -> None:
+        """Ends it and every child of it."""
+        self._control.close()
+        try:
+            self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def forget(self) -> None:
+        """In a forked child of the host: lets go of what belongs to the parent, and leaves its zygote alone."""
+        self._control.close()
+        # Popen would complain at its end about a process that still runs and is none of ours.
+        self._process.returncode = 0
+
+    def _wait_ready(self) -> dict[str, str]:
+        self._control.settimeout(START_TIMEOUT_S)
+        try:
+            data = self._control.recv(_PACKET_BYTES)
+        except OSError as error:
+            data, reason = b"", str(error)
+        else:
+            reason = "it ended before it was ready"
+        if not data:
+            self.close()
+            raise SandboxUnavailable(
+                f"the sandbox's process {sys.executable!r} does not start: {reason}",
+                report={"python": sys.executable, "exit": str(self._process.returncode)},
+                how_to_fix=_HOW_TO_FIX,
+            )
+        self._control.settimeout(None)
+        return json.loads(data)["ready"]
+
+
+class Zygotes:
+    """Keeps one zygote at hand: started when first needed, again when it died, and after `RUNS_PER_ZYGOTE` runs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._current: Zygote | None = None
+        self._closed = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a child can be had without starting a zygote first, which takes a tenth of a second."""
+        current = self._current
+        return current is not None and current.is_alive and current.spawned < RUNS_PER_ZYGOTE
+
+    def current(self) -> Zygote:
+        """A live zygote.
+
+        Raises:
+            SandboxUnavailable: none can be started here.
+        """
+        if self.is_ready and self._current is not None:
+            return self._current
+        with self._lock:
+            if self._closed:
+                raise SandboxUnavailable(
+                    "the sandbox is closed", report={}, how_to_fix="Make a new one, or close it later."
+                )
+            if not self.is_ready or self._current is None:
+                before, self._current = self._current, None
+                if before is not None:
+                    before.retire()
+                self._current = Zygote()
+            return self._current
+
+    def ask(self, limits: Limits) -> Spawning:
+        """Asks for a child, from a new zygote if the present one has died."""
+        try:
+            return self.current().ask(limits)
+        except ZygoteGone:
+            self.discard()
+            return self.current().ask(limits)
+
+    def spawn(self, limits: Limits) -> tuple[Child, dict[str, str]]:
+        """A child and its zygote's report; blocks until it is there.
+
+        Raises:
+            SandboxUnavailable: no zygote can be started here, or it cannot fork.
+        """
+        try:
+            return self._spawn(limits)
+        except ZygoteGone:
+            self.discard()
+            return self._spawn(limits)
+
+    def discard(self) -> None:
+        """Lets go of the present zygote; the next run starts another."""
+        with self._lock:
+            current, self._current = self._current, None
+        if current is not None:
+            current.retire()
+
+    def close(self) -> None:
+        """Ends the zygote and every child of it."""
+        with self._lock:
+            self._closed = True
+            current, self._current = self._current, None
+        if current is not None:
+            current.close()
+
+    def forget(self) -> None:
+        """In a forked child of the host: lets go of the parent's zygote."""
+        self._lock = threading.Lock()
+        current, self._current = self._current, None
+        if current is not None:
+            current.forget()
+
+    def _spawn(self, limits: Limits) -> tuple[Child, dict[str, str]]:
+        zygote = self.current()
+        return zygote.ask(limits).wait(), zygote.report
+
+
+def _start_process(control: socket.socket) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-s", "-S", "-P", "-X", "utf8", str(_SCRIPT)]
+    environment = {"PYTHONHASHSEED": HASH_SEED}
+    if zone := os.environ.get("TZ"):
+        environment["TZ"] = zone
+    return subprocess.Popen(  # noqa: S603 - our own script by our own interpreter
+        command,
+        stdin=control.fileno(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def _exit_of(status: socket.socket) -> Exit | None:
+    try:
+        data = status.recv(_PACKET_BYTES)
+    except OSError:
+        return None
+    if not data:
+        return None
+    message: dict[str, Any] = json.loads(data)
+    return Exit(status=message["status"], cpu_s=message["cpu_s"])
+
+
+def _receive_timeout(receiver: socket.socket, seconds: float) -> None:
+    """A deadline for blocking reads, set in the kernel: `settimeout` costs a poll for each read."""
+    whole = int(seconds)
+    value = struct.pack("@ll", whole, max(int((seconds - whole) * 1_000_000), 1 if not whole else 0))
+    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, value)

@@ -1,0 +1,77 @@
+"""Running the command line in this process, or as a process of its own."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from toolwire.cli.main import execute
+from toolwire.cli.output import Output
+
+ROOT = Path(__file__).parents[2]
+PROCESS_LIMIT_S = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def run_here(*arguments: str, stdin: bytes = b"") -> Ended:
+    """The command in this process, leaving `sys` as it was."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    path, modules = list(sys.path), set(sys.modules)
+    with (
+        redirect_stdout(stdout),
+        redirect_stderr(stderr),
+        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")),
+    ):
+        output = Output()
+        try:
+            code = execute(arguments, output)
+        finally:
+            output.give_back()
+            sys.path[:] = path
+            _forget(set(sys.modules) - modules)
+    return Ended(code=code, stdout=stdout.getvalue(), stderr=stderr.getvalue())
+
+
+def run_process(
+    *arguments: str, stdin: bytes = b"", cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Ended:
+    """The command as `python -m toolwire`."""
+    done = subprocess.run(
+        command(*arguments),
+        input=stdin,
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **(environment or {})},
+        timeout=PROCESS_LIMIT_S,
+        check=False,
+    )
+    return Ended(code=done.returncode, stdout=done.stdout.decode(), stderr=done.stderr.decode())
+
+
+def command(*arguments: str) -> list[str]:
+    """The command's words."""
+    return [sys.executable, "-m", "toolwire", *arguments]
+
+
+def _forget(names: set[str]) -> None:
+    """Modules that a command loaded from files of a test; what is installed stays."""
+    installed = (sys.prefix, sys.base_prefix, str(ROOT / "src"))
+    for name in names:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file is not None and not file.startswith(installed):
+            del sys.modules[name]

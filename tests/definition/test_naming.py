@@ -1,0 +1,69 @@
+"""Names: one fixed mapping to what a program writes."""
+
+from __future__ import annotations
+
+import keyword
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire.definition.naming import PROGRAM_MODULES, PROGRAM_OWN_NAMES, program_name
+from toolwire.vocabulary.errors import DefinitionError
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("search", "search"),
+        ("搜索", "搜索"),
+        ("get-weather", "get_weather"),
+        ("files.read v2", "files_read_v2"),
+        ("2fast", "_2fast"),
+        ("class", "class_"),
+        ("None", "None_"),
+        ("print", "print_"),
+        ("list", "list_"),
+        ("ValueError", "ValueError_"),
+        ("json", "json_"),
+        ("asyncio", "asyncio_"),
+        ("__result__", "__result___"),
+        ("open", "open"),
+        ("exec", "exec"),
+        ("compile", "compile"),
+        ("input", "input"),
+        ("help", "help"),
+        ("vars", "vars"),
+        ("-", "_"),
+        ("€", "_"),
+    ],
+)
+def test_a_name_has_one_written_form(name: str, written: str) -> None:
+    assert program_name(name) == written
+
+
+@given(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=128))
+def test_what_is_written_is_an_identifier_that_hides_nothing(name: str) -> None:
+    written = program_name(name)
+    assert written.isidentifier()
+    assert not keyword.iskeyword(written)
+    assert written not in PROGRAM_OWN_NAMES
+
+
+def test_every_module_of_a_program_is_its_own_name() -> None:
+    assert set(PROGRAM_MODULES) <= PROGRAM_OWN_NAMES
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "a name is empty: give name='...'"),
+        ("a" * 129, "the name 'aaaaaaaaaaaaaaaaaaaa'... has 129 characters: write at most 128"),
+        ("a\nb", "the name 'a\\nb' holds a control character: write letters, digits and '_'"),
+        ("a\u202eb", "the name 'a\\u202eb' holds a control character: write letters, digits and '_'"),
+    ],
+)
+def test_a_name_that_cannot_be_mapped_is_refused(name: str, message: str) -> None:
+    with pytest.raises(DefinitionError) as refused:
+        program_name(name)
+    assert str(refused.value) == message

@@ -1,0 +1,127 @@
+"""Programs of a registry: its tools, called from another process, down the same path."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from toolwire import Limits, ToolRegistry, ToolResult
+
+
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+async def add_later(a: int, b: int) -> int:
+    """Adds, later."""
+    await asyncio.sleep(0)
+    return a + b
+
+
+def registry_of(*tools: object) -> ToolRegistry:
+    registry = ToolRegistry()
+    for tool in tools:
+        registry.register_tool_to_library(tool)
+    return registry
+
+
+def test_a_program_calls_tools_and_gives_output_and_result() -> None:
+    result = registry_of(add).run_program("print(add(1, 2))\n__result__ = [add(n, n) for n in range(3)]")
+    assert (result.status, result.stdout, result.value, result.error) == ("finished", "3\n", [0, 2, 4], None)
+    assert [(call.tool, call.status) for call in result.calls] == [("add", "answered")] * 4
+
+
+def test_an_error_has_type_message_and_traceback() -> None:
+    error = registry_of(add).run_program("x = 1\nadd(x, b='no')").error
+    assert error is not None
+    assert error.type == "InvalidArguments"
+    assert "line 2" in error.traceback
+
+
+def test_the_isolation_that_was_got_is_said() -> None:
+    isolation = registry_of().run_program("1").isolation
+    assert isolation.level == "process"
+    assert isolation.report
+
+
+def test_async_tools_run_from_blocking_code() -> None:
+    code = "import asyncio\nprint(await asyncio.gather(add_later(1, 2), add(3, 4)))"
+    assert registry_of(add, add_later).run_program(code).stdout == "[3, 7]\n"
+
+
+def test_gathered_calls_of_sync_tools_run_side_by_side() -> None:
+    meeting = threading.Barrier(2, timeout=5)
+
+    def meet(name: str) -> str:
+        """Waits for the other one."""
+        meeting.wait()
+        return name
+
+    code = "import asyncio\nprint(await asyncio.gather(meet('a'), meet('b')))"
+    assert registry_of(meet).run_program(code).stdout == "['a', 'b']\n"
+
+
+def test_limits_stop_a_program() -> None:
+    result = registry_of(add).run_program("print('begun')\nwhile True: pass", limits=Limits(wall_s=0.3))
+    assert (result.status, result.stdout) == ("timeout_program", "begun\n")
+
+
+def test_programs_are_a_tool_only_while_enabled() -> None:
+    registry = registry_of(add)
+    log = registry.enable_logging()
+    refused = registry.invoke("code_execution", {"code": "1"})
+    assert registry.get_tool("code_execution") is None
+    assert refused.failure is not None
+    assert (refused.failure.kind, "enable_code_execution" in refused.failure.hint) == ("unknown_tool", True)
+
+    registry.enable_code_execution(timeout=5)
+    tool = registry.get_tool("code_execution")
+    assert tool is registry._code_execution
+    assert tool.run({"code": "print(add(a=1, b=2))"}).text == "3\n"
+    assert tool.execute("add(a=2, b=2)") == "4"
+    invocation = registry._code_execution.last_invocation_id
+    assert [(entry.tool_name, entry.result) for entry in log.get_entries(invocation_id=invocation)] == [("add", 4)]
+
+    registry.disable_code_execution()
+    registry.disable_code_execution()
+    assert registry.get_tool("code_execution") is None
+
+
+def test_a_program_runs_no_program() -> None:
+    registry = registry_of(add)
+    registry.enable_code_execution()
+    result = registry.invoke("code_execution", {"code": "code_execution(code='1')"})
+    assert result.failure is not None
+    assert result.failure.kind == "tool_error"
+    assert "NameError" in result.text
+
+
+def test_the_text_of_a_failed_program_keeps_its_error_whole() -> None:
+    registry = ToolRegistry(result_limit_bytes=1000)
+    registry.enable_code_execution()
+    result = registry.invoke("code_execution", {"code": "print('x' * 5000)\nraise ValueError('y' * 2000)"})
+    assert "[cut: the first 1000 of 5001 bytes are shown]" in result.text
+    assert "y" * 2000 in result.text
+
+
+def test_a_registry_in_a_with_block_ends_its_processes() -> None:
+    with registry_of(add) as registry:
+        assert registry.run_program("add(1, 1)").value == 2
+    assert registry.run_program("add(1, 2)").value == 3
+
+
+async def test_programs_of_several_loops_and_threads_share_one_sandbox() -> None:
+    registry = registry_of(add, add_later)
+    registry.enable_code_execution()
+    code = "print(add(1, 2), await add_later(3, 4))"
+
+    async def once() -> ToolResult:
+        return await registry.ainvoke("code_execution", {"code": code})
+
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(asyncio.run(once()).text))
+    thread.start()
+    results = await asyncio.gather(once(), once())
+    await asyncio.to_thread(thread.join)
+    assert [result.text for result in results] + found == ["3 7\n"] * 3

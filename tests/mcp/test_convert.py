@@ -1,0 +1,104 @@
+"""MCP tool values to tools and back."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import mcp_types
+import pytest
+
+from toolwire.definition.from_function import from_function
+from toolwire.definition.shape import Validated
+from toolwire.mcp.convert import from_mcp, to_mcp
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+
+SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+OUTPUT = {"type": "object", "properties": {"rows": {"type": "array"}}}
+
+
+def new_spelling() -> Any:
+    return mcp_types.Tool(
+        name="search",
+        title="Search",
+        description="Searches.",
+        input_schema=SCHEMA,
+        output_schema=OUTPUT,
+        annotations=mcp_types.ToolAnnotations(read_only_hint=True),
+    )
+
+
+def old_spelling() -> Any:
+    return SimpleNamespace(
+        name="search",
+        title="Search",
+        description="Searches.",
+        inputSchema=SCHEMA,
+        outputSchema=OUTPUT,
+        annotations={"readOnlyHint": True},
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [new_spelling(), old_spelling(), vars(old_spelling()), new_spelling().model_dump(by_alias=True)],
+    ids=["snake case", "camel case", "received", "dumped"],
+)
+def test_both_spellings_and_plain_objects_are_read(value: Any) -> None:
+    tool = from_mcp(value)
+    assert (tool.name, tool.title, tool.description) == ("search", "Search", "Searches.")
+    assert (tool.input_schema, tool.output_schema) == (SCHEMA, OUTPUT)
+    assert tool.annotations["readOnlyHint"] is True
+    assert tool.function is None
+
+
+def test_a_tool_from_a_value_goes_back_to_an_equal_value() -> None:
+    assert to_mcp(from_mcp(new_spelling())) == new_spelling()
+
+
+def test_the_function_given_is_called() -> None:
+    tool = from_mcp(new_spelling(), function=lambda query: query.upper())
+    validated = tool.validate({"query": "x"})
+    assert isinstance(validated, Validated)
+    assert tool.invoke(validated) == "X"
+
+
+def test_a_function_becomes_a_value_without_its_bound_parameters() -> None:
+    def add(a: int, b: int, user: str) -> int:
+        """Adds."""
+        return a + b
+
+    tool = from_function(add)
+    tool.bindings.bind("user", default="me")
+    assert to_mcp(tool) == mcp_types.Tool(
+        name="add",
+        description="Adds.",
+        input_schema={
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+            "required": ["a", "b"],
+            "additionalProperties": False,
+        },
+        output_schema={"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"inputSchema": SCHEMA}, f"{ ({'inputSchema': SCHEMA})!r} is no MCP tool: it has no name"),
+        ({"name": "s"}, "MCP tool 's' has no input schema: give it as inputSchema"),
+    ],
+)
+def test_what_is_no_tool_is_refused(value: Any, message: str) -> None:
+    with pytest.raises(DefinitionError) as refused:
+        from_mcp(value)
+    assert str(refused.value) == message
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    with pytest.raises(ConfigurationError) as failed:
+        to_mcp(from_mcp(old_spelling()))
+    assert str(failed.value) == "MCP values need a package that is not here: pip install 'toolwire[mcp]'"
