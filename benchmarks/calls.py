@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import validate_call
 
+from benchmarks.plain import add
 from benchmarks.timing import Figure, medians
 from toolwire import Rule, ToolRegistry
 
@@ -18,11 +19,6 @@ RULES = (
     Rule(effect="deny", tool="admin.*"),
     Rule(effect="auto", tool="add"),
 )
-
-
-def add(a: int, b: int) -> int:
-    """Adds two numbers."""
-    return a + b
 
 
 def figures() -> list[Figure]:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from toolwire.runtime.workers import Workers
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Answer, Program, ProgramCall, ProgramParameter, ProgramTool
@@ -56,10 +57,9 @@ def figures() -> dict[str, float]:
     logging.getLogger("toolwire.sandbox").setLevel(logging.ERROR)
     with Sandbox() as sandbox:
         found = _executions(sandbox)
-        with _one_processor():
-            # The zygote inherits the processor: both ends of a channel share it.
-            with Sandbox() as pinned:
-                found |= _round_trips(pinned)
+    # The zygote and new threads inherit the processor: both ends of a channel share it.
+    with _one_processor(), Sandbox(Workers()) as sandbox:
+        found |= _round_trips(sandbox)
     return found
 
 

@@ -31,7 +31,7 @@ class Recorded:
 
 RECORDED = (
     Recorded(
-        name="loop_over_many_calls", shows="One program, eleven tool calls: the model reads the totals, not the files."
+        name="loop_over_many_calls", shows="One program, ten tool calls: the model reads the totals, not the files."
     ),
     Recorded(name="parallel_calls", shows="Three calls at the same time, with asyncio.gather."),
     Recorded(name="modules_and_dates", shows="Modules that are always there; importing one of them does no harm."),

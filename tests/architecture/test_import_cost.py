@@ -16,12 +16,6 @@ def loaded_by(statement: str) -> set[str]:
 def test_importing_the_package_loads_nothing_else() -> None:
     frozen = {"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "warnings"}
     assert loaded_by("import toolwire") - frozen == {"toolwire"}
-        "toolwire",
-        "importlib",
-        "importlib._bootstrap",
-        "importlib._bootstrap_external",
-        "warnings",
-    }
 
 
 def test_importing_the_registry_loads_nothing_heavy() -> None:
@@ -33,5 +27,8 @@ def test_importing_the_registry_loads_nothing_heavy() -> None:
 
 
 def test_calling_a_sync_tool_loads_no_event_loop() -> None:
-    statement = "from toolwire import ToolRegistry; r = ToolRegistry(); r.register(len, 'size') if 0 else None"
+    statement = (
+        "import sys; sys.path.insert(0, '.'); from toolwire import ToolRegistry; from benchmarks.plain import add;"
+        "registry = ToolRegistry(); registry.register(add); assert registry.invoke('add', {'a': 1, 'b': 2}).data == 3"
+    )
     assert "asyncio" not in loaded_by(statement)

@@ -336,7 +336,9 @@ def test_a_parameter_that_no_model_can_give_is_found_at_once(write: Write) -> No
             return 1
         """,
     )
-    assert refusal(source).stderr.startswith("toolwire: the tools cannot be loaded: tool 'g': parameter 'lock' ")
+    assert refusal(source).stderr.startswith(
+        f"toolwire: the tools cannot be loaded: {source}: tool 'g': parameter 'lock' "
+    )
 
 
 def test_a_tool_class_that_fails_when_it_is_made_is_named_with_its_error(write: Write) -> None:

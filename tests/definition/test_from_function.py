@@ -376,9 +376,9 @@ def test_tool_of_takes_tools_what_has_one_and_callables() -> None:
 def test_an_unknown_option_lists_the_known_ones() -> None:
     known = "parse_docstring, examples, name, title, description, tags, annotations, output_schema, permission"
     assert refusal(lambda: from_function(search, desciption="x")) == (
-        f"function 'f': unknown option 'desciption' (did you mean 'description'?): the options are {known}"
+        f"function 'search': unknown option 'desciption' (did you mean 'description'?): the options are {known}"
     )
-    assert refusal(lambda: from_function(search, zzz=1)) == f"unknown option 'zzz': the options are {known}"
+    assert refusal(lambda: from_function(search, zzz=1)) == f"function 'search': unknown option 'zzz': the options are {known}"
 
 
 @pytest.mark.parametrize(

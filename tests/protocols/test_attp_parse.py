@@ -59,9 +59,7 @@ def test_a_failure_makes_no_call() -> None:
         ),
     ],
 )
-def test_the_specifications_own_documents_are_read_as_written(
-    name: str, code: str | None, failure: str | None
-) -> None:
+def test_the_specifications_own_documents_are_read_as_written(name: str, code: str | None, failure: str | None) -> None:
     reply = ATTP.parse((SPECIFICATION / f"{name}.toml").read_text(encoding="utf-8"))
     last = [made.arguments["code"].splitlines(keepends=True)[-1] for made in reply.calls]
     assert (last, reply.failure, reply.problems) == ([code] if code else [], failure, ())
@@ -97,6 +95,7 @@ def refusal(reply: str | bytes) -> tuple[str, str]:
 HEAD = 'thought = "t"\n[tool_call]\n'
 
 
+@pytest.mark.requirement("attp.format.code-required")
 @pytest.mark.parametrize(
     ("reply", "place", "message"),
     [
@@ -113,8 +112,10 @@ HEAD = 'thought = "t"\n[tool_call]\n'
         (
             "I cannot help.",
             "",
-            "The reply is text without a tool call. "
-            "Write one TOML document: `thought`, then [tool_call] with status and code.",
+            (
+                "The reply is text without a tool call. "
+                "Write one TOML document: `thought`, then [tool_call] with status and code."
+            ),
         ),
         (
             'thought = "t"\n',
@@ -134,8 +135,7 @@ HEAD = 'thought = "t"\n[tool_call]\n'
         (
             HEAD + 'status = "fail"\n',
             "line 3",
-            "The status is fail, but there is no message. "
-            'Write message = "why, and what could be done instead".',
+            'The status is fail, but there is no message. Write message = "why, and what could be done instead".',
         ),
         (
             HEAD + 'status = "success"\ncode = ["x"]\n',
@@ -150,7 +150,7 @@ HEAD = 'thought = "t"\n[tool_call]\n'
         (
             HEAD + "status = 'pending'\ncode = 'x'\n",
             "line 3",
-            "The status is 'pending'. Write status = \"success\" with code, or status = \"fail\" with message.",
+            'The status is \'pending\'. Write status = "success" with code, or status = "fail" with message.',
         ),
         (
             HEAD + "code = 'x'\nmessage = 'y'\n",
@@ -179,6 +179,7 @@ def test_text_without_a_tool_call_is_kept_for_the_user() -> None:
     assert ATTP.parse("<think>hm</think>\nIt is 42.\n").text == "It is 42."
 
 
+@pytest.mark.requirement("attp.fail.no-code")
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
@@ -265,8 +266,10 @@ def test_valid_toml_that_may_be_a_program_cut_in_two_is_refused(program: str) ->
         (
             "code = 1\nx = [" + "1, " * 5_000 + "]",
             "line 2",
-            "The reply holds far more keys and values than a call needs. "
-            "Write `thought` and `[tool_call]`, nothing else.",
+            (
+                "The reply holds far more keys and values than a call needs. "
+                "Write `thought` and `[tool_call]`, nothing else."
+            ),
         ),
         (
             HEAD + "status = 'success'\ncode = '''\n" + "x" * (CODE_LIMIT_BYTES + 1) + "'''",

@@ -29,6 +29,7 @@ def chance_of(name: str) -> random.Random:
 
 
 @pytest.mark.threat(47)
+@pytest.mark.requirement("attp.protocol.damaged")
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.make.__name__)
 def test_a_damaged_reply_is_read_as_it_was_meant_or_refused(damage: Damage) -> None:
     chance, recovered = chance_of(damage.make.__name__), 0
@@ -120,7 +121,7 @@ def code_of(reply: str) -> str | None:
         (HEAD + "code = '''\nx = '''a'''\n__result__ = f(x)\n", None),
         (HEAD + "code = '''\n__result__ = f(\n", None),
         ("```toml\n" + HEAD + "code = '''\nprint(f(1)\n```\n", None),
-        ("```toml\n" + HEAD + "code = '''\nx = \"\"\"\n```\n\"\"\"\n__result__ = x\n```\n", None),
+        ("```toml\n" + HEAD + 'code = \'\'\'\nx = """\n```\n"""\n__result__ = x\n```\n', None),
         (HEAD + 'code = "__result__ = f(1)', None),
     ],
 )
@@ -132,8 +133,8 @@ def test_an_unclosed_program_is_run_only_if_it_is_over(reply: str, code: str | N
     ("value", "code"),
     [
         ('"""\nre.findall(r"\\d", "a\\nb")\n"""', 're.findall(r"\\d", "a\\nb")\n'),
-        ('"x = 1\\nre.findall(r\'\\d\', y)"', "x = 1\nre.findall(r'\\d', y)"),
-        ('"open(\'C:\\Users\\data\')"', "open('C:\\Users\\data')"),
+        ("\"x = 1\\nre.findall(r'\\d', y)\"", "x = 1\nre.findall(r'\\d', y)"),
+        ("\"open('C:\\Users\\data')\"", "open('C:\\Users\\data')"),
         ('"""\nx = \'\\d\' # \\t\n"""', None),
         ('"__result__ = search("a")"', '__result__ = search("a")'),
         ('"__result__ = search("a") + "b" # "c""', '__result__ = search("a") + "b" # "c"'),
@@ -183,7 +184,7 @@ def test_a_document_that_may_be_quoted_is_not_run(reply: str) -> None:
 def test_a_document_inside_a_value_is_never_the_call(quoted: str, wrap: str) -> None:
     escaped = quoted.replace("\\", "\\\\").replace('"', '\\"')
     thinking = WHOLE.replace('"t"', f'"""\n{escaped}"""')
-    program = WHOLE.replace("'''\nx = f()\n__result__ = x\n'''", f'"""\nx = \'\'\'{escaped}\'\'\'\n__result__ = x\n"""')
+    program = WHOLE.replace("'''\nx = f()\n__result__ = x\n'''", f"\"\"\"\nx = '''{escaped}'''\n__result__ = x\n\"\"\"")
     assert code_of(wrap.format(thinking)) in ("x = f()\n__result__ = x\n", None)
     assert code_of(wrap.format(program)) in (f"x = '''{quoted}'''\n__result__ = x\n", None)
 
@@ -211,7 +212,9 @@ def test_a_repaired_value_stands_in_the_reply_as_it_is() -> None:
             text = damaged.replace("\r\n", "\n")
             values = [parsed.thought, parsed.target, parsed.failure or "", *(c.arguments["code"] for c in parsed.calls)]
             for value in values:
-                assert any(form in text for form in (value, escaped(value), escaped(value).replace("\\n", "\n"))), damaged
+                assert any(form in text for form in (value, escaped(value), escaped(value).replace("\\n", "\n"))), (
+                    damaged
+                )
 
 
 def escaped(value: str) -> str:
@@ -219,6 +222,12 @@ def escaped(value: str) -> str:
     return re.sub('"(?="")|"', '\\"', text) if '"""' not in text else text.replace('"""', '""\\"')
 
 
+def test_looking_at_a_program_warns_of_nothing() -> None:
+    program = "x = 1if y else 0x1f\nz = '\\d' + b'\\w'\n__result__ = x\n"
+    assert code_of(f"Hi.\n{HEAD}code = '''\n{program}'''\n") == program
+
+
+@pytest.mark.requirement("attp.format.status-closed")
 def test_a_status_beside_two_kinds_of_evidence_is_not_guessed() -> None:
     for status in ("ok", "done", "partial", "need_approval", "success?"):
         both = HEAD.replace('"success"', f'"{status}"') + "code = 'f()'\nmessage = 'm'\n"
@@ -272,13 +281,26 @@ def test_json_with_the_keys_of_attp_is_read() -> None:
             WHOLE.replace('"t"\n', '"""t\n'),
             [("line 1", "`thought` is never closed; it was read up to [tool_call].")],
         ),
+        (
+            f"<tool_call>\n{WHOLE}</tool_call>",
+            [
+                ("line 1", "<tool_call> was read as [tool_call]."),
+                ("line 4", "[tool_call] stands twice; its keys were read as one table."),
+            ],
+        ),
         (WHOLE.replace("[tool_call]", "[tool_call"), [("line 3", "[tool_call was read as [tool_call].")]),
         (WHOLE.replace("[tool_call]", "[Tool_Call]"), [("Tool_Call", "`Tool_Call` was read as `tool_call`.")]),
         (WHOLE.replace("status", "Status"), [("line 4", "`Status` was read as `status`.")]),
         (WHOLE.replace("[tool_call]\n", ""), [("", "The line [tool_call] is missing; its keys were read without it.")]),
         (WHOLE.replace('thought = "t"\n', ""), [("thought", "`thought` is missing.")]),
-        (WHOLE.replace('status = "success"\n', ""), [("status", 'The missing status was read as "success": the reply has code.')]),
-        (WHOLE.replace('"success"', '"OK"'), [("line 4", "The status 'OK' was read as \"success\": the reply has code.")]),
+        (
+            WHOLE.replace('status = "success"\n', ""),
+            [("status", 'The missing status was read as "success": the reply has code.')],
+        ),
+        (
+            WHOLE.replace('"success"', '"OK"'),
+            [("line 4", "The status 'OK' was read as \"success\": the reply has code.")],
+        ),
         (WHOLE + OTHER, [("line 10", "A second document follows; only the first was read.")]),
     ],
 )
@@ -295,8 +317,10 @@ def test_each_repair_is_told_with_its_place(reply: str, problems: list[tuple[str
         (
             WHOLE[: WHOLE.index("__result__")],
             "line 6",
-            "`code` cannot be read to its end: it is not closed by ''' on a line of its own, or it is no Python "
-            "program, or it holds ''' itself. Nothing was run. Write the whole reply again.",
+            (
+                "`code` cannot be read to its end: it is not closed by ''' on a line of its own, or it is no Python "
+                "program, or it holds ''' itself. Nothing was run. Write the whole reply again."
+            ),
         ),
         (
             HEAD + "code = f()\n",
@@ -342,5 +366,5 @@ def test_generated_programs_hold_what_makes_recovery_hard() -> None:
     programs = [program(chance, triple=True) for _ in range(ROUNDS)]
     together = "".join(programs)
     assert all("'''" in code for code in programs)
-    assert all(sign in together for sign in ('"""', "\\", "中文", "\n\n\n", "f\"", "{'", "#", "”", "🙂"))
+    assert all(sign in together for sign in ('"""', "\\", "中文", "\n\n\n", 'f"', "{'", "#", "”", "🙂"))
     assert len(TRIPLES) + len(RESULTS) + len(lines_of(written(chance, fails=False))) == 15

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from toolwire import ToolRegistry, ToolResult
+from toolwire import ToolCall, ToolRegistry, ToolResult
 from toolwire.cli.collecting import registry_of
-from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.exit_codes import EXIT_CODES, ExitCode
 from toolwire.cli.options import TIMEOUT_S, JsonOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
-from toolwire.cli.results import as_json
+from toolwire.cli.results import as_json, nothing_came
 from toolwire.cli.typed_arguments import read_object, read_pairs
 from toolwire.cli.waiting import within
 
@@ -76,6 +76,5 @@ def _result(registry: ToolRegistry, name: str, arguments: dict[str, Any], timeou
 
     try:
         return within(timeout_s, invoke)
-    except TimeoutError as error:
-        hint = "It may have taken effect. Raise --timeout to wait longer."
-        raise Stop(ExitCode.FAILED, f"{name!r} gave nothing back within {timeout_s:g} s", hint=hint) from error
+    except TimeoutError:
+        return nothing_came(repr(name), timeout_s, call=ToolCall(name, arguments))

@@ -23,14 +23,7 @@ def registry_of(sources: Iterable[str]) -> ToolRegistry:
         Stop: a source cannot be loaded, has no tools, has one that cannot be a tool, or a name is there twice.
     """
     loaded = [(source, load(source)) for source in dict.fromkeys(sources)]
-    registry = _brought(loaded) or _new_registry(loaded)
-    try:
-        for spec in registry.to_toolspecs().values():
-            # Worked out when first asked for: a tool that no model can be told of is found here, not in mid-answer.
-            _ = spec.input_schema
-    except ToolwireError as error:
-        raise unusable(str(error)) from error
-    return registry
+    return _brought(loaded) or _new_registry(loaded)
 
 
 def _brought(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry | None:

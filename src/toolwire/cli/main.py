@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -11,7 +12,7 @@ import typer
 
 from toolwire.cli import call, prompt, run, tools
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
-from toolwire.cli.output import Output
+from toolwire.cli.output import Output, open_missing_streams
 from toolwire.cli.waiting import leave
 
 EPILOG = f"""\b
@@ -40,6 +41,8 @@ app = typer.Typer(
 
 def main() -> NoReturn:
     """Runs the command line of this process, and ends it."""
+    open_missing_streams()
+    _show_warnings()
     leave(execute(sys.argv[1:], Output()))
 
 
@@ -57,6 +60,15 @@ def execute(arguments: Sequence[str], output: Output) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else ExitCode.DONE
     return ExitCode.DONE
+
+
+def _show_warnings() -> None:
+    """What toolwire logs goes to standard error, marked as no result of the command."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    logger = logging.getLogger("toolwire")
+    logger.addHandler(handler)
+    logger.propagate = False
 
 
 def _print_version(is_asked: bool) -> None:

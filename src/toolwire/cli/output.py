@@ -12,6 +12,17 @@ from typing import Any, TextIO
 from toolwire.cli.exit_codes import ExitCode, Stop
 
 
+def open_missing_streams() -> None:
+    """Gives a process that was started without one of its three streams an empty one in its place.
+
+    Otherwise the next file or socket that is opened would take its number, and get what is meant for the stream.
+    """
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
+
+
 class Output:
     """Where a command writes: results to standard output, everything else to standard error."""
 

@@ -1,10 +1,10 @@
-"""A call's result as JSON for a program that reads it."""
+"""A call's result as JSON for a program that reads it, and the result of a call that does not end."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolwire import ToolResult, ToolwireError
+from toolwire import ToolCall, ToolResult, ToolwireError
 
 
 def as_json(result: ToolResult) -> dict[str, Any]:
@@ -26,6 +26,13 @@ def as_json(result: ToolResult) -> dict[str, Any]:
             "data": plain(failure.data),
         },
     }
+
+
+def nothing_came(what: str, timeout_s: float, *, call: ToolCall) -> ToolResult:
+    """The result of work that nobody waits for any more."""
+    return ToolResult.failed(
+        "unknown_outcome", f"{what} gave nothing back within {timeout_s:g} s; it may still be running.", call=call
+    )
 
 
 def plain(value: Any) -> Any:

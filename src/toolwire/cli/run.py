@@ -12,6 +12,7 @@ from toolwire import (
     Limits,
     Problem,
     ProgramResult,
+    Reply,
     SandboxUnavailable,
     Session,
     ToolRegistry,
@@ -24,7 +25,7 @@ from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.options import TIMEOUT_S, JsonOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_bytes
-from toolwire.cli.results import as_json, plain
+from toolwire.cli.results import as_json, nothing_came, plain
 from toolwire.cli.waiting import within
 
 EPILOG = f"""\b
@@ -77,7 +78,7 @@ def _turn(session: Session, content: bytes, timeout_s: float) -> Turn:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         refused = session.protocol.parse(content)
-        return Turn(reply=refused, messages=({"role": "user", "content": session.protocol.refuse(refused)},))
+        return _composed(refused, session.protocol.refuse(refused))
 
     async def take(turn: Future[Turn]) -> None:
         # Not asyncio.run's own result: closing the loop may wait for a thread that a tool keeps busy.
@@ -85,10 +86,17 @@ def _turn(session: Session, content: bytes, timeout_s: float) -> Turn:
 
     try:
         return within(timeout_s + _GRACE_S, lambda turn: asyncio.run(take(turn)))
-    except TimeoutError as error:
-        raise Stop(ExitCode.FAILED, f"nothing came back within {timeout_s:g} s", hint="Raise --timeout.") from error
+    except TimeoutError:
+        reply = session.protocol.parse(text)
+        results = [nothing_came(repr(call.name), timeout_s, call=call) for call in reply.calls]
+        return _composed(reply, session.protocol.format(results), *results)
     except SandboxUnavailable as error:
         raise Stop(ExitCode.FAILED, str(error)) from error
+
+
+def _composed(reply: Reply, text: str, *results: ToolResult) -> Turn:
+    """A turn that the session could not make itself."""
+    return Turn(reply=reply, results=results, messages=({"role": "user", "content": text},))
 
 
 def _exit_code(turn: Turn) -> ExitCode:

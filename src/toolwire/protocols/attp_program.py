@@ -12,16 +12,18 @@ from typing import TypeGuard
 from toolwire.protocols.base import Refusal
 
 _ESCAPE = re.compile(r"\\(?:(['\"\n\\])|(.?))", re.DOTALL)
+_NUMBER_AND_WORD = re.compile(r"\b[0-9][0-9._]*+(?=and|else|for|if|in|is|not|or)")
 _RESULT = "__result__"
 
 
 class CompileBudget:
-    """How much program text one damaged reply may have looked at. Reading syntax costs 2 microseconds a byte."""
+    """How much program text one damaged reply may have looked at. Reading syntax costs 2 microseconds a character."""
 
-    LIMIT_BYTES = 16_384
+    LIMIT = 12_288
+    """Characters: programs that models write have a few thousand."""
 
     def __init__(self) -> None:
-        self._left = self.LIMIT_BYTES
+        self._left = self.LIMIT
         self._seen: dict[str, ast.Module | None] = {}
 
     def check(self, code: str) -> None:
@@ -31,9 +33,7 @@ class CompileBudget:
             Refusal: the budget would not last.
         """
         if len(code) > self._left:
-            raise Refusal(
-                f"The reply is damaged and holds more than {self.LIMIT_BYTES} characters of code. Write it again."
-            )
+            raise Refusal(f"The reply is damaged and holds more than {self.LIMIT} characters of code. Write it again.")
 
     def compiles(self, code: str) -> bool:
         """Whether the text is a Python program.
@@ -74,7 +74,7 @@ class CompileBudget:
 
 def _parsed(code: str) -> ast.Module | None:
     try:
-        return ast.parse(_ESCAPE.sub(_quiet, code))
+        return ast.parse(_NUMBER_AND_WORD.sub(r"\g<0> ", _ESCAPE.sub(_quiet, code)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -91,5 +91,8 @@ def _is_result(node: ast.AST) -> TypeGuard[ast.Name]:
 
 
 def _quiet(escape: re.Match[str]) -> str:
-    """An escape that Python does not know, doubled: reading it would warn, and a warning may be an error."""
+    """An escape that Python does not know, doubled.
+
+    Reading one would warn, as would `1if x`, and a warning is printed or is an error.
+    """
     return escape.group() if escape[1] else f"\\\\{escape[2]}"

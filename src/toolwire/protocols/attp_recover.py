@@ -23,7 +23,6 @@ from toolwire.protocols.toml_limits import load_toml
 from toolwire.vocabulary.calls import Problem, Reply
 
 _TRIPLE = re.compile(r"'''|\"\"\"")
-_FENCED = re.compile(r"\s*+```[a-zA-Z]*+\n(.*)\n```\s*\Z", re.DOTALL)
 _TWO_DOCUMENTS = (
     "Two documents stand in the reply, and it is not clear which is meant. Write one, without a code fence."
 )
@@ -141,7 +140,9 @@ class _Documents:
                 place=line(self.layout.text, found.start()),
             )
         if found["header"]:
-            if found["header"] != "[tool_call]" or self.table is not None:
+            if self.table is not None:
+                self._note("[tool_call] stands twice; its keys were read as one table.", found.start())
+            elif found["header"] != "[tool_call]":
                 self._note(f"{found['header']} was read as [tool_call].", found.start())
             self.table = self.table or {}
             return line_end(self.layout.text, found.end())
@@ -197,11 +198,13 @@ class _Documents:
 
 def _json(text: str) -> dict[str, Any] | None:
     """The reply as one JSON object; None when it is none."""
-    fenced = _FENCED.match(text)
-    if not (fenced[1] if fenced else text).lstrip().startswith("{"):
+    text = text.strip()
+    if text.startswith("```") and text.endswith("\n```"):
+        text = text[text.find("\n") : -3].strip()
+    if not text.startswith("{"):
         return None
     try:
-        document = json.loads(fenced[1] if fenced else text, object_pairs_hook=_unique)
+        document = json.loads(text, object_pairs_hook=_unique)
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
         return None

@@ -101,7 +101,10 @@ def literal(value: Any, *, path: str = "", depth: int = DEPTH_LIMIT) -> str:
     if isinstance(value, dict):
         pairs = cast("dict[Any, Any]", value).items()
         return "{" + ", ".join(_pair(key, item, path, depth) for key, item in pairs) + "}"
-    simple = plain(value)
+    try:
+        simple = plain(value)
+    except Unrepresentable as error:
+        raise Unrepresentable(error.what, path=f"{path}{error.path}") from error
     return repr(simple) if isinstance(simple, int) else literal(simple, path=path, depth=depth - 1)
 
 

@@ -71,6 +71,8 @@ class ValueReader:
         tail = _CLEAN_TAIL.match(text, end) if end >= 0 else None
         if tail is None:
             return None
+        if key == "code":
+            self.programs.check(text[start:end])
         try:
             value = tomllib.loads(f"v = {text[start:end]}")["v"]
         except tomllib.TOMLDecodeError:

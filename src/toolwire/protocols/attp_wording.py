@@ -71,7 +71,7 @@ class Wording:
 
 _ENGLISH = Wording(
     title="# How to use tools: ATTP",
-    introduction="Each reply of yours is a TOML document with a Python program; it is run, and you read its result.",
+    introduction="You can use tools: each reply of yours is a TOML document, and you read what its program gives.",
     rules_heading="## Core rules",
     rules=(
         "Output: the reply is one valid TOML document and nothing else: no text and no code fence around it.",
@@ -149,7 +149,7 @@ _ENGLISH = Wording(
 
 _CHINESE = Wording(
     title="# 工具使用方式：ATTP",
-    introduction="你的每条回复都是一份 TOML 文档，其中的 Python 程序会被运行，随后你会读到它的结果。",
+    introduction="你可以使用工具：每条回复都是一份 TOML 文档，其中的 Python 程序会被运行，随后你会读到它的结果。",
     rules_heading="## 核心规则",
     rules=(
         "输出：整条回复就是一份合法的 TOML，前后不写别的文字，也不加代码围栏。",

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+CLOSE_GRACE_S = 5.0
+"""Seconds that `close` waits for cancelled tools to clean up; one that never ends is left behind."""
+
+_HELD_UP: contextvars.ContextVar[frozenset[Portal]] = contextvars.ContextVar("held_up", default=frozenset())
+"""The portals whose thread waits for what runs here, in whatever thread: they can do nothing until it is done."""
 
 
 class Portal:
@@ -17,6 +25,8 @@ class Portal:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="toolwire-portal", daemon=True)
         self._thread.start()
@@ -25,11 +35,17 @@ class Portal:
         """What the coroutine returns. Blocks the calling thread until then.
 
         A tool that runs on the portal's own loop and calls back into a blocking method would wait for itself:
-        that call gets a fresh loop in a fresh thread.
+        that call, and all that it leads to, gets a fresh loop in a fresh thread.
+
+        Raises:
+            RuntimeError: the portal was closed.
         """
-        if threading.current_thread() is self._thread:
-            return _run_elsewhere(function)
-        future = asyncio.run_coroutine_threadsafe(function(), self._loop)
+        if threading.current_thread() is self._thread or self in _HELD_UP.get():
+            return _run_elsewhere(function, _HELD_UP.get() | {self})
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("the portal was closed")
+            future = asyncio.run_coroutine_threadsafe(function(), self._loop)
         try:
             return future.result()
         except BaseException:
@@ -38,10 +54,13 @@ class Portal:
 
     def close(self) -> None:
         """Cancels what still runs and ends the loop."""
-        if self._loop.is_closed():
-            return
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=5)
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=CLOSE_GRACE_S)
 
     def after_fork(self) -> None:
         """In a forked child the thread is gone: nothing to stop, and the loop's files are not ours."""
@@ -49,7 +68,10 @@ class Portal:
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_forever()
+            while not self._is_closed:
+                # asyncio hands these two to who awaits the task, and lets them out of the loop besides.
+                with suppress(KeyboardInterrupt, SystemExit):
+                    self._loop.run_forever()
             tasks = asyncio.all_tasks(self._loop)
             for task in tasks:
                 task.cancel()
@@ -59,19 +81,21 @@ class Portal:
             self._loop.close()
 
 
-def _run_elsewhere(function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def _run_elsewhere(function: Callable[[], Coroutine[Any, Any, T]], held_up: frozenset[Portal]) -> T:
     results: list[T] = []
     errors: list[BaseException] = []
 
     def work() -> None:
+        _HELD_UP.set(held_up)
         try:
             results.append(asyncio.run(function()))
         except BaseException as error:  # noqa: BLE001 - handed to the waiting thread as it is
             errors.append(error)
 
-    thread = threading.Thread(target=work, name="toolwire-portal-nested", daemon=True)
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(work,), name="toolwire-portal-nested", daemon=True)
     thread.start()
     thread.join()
     if errors:
-        raise errors[0]
+        raise errors.pop()
     return results[0]

@@ -7,6 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from toolwire.runtime.workers import Workers
@@ -80,14 +81,15 @@ class Runtime:
             self.close()
 
     def close(self) -> None:
-        """Closes every part, last made first. The runtime can be used again: parts are then made anew."""
+        """Closes every part, last made first, even if one fails to. Parts are made anew when needed again."""
         with self._lock:
             parts, self._parts = list(self._parts.values()), {}
             workers, self._workers = self._workers, None
-        for part in reversed(parts):
-            part.close()
-        if workers is not None:
-            workers.close()
+        with ExitStack() as closing:
+            if workers is not None:
+                closing.callback(workers.close)
+            for part in parts:
+                closing.callback(part.close)
 
     def after_fork(self) -> None:
         """Called in a forked child: forgets every part, so that the child makes its own."""

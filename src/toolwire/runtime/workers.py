@@ -22,11 +22,10 @@ WORKERS_CAP = 64
 
 
 class WorkersExhausted(ToolwireError):
-    """Every worker is taken, by running jobs or by jobs that never ended."""
+    """There is no worker: all are taken, by running jobs or by jobs that never ended, or they were closed."""
 
-    def __init__(self, cap: int) -> None:
-        super().__init__(f"all {cap} workers are busy or stuck")
-        self.cap = cap
+
+Job = tuple[Future[Any], contextvars.Context, Callable[[], Any]]
 
 
 class Workers:
@@ -35,7 +34,7 @@ class Workers:
     def __init__(self, cap: int = WORKERS_CAP) -> None:
         self.cap = cap
         self._lock = threading.Lock()
-        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._threads = 0
         self._idle = 0
         self._closed = False
@@ -49,11 +48,11 @@ class Workers:
         """Runs `function` in a worker, in a copy of this thread's context variables.
 
         Raises:
-            WorkersExhausted: `cap` jobs are running or stuck already.
+            WorkersExhausted: `cap` jobs are running or stuck already, or the workers were closed.
         """
         future: Future[T] = Future()
         context = contextvars.copy_context()
-        self._give(lambda: _settle(future, context, function))
+        self._give((future, context, function))
         return future
 
     def close(self) -> None:
@@ -63,34 +62,45 @@ class Workers:
             for _ in range(self._threads):
                 self._jobs.put(None)
 
-    def _give(self, job: Callable[[], None]) -> None:
+    def _give(self, job: Job) -> None:
         with self._lock:
             if self._closed:
-                raise WorkersExhausted(0)
+                raise WorkersExhausted("the workers were closed")
             if self._idle:
                 self._idle -= 1
             elif self._threads < self.cap:
-                self._threads += 1
-                threading.Thread(target=self._work, name="toolwire-worker", daemon=True).start()
+                self._add_thread()
             else:
-                raise WorkersExhausted(self.cap)
-        self._jobs.put(job)
+                raise WorkersExhausted(f"all {self.cap} workers are busy or stuck")
+            # Still locked: `close` must not end the worker that this job counts on.
+            self._jobs.put(job)
+
+    def _add_thread(self) -> None:
+        try:
+            threading.Thread(target=self._work, name="toolwire-worker", daemon=True).start()
+        except RuntimeError as error:
+            raise WorkersExhausted(f"no thread beyond {self._threads} workers could be started") from error
+        self._threads += 1
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            job()
-            # A worker that waits must not keep the last job's objects alive.
-            del job
+            future, context, function = job
+            is_wanted = future.set_running_or_notify_cancel()
+            result, error = _outcome(context, function) if is_wanted else (None, None)
+            # Free before the outcome is known: who waited for it may start the next job at once.
             with self._lock:
                 self._idle += 1
+            if error is not None:
+                future.set_exception(error)
+            elif is_wanted:
+                future.set_result(result)
+            # A worker that waits must not keep the last job's objects alive.
+            del job, future, context, function, result, error
 
 
-def _settle(future: Future[Any], context: contextvars.Context, function: Callable[[], Any]) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
+def _outcome(context: contextvars.Context, function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """The result or the exception. An exception holds this frame: the future, which holds it, must not be in here."""
     try:
-        result = context.run(function)
+        return context.run(function), None
     except BaseException as error:  # noqa: BLE001 - the waiting side decides what an exception means
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+        return None, error

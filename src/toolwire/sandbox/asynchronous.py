@@ -13,12 +13,13 @@ from typing import cast
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.blocking import answer_frame, fault
 from toolwire.sandbox.channel import CallFrame, Channel, DropFrame, ProtocolViolation, WakeFrame
+from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.outcome import compose, start_options
 from toolwire.sandbox.places import Overloaded, Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
-from toolwire.sandbox.zygote import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone, Zygotes
+from toolwire.sandbox.zygote import Zygotes
 
 Call = Callable[[ProgramCall], Awaitable[Answer]]
 
@@ -123,7 +124,7 @@ class AsyncDrive(asyncio.Protocol):
         if self._live.place is not None and not self._heard.done():
             self._heard.set_result(None)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio gives the name
         """The program's end of the channel is gone."""
         self._finish()
         self._writable.set()

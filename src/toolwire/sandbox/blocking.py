@@ -23,10 +23,10 @@ from toolwire.sandbox.channel import (
     WakeFrame,
     refusal,
 )
+from toolwire.sandbox.forked import Child
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.program import Answer, AnswerError, ProgramCall
 from toolwire.sandbox.wire import Oversized
-from toolwire.sandbox.zygote import Child
 from toolwire.vocabulary.errors import Unrepresentable
 
 READ_BYTES = 65_536
@@ -121,7 +121,7 @@ class BlockingDrive:
             answer = self._call(call)
         except Exception as error:  # noqa: BLE001 - a port that raises is a fault of ours; the program must not hang
             answer = Answer(error=fault(error))
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - meant for whoever runs the program: raised there
             self.fatal = error
             self._live.give_up("cancelled")
             self._child.kill()

@@ -113,6 +113,8 @@ class Channel:
         self._wrapped: Any = None
         self._raw_sizes: list[int] | None = None
         self._last_ordinal = 0
+        self.missing = 0
+        """Bytes that the frame under way still lacks, as far as its length is known; 0 between frames."""
         self._readers: dict[str, Callable[[list[Any], int], Frame]] = {
             "call": self._call,
             "drop": self._drop,
@@ -122,11 +124,6 @@ class Channel:
             "failed": self._failed,
             "stopped": self._stopped,
         }
-
-    @property
-    def missing(self) -> int:
-        """Bytes that the frame under way still lacks, as far as its length is known; 0 between frames."""
-        return max(self._wanted() - len(self._pending), 0) if self._pending or self._raw_sizes else 0
 
     def receive(self, data: bytes) -> list[Frame]:
         """The frames that `data` completes.
@@ -148,6 +145,8 @@ class Channel:
             frame = self._take(wanted)
             if frame is not None:
                 frames.append(frame)
+        under_way = self._pending or self._raw_sizes is not None
+        self.missing = self._wanted() - len(self._pending) if under_way else 0
         return frames
 
     def start(self, source: str, options: dict[str, Any]) -> bytes:
@@ -289,9 +288,13 @@ def refusal(error: Unrepresentable | Oversized) -> AnswerError:
     """What a program reads when the tool's value cannot be sent to it."""
     if isinstance(error, Oversized):
         return AnswerError(
-            type_name="", family="limit", message=f"the tool's answer is too large for a program: {error}. Ask for less."
+            type_name="",
+            family="limit",
+            message=f"the tool's answer is too large for a program: {error}. Ask for less.",
         )
-    return AnswerError(type_name="", family="internal", message=f"the tool's answer cannot be given to a program: {error}")
+    return AnswerError(
+        type_name="", family="internal", message=f"the tool's answer cannot be given to a program: {error}"
+    )
 
 
 def _raw_strings(view: memoryview, sizes: list[int]) -> list[str]:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.blocking import BlockingDrive
+from toolwire.sandbox.forked import Child
 from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.outcome import compose, refused, start_options
 from toolwire.sandbox.places import Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
 from toolwire.sandbox.source_checks import check_source
-from toolwire.sandbox.zygote import Child, Zygotes
+from toolwire.sandbox.zygote import Zygotes
 
 if TYPE_CHECKING:
     from types import TracebackType

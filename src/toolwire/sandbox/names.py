@@ -148,9 +148,7 @@ class _Reader:
         for parameter in getattr(node, "type_params", ()):
             scope.bind(parameter.name)
 
-    def _comprehension(
-        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: _Scope
-    ) -> None:
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: _Scope) -> None:
         inner = _Scope(scope, is_comprehension=True)
         # The first iterable is evaluated outside; for free names that makes no difference but in a class.
         self._visit(node.generators[0].iter, scope)

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 
 from toolwire.sandbox.channel import FailedFrame, ResultFrame
+from toolwire.sandbox.forked import Exit
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.program import Program, ProgramTool
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.source_checks import Refusal
-from toolwire.sandbox.zygote import Exit
 from toolwire.vocabulary.errors import DefinitionError
 
 STOPPED = "Stopped"
@@ -42,7 +42,9 @@ def start_options(program: Program) -> dict[str, Any]:
 def _described(tool: ProgramTool) -> list[Any]:
     for name in (tool.program_name, *(parameter.program_name for parameter in tool.parameters)):
         if not name.isidentifier() or keyword.iskeyword(name):
-            raise DefinitionError(f"tool {tool.name!r}: a program cannot write the name {name!r}; give it an identifier")
+            raise DefinitionError(
+                f"tool {tool.name!r}: a program cannot write the name {name!r}; give it an identifier"
+            )
     parameters = [[item.name, item.program_name, item.kind, item.required] for item in tool.parameters]
     return [tool.program_name, tool.signature, list(tool.raises), parameters]
 
@@ -117,9 +119,7 @@ def _own_words(status: ProgramStatus, frame: FailedFrame, limits: Limits) -> Pro
     hint = frame.hint
     if status == "memory" and not hint:
         hint = f"It needed more than {limits.memory_mb} MiB. Handle the data in smaller pieces."
-    return ProgramError(
-        type=frame.type, message=frame.message, traceback=frame.traceback, hint=hint, line=frame.line
-    )
+    return ProgramError(type=frame.type, message=frame.message, traceback=frame.traceback, hint=hint, line=frame.line)
 
 
 def reason(status: ProgramStatus, limits: Limits, detail: str, end: Exit | None) -> str:
@@ -128,7 +128,9 @@ def reason(status: ProgramStatus, limits: Limits, detail: str, end: Exit | None)
         case "timeout_cpu":
             return f"the program used more than {_number(limits.cpu_s)} s of processor time."
         case "timeout_program":
-            return f"the program ran for more than {_number(limits.wall_s)} s, time spent waiting for tools not counted."
+            return (
+                f"the program ran for more than {_number(limits.wall_s)} s, time spent waiting for tools not counted."
+            )
         case "deadline":
             return f"the program was not done {_number(limits.deadline_s)} s after its start, tools included."
         case "memory":

@@ -67,5 +67,7 @@ class Places:
         """The refusal, with the figures of this moment."""
         waiting = len(self._waiting)
         return Overloaded(
-            f"{self._live} programs run and {waiting} wait for a place; try again later", live=self._live, waiting=waiting
+            f"{self._live} programs run and {waiting} wait for a place; try again later",
+            live=self._live,
+            waiting=waiting,
         )

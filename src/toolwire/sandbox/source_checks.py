@@ -157,7 +157,9 @@ _ENVIRONMENT = "a program cannot see the environment or the configuration it run
 
 _NAMES: dict[str, tuple[Family, str]] = {
     **dict.fromkeys(("open", "os", "pathlib", "io", "shutil", "tempfile", "glob"), ("files", _FILES)),
-    **dict.fromkeys(("requests", "http", "socket", "urllib", "httpx", "aiohttp", "ssl", "ftplib"), ("network", _NETWORK)),
+    **dict.fromkeys(
+        ("requests", "http", "socket", "urllib", "httpx", "aiohttp", "ssl", "ftplib"), ("network", _NETWORK)
+    ),
     **dict.fromkeys(("subprocess", "multiprocessing", "threading", "ctypes", "signal", "pty"), ("system", _SYSTEM)),
     **dict.fromkeys(("eval", "exec"), ("system", _DYNAMIC)),
     **dict.fromkeys(("compile", "__import__", "importlib", "builtins", "__builtins__"), ("dynamic code", _DYNAMIC)),

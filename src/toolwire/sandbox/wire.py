@@ -19,6 +19,8 @@ from toolwire.vocabulary.values import DEPTH_LIMIT, TAG, tag
 HEADER_BYTES = 4
 RAW_FROM = 16_384
 RAW = "raw"
+kind_of: Callable[[Any], type[Any]] = type
+"""`type` with one argument, in words that a type checker follows."""
 _VALUE = "v"
 _SMALL = frozenset({int, bool, float, type(None)})
 _TAG_TEXT = f'"{TAG}"'
@@ -40,21 +42,23 @@ def encode(head: list[Any], payload: Any, cap: int) -> bytes:
         Unrepresentable: the payload holds something that no tag stands for.
         Oversized: the frame is larger than `cap` bytes.
     """
+    data = _quick(head, payload)
     raws: list[bytes] = []
-    text = _quick_text(head, payload)
-    if text is None:
+    if data is None:
         parts = [*head, lift(tag(payload), raws)]
-        text = dump([RAW, [len(raw) for raw in raws], parts] if raws else parts)
-    data = text.encode("utf-8", "surrogatepass")
-    size = len(data) + sum(map(len, raws))
+        data = dump([RAW, [len(raw) for raw in raws], parts] if raws else parts).encode("utf-8", "surrogatepass")
+    size = len(data)
+    if raws:
+        size += sum(map(len, raws))
     if size > cap:
         raise Oversized(size, cap)
-    return b"".join([len(data).to_bytes(HEADER_BYTES, "big"), data, *raws])
+    header = len(data).to_bytes(HEADER_BYTES, "big")
+    return b"".join([header, data, *raws]) if raws else header + data
 
 
 def lift(value: Any, raws: list[bytes]) -> Any:
     """The tagged value with its long strings moved to `raws`."""
-    kind = type(value)
+    kind = kind_of(value)
     if kind is str:
         if len(value) < RAW_FROM:
             return value
@@ -73,7 +77,7 @@ def settle(value: Any, raws: list[str]) -> Any:
     Raises:
         ValueError: a place that names no string.
     """
-    kind = type(value)
+    kind = kind_of(value)
     if kind is list:
         return [settle(item, raws) for item in value]
     if kind is not dict:
@@ -88,28 +92,27 @@ def settle(value: Any, raws: list[str]) -> Any:
 
 def needs_untag(text: str) -> bool:
     """Whether the text may hold tags or be nested deeper than values may be; False is certain."""
-    return _TAG_TEXT in text or text.count("[") + text.count("{") >= DEPTH_LIMIT
+    if _TAG_TEXT in text:
+        return True
+    # Each level takes at least a bracket to open and one to close.
+    return len(text) >= 2 * DEPTH_LIMIT and text.count("[") + text.count("{") >= DEPTH_LIMIT
 
 
-def _quick_text(head: list[Any], payload: Any) -> str | None:
-    """The frame's text if the payload is flat and small, which most calls and answers are; else None."""
-    kind = type(payload)
+def _quick(head: list[Any], payload: Any) -> bytes | None:
+    """The frame's header text if the payload is flat and small, which most calls and answers are; else None."""
+    kind = kind_of(payload)
     if kind is dict:
         payload = cast("dict[Any, Any]", payload)
         for key, item in payload.items():
-            if type(key) is not str or key == TAG or not _is_small(item):
+            inner = kind_of(item)
+            if type(key) is not str or key == TAG or not (inner in _SMALL or (inner is str and len(item) < RAW_FROM)):
                 return None
-    elif not _is_small(payload):
+    elif not (kind in _SMALL or (kind is str and len(payload) < RAW_FROM)):
         return None
     try:
-        return dump([*head, payload])
+        return dump([*head, payload]).encode("utf-8", "surrogatepass")
     except ValueError:  # NaN or an endless integer: the long way has a tag or a good error for it
         return None
-
-
-def _is_small(item: Any) -> bool:
-    kind = type(item)
-    return kind in _SMALL or (kind is str and len(item) < RAW_FROM)
 
 
 def _refuse(value: Any) -> Any:
@@ -135,4 +138,3 @@ dump = _make_dump()
 """JSON text of a value made of JSON types only."""
 raw_decode = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
 """Strict JSON: no NaN, no Infinity."""
-

@@ -10,16 +10,13 @@ import array
 import json
 import math
 import os
-import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from toolwire.sandbox.forked import Child, Spawning, ZygoteGone
 from toolwire.sandbox.limits import Limits
 from toolwire.vocabulary.errors import SandboxUnavailable
 
@@ -27,123 +24,9 @@ HASH_SEED = "0"
 """One constant for all zygotes: the order of sets of text is the same in every run, on every host."""
 RUNS_PER_ZYGOTE = 10_000
 START_TIMEOUT_S = 20.0
-SPAWN_TIMEOUT_S = 10.0
 _SCRIPT = Path(__file__).parent / "child" / "start.py"
 _PACKET_BYTES = 65_536
-_FDS_BYTES = 2 * array.array("i").itemsize
 _HOW_TO_FIX = "Programs run on Linux with CPython 3.11 or newer; `toolwire doctor` says what this machine lacks."
-
-
-class ZygoteGone(Exception):  # noqa: N818 - told to the keeper, which starts another; never raised to a user
-    """The zygote died, or was closed, before it gave a child."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exit:
-    """How a child's process ended, as the kernel told the zygote."""
-
-    status: int
-    """A wait status, for `os.waitstatus_to_exitcode`."""
-    cpu_s: float
-    """Processor seconds it used."""
-
-
-class Child:
-    """One forked child: its channel and what is needed to end it. Closing it kills it."""
-
-    def __init__(self, zygote: Zygote, channel: socket.socket, pidfd: int, status: socket.socket) -> None:
-        self.channel = channel
-        self._zygote = zygote
-        self._pidfd = pidfd
-        self._status = status
-        self._lock = threading.Lock()
-        self._closed = False
-
-    def signal(self, number: signal.Signals) -> None:
-        """Sends a signal if it still runs. The pidfd cannot mean another process."""
-        with self._lock:
-            if not self._closed:
-                try:
-                    signal.pidfd_send_signal(self._pidfd, number)
-                except ProcessLookupError:
-                    return
-
-    def kill(self) -> None:
-        """Ends it."""
-        self.signal(signal.SIGKILL)
-
-    def exit(self, timeout_s: float) -> Exit | None:
-        """Its end; None when the zygote did not tell in time or is gone. Asked once, after `kill` or its own end."""
-        _receive_timeout(self._status, timeout_s)
-        return _exit_of(self._status)
-
-    def close(self) -> None:
-        """Kills it and lets go of its descriptors; safe to repeat and from any thread."""
-        self.kill()
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            os.close(self._pidfd)
-        self.channel.close()
-        self._status.close()
-        self._zygote.released()
-
-    @property
-    def status(self) -> socket.socket:
-        """The socket on which the end is told, for those who wait with an event loop."""
-        return self._status
-
-
-class Spawning:
-    """A child that was asked for. Either `wait` for it, or call `receive` once `status` can be read."""
-
-    def __init__(self, zygote: Zygote, status: socket.socket) -> None:
-        self._zygote = zygote
-        self.status = status
-
-    def wait(self) -> Child:
-        """The child; blocks until it is there.
-
-        Raises:
-            ZygoteGone: the zygote died.
-            SandboxUnavailable: it cannot fork.
-        """
-        _receive_timeout(self.status, SPAWN_TIMEOUT_S)
-        return self.receive()
-
-    def receive(self) -> Child:
-        """The child, when it is there."""
-        try:
-            return self._received()
-        except BaseException:
-            self.abandon()
-            raise
-
-    def abandon(self) -> None:
-        """Nobody wants the child any more: its channel closes, and it ends."""
-        self.status.close()
-        self._zygote.released()
-
-    def _received(self) -> Child:
-        try:
-            data, ancillary, _, _ = self.status.recvmsg(_PACKET_BYTES, socket.CMSG_SPACE(_FDS_BYTES))
-        except OSError as error:
-            raise ZygoteGone(str(error)) from None
-        if not data:
-            raise ZygoteGone("it closed the socket")
-        message = json.loads(data)
-        if "refused" in message:
-            raise SandboxUnavailable(
-                f"no process can be started for a program: {message['refused']}",
-                report=self._zygote.report,
-                how_to_fix="Run fewer programs at once, or raise this machine's limit on processes.",
-            )
-        descriptors = array.array("i")
-        for _, _, rights in ancillary:
-            descriptors.frombytes(rights[: len(rights) - len(rights) % descriptors.itemsize])
-        channel, pidfd = descriptors
-        return Child(self._zygote, socket.socket(fileno=channel), pidfd, self.status)
 
 
 class Zygote:
@@ -161,7 +44,7 @@ class Zygote:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = _start_process(theirs)
-        self.report = self._wait_ready()
+        self.report: dict[str, str] = self._wait_ready()
 
     @property
     def is_alive(self) -> bool:
@@ -194,7 +77,7 @@ class Zygote:
                 self.released()
                 raise ZygoteGone(str(error)) from None
         self.spawned += 1
-        return Spawning(self, ours)
+        return Spawning(ours, self.report, self.released)
 
     def released(self) -> None:
         """One of its children is over."""
@@ -339,23 +222,7 @@ def _start_process(control: socket.socket) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         env=environment,
         cwd="/",
-        start_new_session=True,
+        # Out of reach of the terminal's signals. Not a new session: the scheduler shares time between sessions
+        # first, and a round trip between two of them takes up to a third longer.
+        process_group=0,
     )
-
-
-def _exit_of(status: socket.socket) -> Exit | None:
-    try:
-        data = status.recv(_PACKET_BYTES)
-    except OSError:
-        return None
-    if not data:
-        return None
-    message: dict[str, Any] = json.loads(data)
-    return Exit(status=message["status"], cpu_s=message["cpu_s"])
-
-
-def _receive_timeout(receiver: socket.socket, seconds: float) -> None:
-    """A deadline for blocking reads, set in the kernel: `settimeout` costs a poll for each read."""
-    whole = int(seconds)
-    value = struct.pack("@ll", whole, max(int((seconds - whole) * 1_000_000), 1 if not whole else 0))
-    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, value)

@@ -17,7 +17,7 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        self._open()
+        self.after_fork()
         _GATES.add(self)
 
     def enter(self) -> Future[None] | None:
@@ -50,8 +50,10 @@ class Gate:
         if not turn.cancelled():
             self.leave()
 
-    def _open(self) -> None:
-        self._lock = threading.Lock()
+    def after_fork(self) -> None:
+        """Called in a forked child: opens, for none of the threads that were inside or waiting are there."""
+        # Reentrant: collecting garbage in here may close a coroutine that waits, which withdraws.
+        self._lock = threading.RLock()
         self._taken = False
         self._waiting: deque[Future[None]] = deque()
 
@@ -59,10 +61,9 @@ class Gate:
 _GATES: weakref.WeakSet[Gate] = weakref.WeakSet()
 
 
-def _open_all() -> None:
+def _after_fork_in_child() -> None:
     for gate in list(_GATES):
-        gate._open()  # noqa: SLF001 - this module's own
+        gate.after_fork()
 
 
-# A forked child has none of the threads that were inside or waiting: nobody would ever let it in.
-os.register_at_fork(after_in_child=_open_all)
+os.register_at_fork(after_in_child=_after_fork_in_child)

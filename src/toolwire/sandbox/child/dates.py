@@ -12,14 +12,16 @@ MODULE_NAMES = ("date", "time", "timedelta", "timezone", "tzinfo", "UTC", "MINYE
 """Names that mean the module's member; `datetime.datetime.date`, the method, stays reachable through instances."""
 
 
-def parse(text: str) -> real.datetime:
+def parse(text: Any) -> real.datetime:
     """The moment an ISO 8601 text names; a date alone is its midnight."""
     if not isinstance(text, str):
         raise TypeError(f"datetime.parse: argument must be str, not {type(text).__name__}")
     try:
         return real.datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"datetime.parse: {text!r} is not ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z") from None
+        raise ValueError(
+            f"datetime.parse: {text!r} is not ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z"
+        ) from None
 
 
 _MEMBERS: dict[str, Any] = {name: getattr(real, name) for name in MODULE_NAMES}
@@ -33,11 +35,11 @@ class _Both(type):
     def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> Any:
         if any(isinstance(base, _Both) for base in bases):
             bases = tuple(real.datetime if isinstance(base, _Both) else base for base in bases)
-            return type(real.datetime)(name, bases, members)
+            return type(name, bases, members)
         return super().__new__(cls, name, bases, members)
 
     def __call__(cls, *values: Any, **named: Any) -> Any:
-        return real.datetime(*values, **named)
+        return real.datetime(*values, **named)  # noqa: DTZ001 - whether with a time zone is the program's choice
 
     def __getattribute__(cls, name: str) -> Any:
         found = _MEMBERS.get(name)

@@ -77,10 +77,10 @@ class ToolExceptions:
         if key not in self._made:
             base = kind if issubclass(kind, Exception) and not issubclass(kind, BaseExceptionGroup) else ToolError
             members = {"__module__": "builtins", "__init__": _keep_message, "__str__": _message}
-            self._made[key] = type(kind.__name__, (base,), members)
-        made = self._made[key]
-        assert issubclass(made, Exception)
-        return made
+            made: type[Any] = type(kind.__name__, (base,), members)
+            self._made[key] = made
+        found: Any = self._made[key]
+        return found
 
 
 def _keep_message(self: BaseException, message: str) -> None:

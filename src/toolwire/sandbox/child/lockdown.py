@@ -27,7 +27,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _SIGKILL = 9
-_DROPPED = ("ctypes", "_ctypes", "resource", "socket", "_socket", "select", "selectors", "array", "mmap")
+_DROPPED = ("ctypes", "_ctypes", "socket", "_socket", "select", "selectors", "array", "mmap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def _inherit(prctl: Any) -> None:
     for what in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE):
         _set_limit(what, _NONE)
     _control(prctl, _PR_SET_NO_NEW_PRIVS, 1)
-    # The modules stay in memory: this is tidiness, not a wall.
+    # The modules stay in memory: this is tidiness, not a wall. `os.wait4` looks `resource` up by itself.
     for name in _DROPPED:
         sys.modules.pop(name, None)
 

@@ -9,14 +9,44 @@ import asyncio.base_events
 import inspect
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, cast
 
 from .calls import Calls
 
 SPINS = 64
 """Rounds of the loop without waiting, after which it looks whether answers have come."""
 
-_NAMES = ["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION", "BoundedSemaphore", "CancelledError", "Condition", "Event", "Future", "InvalidStateError", "LifoQueue", "Lock", "PriorityQueue", "Queue", "QueueEmpty", "QueueFull", "Semaphore", "Task", "TaskGroup", "TimeoutError", "all_tasks", "current_task", "get_event_loop", "get_running_loop", "isfuture", "iscoroutine", "iscoroutinefunction", "sleep", "timeout", "timeout_at"]
+_NAMES = [
+    "ALL_COMPLETED",
+    "FIRST_COMPLETED",
+    "FIRST_EXCEPTION",
+    "BoundedSemaphore",
+    "CancelledError",
+    "Condition",
+    "Event",
+    "Future",
+    "InvalidStateError",
+    "LifoQueue",
+    "Lock",
+    "PriorityQueue",
+    "Queue",
+    "QueueEmpty",
+    "QueueFull",
+    "Semaphore",
+    "Task",
+    "TaskGroup",
+    "TimeoutError",
+    "all_tasks",
+    "current_task",
+    "get_event_loop",
+    "get_running_loop",
+    "isfuture",
+    "iscoroutine",
+    "iscoroutinefunction",
+    "sleep",
+    "timeout",
+    "timeout_at",
+]
 
 
 class ProgramLoop(asyncio.base_events.BaseEventLoop):
@@ -114,8 +144,9 @@ def awaitable(value: Any) -> Awaitable[Any]:
     """The value itself if it can be awaited, else something that gives it when awaited."""
     if inspect.isawaitable(value):
         return value
-    if isinstance(value, list | tuple) and any(map(inspect.isawaitable, value)):
-        raise TypeError(f"a {type(value).__name__} of awaitables cannot be awaited; unpack it with *")
+    if isinstance(value, list | tuple) and any(map(inspect.isawaitable, cast("list[Any]", value))):
+        kind = "list" if isinstance(value, list) else "tuple"
+        raise TypeError(f"a {kind} of awaitables cannot be awaited; unpack it with *")
     return _ready(value)
 
 

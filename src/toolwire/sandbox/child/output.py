@@ -1,6 +1,7 @@
 """What a program prints: `sys.stdout` and `sys.stderr` in one stream, sent line by line."""
 
 import io
+from typing import Any
 
 from .wire import Wire, encode
 
@@ -22,7 +23,7 @@ class Output(io.TextIOBase):
         self._parts: list[str] = []
         self._size = 0
 
-    def write(self, text: str) -> int:
+    def write(self, text: Any) -> int:
         """Takes text as a file would: nothing else, and no half of a surrogate pair."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")

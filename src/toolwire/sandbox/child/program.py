@@ -14,6 +14,7 @@ from .calls import Calls
 from .exceptions import DOCUMENTED, ToolExceptions
 from .loop import AsyncShim, ProgramLoop, awaitable
 from .output import Output
+from .scene import Scene
 from .source import AWAITABLE, TRAILING, Prepared, prepare
 from .stubs import ToolTable
 from .values import NotData
@@ -127,7 +128,7 @@ class Stage:
         told = tracebacks.tell(error)
         lines = source.splitlines()
         frames = tracebacks.program_frames(error)
-        scene = hints.Scene(
+        scene = Scene(
             signatures=self._tools.signatures,
             names=self._names,
             frame=frames[-1] if frames else None,
@@ -157,7 +158,7 @@ def _namespace(modules: dict[str, Any], importer: imports.Importer) -> dict[str,
     return {"__name__": "__main__", "__builtins__": own, AWAITABLE: awaitable, **modules, **DOCUMENTED}
 
 
-def _input(prompt: object = "") -> str:
+def _input(_: object = "") -> str:
     """As `input()`, where nobody is there to answer."""
     raise EOFError("nobody answers input() in a program")
 
@@ -165,4 +166,3 @@ def _input(prompt: object = "") -> str:
 def _exit(code: object = None) -> None:
     """Ends the program, as Python's `exit()` does."""
     raise SystemExit(code)
-

@@ -242,4 +242,3 @@ def _base_name(node: ast.AST) -> str:
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-

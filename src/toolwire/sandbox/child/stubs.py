@@ -13,7 +13,10 @@ Finish = Callable[[int, dict[str, Any]], Any]
 
 
 class ToolTable:
-    """The tools as the host described them: `[program name, signature, raises, [[name, program name, kind, required]]]`."""
+    """The tools as the host described them: `[program name, signature, raises, parameters]`.
+
+    Each parameter is `[name, program name, kind, required]`.
+    """
 
     def __init__(self, described: list[Any]) -> None:
         self._described = described
@@ -125,4 +128,3 @@ def _with_suggestion(message: str, tool: list[Any], named: dict[str, Any]) -> st
         if name not in known and close and f"'{name}'" in message:
             return f"{message}. Did you mean '{close}'?"
     return message
-

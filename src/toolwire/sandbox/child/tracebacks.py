@@ -32,9 +32,7 @@ def tell(error: BaseException) -> Told:
     told = traceback.TracebackException.from_exception(error, capture_locals=False)
     line = _keep_program(told, set()) or (error.lineno if isinstance(error, SyntaxError) else None)
     text = _shortened("".join(told.format()))
-    return Told(
-        type=type(error).__name__, message=_message(error), traceback=text, line=line
-    )
+    return Told(type=type(error).__name__, message=_message(error), traceback=text, line=line)
 
 
 def tell_place(frame: FrameType | None) -> tuple[str, int | None]:

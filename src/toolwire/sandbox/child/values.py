@@ -2,6 +2,7 @@
 
 import base64
 import datetime
+import json
 import math
 from collections import deque
 from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, ValuesView
@@ -12,6 +13,9 @@ TAG = "$t"
 VALUE = "v"
 DEPTH_LIMIT = 64
 _INT_LIMIT = 1 << 14000
+_DECIMAL_LIMIT = 4_200
+kind_of: Callable[[Any], type[Any]] = type
+"""`type` with one argument, in words that a type checker follows."""
 _SCALARS = frozenset({str, int, bool, type(None)})
 _LAZY = (map, filter, zip, enumerate, reversed, range, deque, KeysView, ValuesView, ItemsView)
 """Views and iterators of built-in kinds: a program that hands one over means its items."""
@@ -32,7 +36,7 @@ def tag(value: Any) -> Any:
 
 def untag(value: Any) -> Any:
     """The value that was tagged. The host wrote it: it is well formed."""
-    kind = type(value)
+    kind = kind_of(value)
     if kind is list:
         return [untag(item) for item in value]
     if kind is not dict:
@@ -43,20 +47,29 @@ def untag(value: Any) -> Any:
 
 
 def _tag(value: Any, path: str, depth: int) -> Any:
-    kind = type(value)
+    kind = kind_of(value)
     if kind in _SCALARS:
-        if kind is int and not -_INT_LIMIT < value < _INT_LIMIT:
-            raise NotData(f"an integer of more than 4,200 digits{_at(path)}")
-        return value
+        return _bounded(value, path) if kind is int else value
     if kind is float and math.isfinite(value):
         return value
-    if depth <= 0:
-        raise NotData(f"something nested deeper than {DEPTH_LIMIT} levels, or holding itself")
     if kind is list:
-        return [_tag(item, f"{path}[{place}]", depth - 1) for place, item in enumerate(value)]
+        return _items(value, path, depth)
     if kind is dict and all(type(key) is str for key in value) and TAG not in value:
-        return {key: _tag(item, f"{path}.{key}", depth - 1) for key, item in value.items()}
+        inner = _inside(depth, path)
+        return {key: _tag(item, f"{path}.{key}", inner) for key, item in value.items()}
     return _special(value, path, depth)
+
+
+def _inside(depth: int, path: str) -> int:
+    if depth <= 0:
+        raise NotData(f"something nested deeper than {DEPTH_LIMIT} levels, or holding itself{_at(path)}")
+    return depth - 1
+
+
+def _bounded(number: int, path: str) -> int:
+    if not -_INT_LIMIT < number < _INT_LIMIT:
+        raise NotData(f"an integer of more than 4,200 digits{_at(path)}")
+    return number
 
 
 def _special(value: Any, path: str, depth: int) -> Any:
@@ -65,32 +78,47 @@ def _special(value: Any, path: str, depth: int) -> Any:
             return {TAG: name, VALUE: write(value)}
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {TAG: "float", VALUE: str(float(value))}
-    for base, name, ordered in _MANY:
-        if isinstance(value, base):
-            return {TAG: name, VALUE: _items(_in_order(value) if ordered else value, path, depth)}
+    if isinstance(value, Decimal):
+        return {TAG: "Decimal", VALUE: _decimal_text(value, path)}
+    if isinstance(value, set | frozenset):
+        name = "frozenset" if isinstance(value, frozenset) else "set"
+        return {TAG: name, VALUE: _in_order(_items(cast("set[Any]", value), path, depth))}
+    if isinstance(value, tuple):
+        return {TAG: "tuple", VALUE: _items(cast("tuple[Any, ...]", value), path, depth)}
     if isinstance(value, Mapping):
         return _mapping(cast("Mapping[Any, Any]", value), path, depth)
-    for base in (str, int, list):
-        if isinstance(value, base):
-            return _tag(base(value), path, depth)
-    if isinstance(value, _LAZY):
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return _bounded(int(value), path)
+    if isinstance(value, list) or isinstance(value, _LAZY):
         return _items(cast("Iterable[Any]", value), path, depth)
     raise NotData(f"{_named(value)}{_at(path)}")
 
 
 def _items(values: Iterable[Any], path: str, depth: int) -> list[Any]:
-    return [_tag(item, f"{path}[{place}]", depth - 1) for place, item in enumerate(values)]
+    inner = _inside(depth, path)
+    return [_tag(item, f"{path}[{place}]", inner) for place, item in enumerate(values)]
 
 
-def _in_order(values: Iterable[Any]) -> list[Any]:
-    return sorted(values, key=lambda item: (type(item).__name__, repr(item)))
+def _in_order(items: list[Any]) -> list[Any]:
+    """A set's items, tagged, in an order that does not change from run to run."""
+    return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
 
 
 def _mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
+    inner = _inside(depth, path)
     if all(type(key) is str for key in value) and TAG not in value:
-        return {key: _tag(item, f"{path}.{key}", depth - 1) for key, item in value.items()}
-    pairs = [[_tag(key, path, depth - 1), _tag(item, f"{path}[{key!r}]", depth - 1)] for key, item in value.items()]
+        return {key: _tag(item, f"{path}.{key}", inner) for key, item in value.items()}
+    pairs = [[_tag(key, path, inner), _tag(item, f"{path}[{key!r}]", inner)] for key, item in value.items()]
     return {TAG: "dict", VALUE: pairs}
+
+
+def _decimal_text(value: Decimal, path: str) -> str:
+    text = str(value)
+    if len(text) > _DECIMAL_LIMIT or abs(value.adjusted()) > _DECIMAL_LIMIT:
+        raise NotData(f"a Decimal of more than 4,200 digits{_at(path)}")
+    return text
 
 
 def _named(value: Any) -> str:
@@ -112,12 +140,6 @@ _SIMPLE: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (datetime.date, "date", _isoformat),
     (datetime.time, "time", _isoformat),
     (datetime.timedelta, "timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
-    (Decimal, "Decimal", str),
-)
-_MANY: tuple[tuple[type, str, bool], ...] = (
-    (tuple, "tuple", False),
-    (frozenset, "frozenset", True),
-    (set, "set", True),
 )
 _UNTAG: dict[str, Callable[[Any], Any]] = {
     "float": float,

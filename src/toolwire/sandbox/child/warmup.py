@@ -11,14 +11,14 @@ LAZY = (
     "tokenize", "_strptime", "encodings.idna", "encodings.punycode", "encodings.ascii", "encodings.latin_1",
     "encodings.utf_8", "encodings.utf_8_sig", "encodings.utf_16", "encodings.utf_16_le", "encodings.utf_16_be",
     "encodings.utf_32", "encodings.cp1252", "encodings.raw_unicode_escape", "encodings.unicode_escape",
-    "encodings.hex_codec", "encodings.base64_codec", "encodings.rot_13", "unicodedata", "stringprep", "locale", "textwrap",
-    "copyreg", "copy", "decimal", "fractions", "numbers", "traceback", "linecache", "calendar", "bisect",
+    "encodings.hex_codec", "encodings.base64_codec", "encodings.rot_13", "unicodedata", "stringprep", "locale",
+    "textwrap", "copyreg", "copy", "decimal", "fractions", "numbers", "traceback", "linecache", "calendar", "bisect",
     "heapq", "itertools", "functools", "operator", "collections.abc", "string", "contextvars", "types", "weakref",
     "_sitebuiltins", "_colorize",
 )  # fmt: skip
 """Modules that the six modules, tracebacks or text methods import when they are first needed."""
 
-SAMPLE = r'''
+SAMPLE = r"""
 import json
 def area(radius: float) -> float:
     return math.pi * radius ** 2
@@ -37,7 +37,7 @@ except KeyError as error:
 match rows:
     case [first, *_]: "ä".encode("idna"), "{:,}".format(1e6), first
 __result__ = {"rows": rows, "set": {1, 2}, "tuple": (1, b"x")}
-'''
+"""
 ASYNC_SAMPLE = """
 async def one(number):
     await asyncio.sleep(0)
@@ -88,9 +88,13 @@ def _run(program: Any, source: str) -> None:
     options = {
         "tools": [tool], "source_checks": True, "result_bytes": 1 << 20, "call_bytes": 1 << 20, "outstanding_calls": 8,
     }  # fmt: skip
-    frames = [wire.encode(["start", options], source, 1 << 20)]
+    frames: list[bytes] = [wire.encode(["start", options], source, 1 << 20)]
+
+    def read(_: int) -> bytes:
+        return frames.pop() if frames else b""
+
     before = sys.stdout, sys.stderr
     try:
-        program.Stage(lambda count: frames.pop() if frames else b"", len).play()
+        program.Stage(read, len).play()
     finally:
         sys.stdout, sys.stderr = before

@@ -5,7 +5,7 @@ import json.encoder
 from collections.abc import Callable
 from typing import Any, cast
 
-from .values import TAG, VALUE, NotData, tag, untag
+from .values import TAG, VALUE, NotData, kind_of, tag, untag
 
 HEADER_BYTES = 4
 RAW_FROM = 16_384
@@ -97,21 +97,23 @@ def encode(head: list[Any], payload: Any, cap: int) -> bytes:
         NotData: the payload holds something that cannot leave the program.
         TooLarge: the frame is larger than `cap` bytes.
     """
+    data = _quick(head, payload)
     raws: list[bytes] = []
-    text = _quick_text(head, payload)
-    if text is None:
+    if data is None:
         parts = [*head, lift(tag(payload), raws)]
-        text = dump([RAW, [len(raw) for raw in raws], parts] if raws else parts)
-    data = text.encode("utf-8", "surrogatepass")
-    size = len(data) + sum(map(len, raws))
+        data = dump([RAW, [len(raw) for raw in raws], parts] if raws else parts).encode("utf-8", "surrogatepass")
+    size = len(data)
+    if raws:
+        size += sum(map(len, raws))
     if size > cap:
         raise TooLarge(size, cap)
-    return b"".join([len(data).to_bytes(HEADER_BYTES, "big"), data, *raws])
+    header = len(data).to_bytes(HEADER_BYTES, "big")
+    return b"".join([header, data, *raws]) if raws else header + data
 
 
 def lift(value: Any, raws: list[bytes]) -> Any:
     """The tagged value with its long strings moved to `raws`."""
-    kind = type(value)
+    kind = kind_of(value)
     if kind is str:
         if len(value) < RAW_FROM:
             return value
@@ -126,33 +128,30 @@ def lift(value: Any, raws: list[bytes]) -> Any:
 
 def settle(value: Any, raws: list[str]) -> Any:
     """The value with its long strings back in their places."""
-    kind = type(value)
+    kind = kind_of(value)
     if kind is list:
         return [settle(item, raws) for item in value]
     if kind is not dict:
         return value
-    if value.get(TAG) == RAW:
-        return raws[value[VALUE]]
-    return {key: settle(item, raws) for key, item in value.items()}
+    if value.get(TAG) != RAW:
+        return {key: settle(item, raws) for key, item in value.items()}
+    position: int = value[VALUE]
+    return raws[position]
 
 
-def _quick_text(head: list[Any], payload: Any) -> str | None:
-    kind = type(payload)
+def _quick(head: list[Any], payload: Any) -> bytes | None:
+    kind = kind_of(payload)
     if kind is dict:
         for key, item in cast("dict[Any, Any]", payload).items():
-            if type(key) is not str or key == TAG or not _is_small(item):
+            inner = kind_of(item)
+            if type(key) is not str or key == TAG or not (inner in _SMALL or (inner is str and len(item) < RAW_FROM)):
                 return None
-    elif not _is_small(payload):
+    elif not (kind in _SMALL or (kind is str and len(payload) < RAW_FROM)):
         return None
     try:
-        return dump([*head, payload])
+        return dump([*head, payload]).encode("utf-8", "surrogatepass")
     except ValueError:  # NaN or an endless integer
         return None
-
-
-def _is_small(item: Any) -> bool:
-    kind = type(item)
-    return kind in _SMALL or (kind is str and len(item) < RAW_FROM)
 
 
 def _refuse(value: Any) -> Any:
@@ -171,4 +170,3 @@ def _make_dump() -> Callable[[Any], str]:
 
 dump = _make_dump()
 raw_decode = json.JSONDecoder().raw_decode
-

@@ -1,0 +1,196 @@
+"""Where an exception happened, and what can be said from there: the parts that hints are made of."""
+
+import builtins
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FrameType, ModuleType
+from typing import Any, cast
+
+from .imports import MODULES
+from .nearest import nearest
+
+_SHOWN_KEYS = 12
+_SHOWN_TOOLS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Where an exception happened."""
+
+    signatures: Mapping[str, str]
+    """Each tool's signature, by the name a program writes."""
+    names: Mapping[str, Any]
+    """The program's global names."""
+    frame: FrameType | None = None
+    """The innermost frame of the program; None when it never ran."""
+    line: str = ""
+    """The line of the program."""
+
+
+Text = str | Callable[[re.Match[str], Scene], str]
+
+
+_CONSTANTS = {
+    "true": "True",
+    "false": "False",
+    "null": "None",
+    "nil": "None",
+    "undefined": "None",
+    "NaN": "math.nan",
+    "nan": "math.nan",
+    "inf": "math.inf",
+    "Infinity": "math.inf",
+}
+_ELSEWHERE = {
+    "np": "Use `math` and `statistics`; numbers in a list need no array.",
+    "numpy": "Use `math` and `statistics`; numbers in a list need no array.",
+    "pd": "Use lists of dicts, and `statistics` for figures.",
+    "pandas": "Use lists of dicts, and `statistics` for figures.",
+    "time": "Use `datetime.now()` for the time and `await asyncio.sleep(seconds)` to wait.",
+    "collections": "Use a dict: `counts[key] = counts.get(key, 0) + 1`.",
+    "defaultdict": "Use a dict: `groups.setdefault(key, []).append(value)`.",
+    "Counter": "Use a dict: `counts[key] = counts.get(key, 0) + 1`.",
+    "itertools": "Write the loop out.",
+    "functools": "Write the loop out.",
+    "os": "A program has no files and no system; use the tools.",
+    "sys": "A program has no files and no system; use the tools.",
+    "pathlib": "A program has no files and no system; use the tools.",
+    "Path": "A program has no files and no system; use the tools.",
+    "requests": "A program has no network; use the tools.",
+    "urllib": "A program has no network; use the tools.",
+}
+_HOLDERS = frozenset({"tools", "tool", "functions", "self", "api", "client", "toolkit"})
+
+
+def constant(found: re.Match[str], _: Scene) -> str:
+    meant = _CONSTANTS.get(found[1])
+    return f"Python writes `{meant}` where JSON and others write `{found[1]}`." if meant else ""
+
+
+def elsewhere(found: re.Match[str], _: Scene) -> str:
+    meant = _ELSEWHERE.get(found[1])
+    return f"`{found[1]}` is not available in a program. {meant}" if meant else ""
+
+
+def holder(found: re.Match[str], scene: Scene) -> str:
+    if found[1] not in _HOLDERS or not scene.signatures:
+        return ""
+    return f"Tools are called by their plain names, without `{found[1]}.`: {_tools(scene)}."
+
+
+def tool(found: re.Match[str], scene: Scene) -> str:
+    close = nearest(found[1], scene.signatures)
+    return f"There is no `{found[1]}`. Did you mean the tool `{scene.signatures[close]}`?" if close else ""
+
+
+def member(found: re.Match[str], scene: Scene) -> str:
+    for module in MODULES:
+        if hasattr(scene.names.get(module), found[1]):
+            return f"Write `{module}.{found[1]}`."
+    return ""
+
+
+def variable(found: re.Match[str], scene: Scene) -> str:
+    local: Any = scene.frame.f_locals if scene.frame is not None else {}
+    known = [
+        name for name in (*local, *scene.names, *dir(builtins)) if not name.startswith("_") and name.isidentifier()
+    ]
+    close = nearest(found[1], known)
+    return f"There is no `{found[1]}`. Did you mean `{close}`?" if close else ""
+
+
+def no_such_name(found: re.Match[str], scene: Scene) -> str:
+    if re.search(rf"(?<![\w.]){re.escape(found[1])}\s*\(", scene.line) and scene.signatures:
+        return f"There is no tool `{found[1]}`. The tools are {_tools(scene)}."
+    return ""
+
+
+def signature(found: re.Match[str], scene: Scene) -> str:
+    signature = scene.signatures.get(found[1])
+    return f"The tool is `{signature}`." if signature else ""
+
+
+def _subscript(scene: Scene) -> tuple[str, Any]:
+    """The name before the line's only subscript or attribute that leads to a container, and what it holds."""
+    if scene.frame is None:
+        return "", None
+    values: Any = {**scene.names, **scene.frame.f_locals}
+    for name in re.findall(r"\b([A-Za-z_]\w*)\s*\[", scene.line):
+        if name in values and isinstance(values[name], dict | list | tuple | str):
+            return name, values[name]
+    return "", None
+
+
+def key(found: re.Match[str], scene: Scene) -> str:
+    name, value = _subscript(scene)
+    if not isinstance(value, dict):
+        return ""
+    value = cast("dict[Any, Any]", value)
+    key = found[1]
+    keys = [str(item) for item in value]
+    if key in keys:
+        return ""
+    close = nearest(key, keys)
+    shown = ", ".join(map(repr, list(value)[:_SHOWN_KEYS])) or "none"
+    return f"`{name}` has no key {key!r}.{f' Did you mean {close!r}?' if close else ''} Its keys: {shown}."
+
+
+def length(_: re.Match[str], scene: Scene) -> str:
+    name, value = _subscript(scene)
+    if not isinstance(value, list | tuple | str):
+        return ""
+    size = len(cast("list[Any]", value))
+    return f"`{name}` has {size} {'item' if size == 1 else 'items'}; check its length first."
+
+
+def attribute(found: re.Match[str], scene: Scene) -> str:
+    module = scene.names.get(found[1])
+    if not isinstance(module, ModuleType):
+        return ""
+    close = nearest(found[2], dir(module))
+    return f"Did you mean `{found[1]}.{close}`?" if close else f"`{found[1]}` has no `{found[2]}`."
+
+
+def called_module(_: re.Match[str], scene: Scene) -> str:
+    for module in MODULES:
+        if re.search(rf"\b{module}\s*\(", scene.line):
+            return f"`{module}` is a module: call one of its functions, such as `{module}.{_USUAL[module]}`."
+    return ""
+
+
+_USUAL = {
+    "math": "sqrt(x)",
+    "json": "dumps(value)",
+    "datetime": "now()",
+    "re": "findall(pattern, text)",
+    "random": "random()",
+    "statistics": "mean(values)",
+    "asyncio": "gather(...)",
+}
+
+
+def fence(_: re.Match[str], scene: Scene) -> str:
+    return "Leave out the ``` fence: the code is the program itself." if scene.line.lstrip().startswith("```") else ""
+
+
+def foreign_operator(_: re.Match[str], scene: Scene) -> str:
+    for sign, meant in (("&&", "and"), ("||", "or"), ("!", "not"), ("++", "+= 1"), ("?.", "if ... is not None")):
+        if sign in scene.line.replace("!=", ""):
+            return f"Python writes `{meant}` where other languages write `{sign}`."
+    return ""
+
+
+def foreign_word(_: re.Match[str], scene: Scene) -> str:
+    found = re.match(r"\s*(const|let|var|function|new|switch|else if)\b", scene.line)
+    meant = {"function": "def", "else if": "elif", "switch": "match"}
+    if found is None:
+        return ""
+    word = found[1]
+    return f"`{word}` is no Python; write {f'`{meant[word]}`' if word in meant else '`name = value`'}."
+
+
+def _tools(scene: Scene) -> str:
+    shown = [f"`{signature}`" for signature in list(scene.signatures.values())[:_SHOWN_TOOLS]]
+    more = len(scene.signatures) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,348 @@
+"""`toolwire run`: a reply goes in, and what the model reads next comes out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command_line import Ended, run_here
+from tests.cli.conftest import Write
+
+Program = Callable[[str], str]
+
+
+def test_what_the_program_printed_and_its_result_go_to_stdout(program: Program, tools: str) -> None:
+    reply = program("print('three and four')\n__result__ = add(3, 4)")
+    assert run_here("run", reply, "--tools", tools) == Ended(code=0, stdout="three and four\n7\n", stderr="")
+
+
+def test_a_reply_comes_from_standard_input(program: Program, tools: str) -> None:
+    content = Path(program("__result__ = greet('Ada')")).read_bytes()
+    assert run_here("run", "-", "--tools", tools, stdin=content) == Ended(code=0, stdout="Hello Ada\n", stderr="")
+
+
+@pytest.mark.parametrize("protocol", ["auto", "attp"])
+def test_the_protocol_may_be_named(program: Program, tools: str, protocol: str) -> None:
+    reply = program("__result__ = add(1)")
+    assert run_here("run", reply, "--tools", tools, "--protocol", protocol).stdout == "11\n"
+
+
+def test_an_unknown_protocol_is_wrong_usage_and_the_known_ones_are_listed(program: Program, tools: str) -> None:
+    ended = run_here("run", program("1"), "--tools", tools, "--protocol", "xm")
+    assert ended == Ended(code=2, stdout="", stderr="toolwire: there is no protocol 'xm': write one of 'attp'\n")
+
+
+def test_json_says_all_there_is_to_know(program: Program, tools: str) -> None:
+    ended = run_here("run", program("print('x')\n__result__ = add(3, b=add(1))"), "--tools", tools, "--json")
+    report = json.loads(ended.stdout)
+    took = report["results"][0]["program"].pop("duration_s")
+    waits = [call.pop("duration_ms") for call in report["results"][0]["program"]["calls"]]
+    assert (ended.code, ended.stderr, took > 0, len(waits)) == (0, "", True, 2)
+    level = report["results"][0]["program"].pop("isolation")
+    assert level in {"process", "kernel", "kernel+namespaces"}
+    assert report == {
+        "status": "done",
+        "thought": "why",
+        "target": "what for",
+        "message": None,
+        "problems": [],
+        "results": [
+            {
+                "name": "code_execution",
+                "success": True,
+                "data": "x\n14",
+                "text": "x\n14",
+                "error": None,
+                "failure": None,
+                "program": {
+                    "status": "finished",
+                    "calls": [
+                        {"tool": "add", "arguments": {"a": 1}, "status": "answered"},
+                        {"tool": "add", "arguments": {"a": 3, "b": 11}, "status": "answered"},
+                    ],
+                },
+            }
+        ],
+        "text": "x\n14",
+    }
+
+
+def test_json_holds_a_failure_with_its_kind(program: Program, tools: str) -> None:
+    ended = run_here("run", program("__result__ = 1 / 0"), "--tools", tools, "--json")
+    report = json.loads(ended.stdout)
+    failure = report["results"][0]["failure"]
+    assert (ended.code, report["status"], failure["kind"], failure["data"]) == (
+        1,
+        "failed",
+        "tool_error",
+        {"status": "failed"},
+    )
+
+
+def test_repairs_are_told_on_stderr(write: Write, tools: str) -> None:
+    reply = write("fenced.txt", "Here:\n```toml\n[tool_call]\nstatus = 'success'\ncode = '''\nadd(1)\n'''\n```\n")
+    assert run_here("run", reply, "--tools", tools) == Ended(
+        code=0,
+        stdout="11\n",
+        stderr="repaired: line 2: The code fence around the reply was left out.\n"
+        "repaired: line 1: The text before the document was left out.\n"
+        "repaired: thought: `thought` is missing.\n"
+        "repaired: target: `target` is missing.\n",
+    )
+
+
+def test_a_reply_that_declines_gives_its_message(write: Write, tools: str) -> None:
+    reply = write("declines.toml", "thought = 'no'\n[tool_call]\nstatus = 'fail'\nmessage = 'I have no such tool.'\n")
+    assert run_here("run", reply, "--tools", tools) == Ended(code=5, stdout="I have no such tool.\n", stderr="")
+    report = json.loads(run_here("run", reply, "--tools", tools, "--json").stdout)
+    assert (report["status"], report["message"], report["results"]) == ("declined", "I have no such tool.", [])
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"I would call add(1).", "The reply is text without a tool call."),
+        (b"", "There is no [tool_call] in the reply."),
+        (b"[tool_call]\nstatus = 'success'\n", "line 2: The status is success, but there is no code."),
+        (b"\xff\xfe\x00", "line 1: The reply is not UTF-8: byte 0 is 0xff. Write it in UTF-8."),
+        (b"#" * 262_145, "The reply has 262145 bytes and may have 262144. Write a shorter one."),
+    ],
+    ids=["prose", "empty", "no code", "binary", "too long"],
+)
+def test_a_reply_that_cannot_be_read_is_refused_with_the_reason_for_both_readers(
+    tools: str, content: bytes, reason: str
+) -> None:
+    ended = run_here("run", "-", "--tools", tools, stdin=content)
+    said = ended.stderr.removesuffix("\n")
+    assert (ended.code, said.startswith(f"refused: {reason}"), "\n" in said) == (4, True, False)
+    assert ended.stdout.startswith(
+        f"Your reply was not run.\n- {said.removeprefix('refused: ')}\n\nReply with one TOML"
+    )
+
+
+def test_a_refused_reply_is_reported_in_json_too(tools: str) -> None:
+    ended = run_here("run", "-", "--tools", tools, "--json", stdin=b"\xff")
+    report = json.loads(ended.stdout)
+    assert (ended.code, report["status"], report["problems"], report["results"]) == (
+        4,
+        "refused",
+        [
+            {
+                "message": "The reply is not UTF-8: byte 0 is 0xff. Write it in UTF-8.",
+                "repaired": False,
+                "place": "line 1",
+            }
+        ],
+        [],
+    )
+
+
+def test_a_reply_that_is_not_there_is_wrong_usage(tools: str, tmp_path: Path) -> None:
+    assert run_here("run", "absent.toml", "--tools", tools) == Ended(
+        code=2, stdout="", stderr="toolwire: the reply absent.toml cannot be read: No such file or directory\n"
+    )
+    assert run_here("run", str(tmp_path), "--tools", tools) == Ended(
+        code=2, stdout="", stderr=f"toolwire: the reply {tmp_path} cannot be read: Is a directory\n"
+    )
+    assert run_here("run", "/dev/zero", "--tools", tools) == Ended(
+        code=2, stdout="", stderr="toolwire: the reply /dev/zero is longer than 16,777,216 bytes\n"
+    )
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_a_time_limit_that_is_none_is_wrong_usage(program: Program, tools: str, seconds: str) -> None:
+    ended = run_here("run", program("1"), "--tools", tools, "--timeout", seconds)
+    assert (ended.code, ended.stdout) == (2, "")
+    assert "Invalid value for '--timeout'" in ended.stderr
+
+
+PROGRAMS = {
+    "syntax error": (
+        "x = 1\ny = (",
+        """\
+  File "<program>", line 2
+    y = (
+        ^
+SyntaxError: '(' was never closed
+""",
+    ),
+    "error at its line": (
+        "x = 1\n__result__ = [][x]",
+        """\
+Traceback (most recent call last):
+  File "<program>", line 2, in <module>
+    __result__ = [][x]
+                 ~~^^^
+IndexError: list index out of range
+""",
+    ),
+    "exits": (
+        "print('before')\nraise SystemExit(4)",
+        """\
+before
+Traceback (most recent call last):
+  File "<program>", line 2, in <module>
+    raise SystemExit(4)
+SystemExit: 4
+""",
+    ),
+    "kills itself": (
+        "print('before')\nos = json.codecs.sys.modules['os']\nos.kill(os.getpid(), 9)",
+        "before\nStopped: the program's process was killed by SIGKILL before the program came to its end.\n",
+    ),
+    "exhausts memory": (
+        "x = 'y' * 10**10",
+        """\
+Traceback (most recent call last):
+  File "<program>", line 1, in <module>
+    x = 'y' * 10**10
+        ~~~~^~~~~~~~
+MemoryError
+Hint: It needed more than 256 MiB. Handle the data in smaller pieces.
+""",
+    ),
+    "wrong types": (
+        "__result__ = add('many')",
+        """\
+Traceback (most recent call last):
+  File "<program>", line 1, in <module>
+    __result__ = add('many')
+                 ^^^^^^^^^^^
+InvalidArguments: The arguments of 'add' are wrong:
+- 'a' must be integer, not 'many'.
+Correct them and call 'add' again. It takes: a (required), b (optional).
+""",
+    ),
+    "wrong tool": (
+        "__result__ = ad(1)",
+        """\
+Traceback (most recent call last):
+  File "<program>", line 1, in <module>
+    __result__ = ad(1)
+                 ^^
+NameError: name 'ad' is not defined
+Hint: There is no `ad`. Did you mean the tool `add(a, b=...)`?
+""",
+    ),
+}
+AGAIN = "Correct the program and send it again.\n"
+
+
+@pytest.mark.parametrize(("code", "shown"), PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_a_program_that_fails_is_shown_with_its_error(program: Program, tools: str, code: str, shown: str) -> None:
+    assert run_here("run", program(code), "--tools", tools) == Ended(code=1, stdout=shown + AGAIN, stderr="")
+
+
+def test_a_program_that_loops_for_ever_is_stopped_at_the_time_limit(program: Program, tools: str) -> None:
+    ended = run_here("run", program("print('on')\nwhile True:\n    pass"), "--tools", tools, "--timeout", "0.5")
+    lines = ended.stdout.splitlines()
+    assert (ended.code, ended.stderr, lines[0], lines[-2:]) == (
+        1,
+        "",
+        "on",
+        ["Stopped: the program was not done 0.5 s after its start, tools included.", AGAIN.strip()],
+    )
+
+
+def test_a_program_that_floods_its_output_is_stopped_and_little_of_it_shown(program: Program, tools: str) -> None:
+    ended = run_here("run", program("while True:\n    print('y' * 100_000)"), "--tools", tools)
+    assert (ended.code, ended.stderr, len(ended.stdout) < 40_000) == (1, "", True)
+    assert ended.stdout.endswith(f"Stopped: the program printed more than 16,777,216 bytes.\n{AGAIN}")
+
+
+BAD_TOOLS = '''
+import os
+import sys
+import threading
+
+def raises(row: int) -> int:
+    """Raises."""
+    raise LookupError(f"no row {row}")
+
+def leaves() -> int:
+    """Ends the process, or would."""
+    sys.exit(3)
+
+def lock() -> object:
+    """Gives what JSON cannot hold."""
+    return threading.Lock()
+
+def prints() -> str:
+    """Prints."""
+    print("from the tool")
+    return "the result"
+
+def hangs() -> int:
+    """Never returns."""
+    threading.Event().wait()
+
+async def blocks() -> int:
+    """Never returns, and holds up its loop."""
+    threading.Event().wait()
+'''
+
+
+@pytest.fixture
+def bad_tools(write: Write) -> str:
+    return write("bad_tools.py", BAD_TOOLS)
+
+
+FAILING_CALLS = {
+    "raises": ("raises(3)", "LookupError: no row 3"),
+    "exits": ("leaves()", "SystemExit: 3"),
+    "gives what JSON cannot hold": (
+        "lock()",
+        """\
+ToolError: 'lock' ran, but its result cannot be shown: a value of type lock cannot be written as JSON.
+It may have taken effect. (For the owner: return what JSON can hold.)""",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "error"), FAILING_CALLS.values(), ids=FAILING_CALLS.keys())
+def test_a_tool_that_fails_is_an_exception_in_the_program(
+    program: Program, bad_tools: str, call: str, error: str
+) -> None:
+    ended = run_here("run", program(f"__result__ = {call}"), "--tools", bad_tools)
+    assert ended == Ended(
+        code=1,
+        stdout='Traceback (most recent call last):\n  File "<program>", line 1, in <module>\n'
+        f"    __result__ = {call}\n                 {'^' * len(call)}\n{error}\n{AGAIN}",
+        stderr="",
+    )
+
+
+def test_what_a_tool_prints_is_no_result(program: Program, bad_tools: str) -> None:
+    ended = run_here("run", program("__result__ = prints()"), "--tools", bad_tools)
+    assert ended == Ended(code=0, stdout="the result\n", stderr="from the tool\n")
+
+
+def test_a_tool_that_never_returns_is_given_up_at_the_time_limit(program: Program, bad_tools: str) -> None:
+    ended = run_here("run", program("print('on')\n__result__ = hangs()"), "--tools", bad_tools, "--timeout", "0.5")
+    assert ended == Ended(
+        code=1,
+        stdout='on\nTraceback (most recent call last):\n  File "<program>", line 2, in <module>\n'
+        "    __result__ = hangs()\n"
+        f"Stopped: the program was not done 0.5 s after its start, tools included.\n{AGAIN}",
+        stderr="",
+    )
+
+
+def test_a_tool_that_needs_permission_is_not_run_and_that_is_a_failure(write: Write, program: Program) -> None:
+    source = write(
+        "asks.py",
+        '''
+        from toolwire import tool
+
+        @tool(permission="confirm")
+        def pay(amount: int) -> str:
+            """Pays."""
+            return "paid"
+        ''',
+    )
+    ended = run_here("run", program("__result__ = pay(3)"), "--tools", source)
+    assert (ended.code, ended.stderr) == (1, "")
+    assert "'pay' was not run: a person has to allow it, and nobody answered." in ended.stdout

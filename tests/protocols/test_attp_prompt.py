@@ -1,0 +1,238 @@
+"""The system prompt: seven parts in two languages, and examples that are themselves right."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import pytest
+
+from toolwire.definition.from_function import from_function
+from toolwire.definition.stub import stub
+from toolwire.protocols import get
+from toolwire.protocols.base import Language, Thought
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+
+ATTP = get("attp")
+
+
+def search_web(query: str, max_results: int = 5) -> list[dict[str, Any]]:
+    """Search the web.
+
+    Args:
+        query: what to look for
+        max_results: how many at most
+
+    Example:
+        >>> results = search_web("Python async", max_results=3)
+        >>> print(results[0])
+    """
+    raise NotImplementedError
+
+
+def count_lines(path: str) -> int:
+    """Count a file's lines."""
+    raise NotImplementedError
+
+
+def now() -> str:
+    """The time."""
+    raise NotImplementedError
+
+
+def book_table(guests: int, /, *, when: str) -> bool:
+    """Book a table."""
+    raise NotImplementedError
+
+
+DOCUMENT = re.compile(r"^thought = .*?^(?:'''|message = [^\n]*)\n", re.DOTALL | re.MULTILINE)
+HEADINGS = {
+    "en": ["Core rules", "Tools", "Modules", "Templates", "Constraints", "Example that succeeds", "Example that fails"],
+    "zh": ["核心规则", "工具", "模块", "模板", "约束", "成功示例", "失败示例"],
+}
+
+PROMPT = '''\
+# How to use tools: ATTP
+
+You can use tools: each reply of yours is a TOML document, and you read what its program gives.
+
+## Core rules
+1. Output: the reply is one valid TOML document and nothing else: no text and no code fence around it.
+2. Tools: before you rely on a tool, make sure that it is listed below.
+3. Code: make all calls the task needs in one Python program; what you want to read goes to `__result__`.
+4. Reasoning: say in `thought`, in one line, what you will do and why.
+
+## Tools
+```python
+```
+
+## Modules
+There without import: math, json, datetime, re, random, statistics, asyncio.
+
+## Templates
+If it can be done:
+thought = "[what you will do and why]"
+
+[tool_call]
+status = "success"
+target = "[what the calls are to bring]"
+code = \'\'\'
+# Python; it may call as many tools as the task needs
+__result__ = ...
+\'\'\'
+
+If it cannot:
+thought = "[what you will do and why]"
+
+[tool_call]
+status = "fail"
+message = "[why not, and what could be done instead]"
+
+## Constraints
+- Call no function that is not listed, and import nothing but the modules above.
+- No files, network, processes, environment or eval/exec/compile, except through a tool.
+- Triple quotes inside the code are """, never \'\'\'.
+- When the request is beyond the tools, set status to "fail"; message gives the reason and another way.
+
+## Example that succeeds
+Request: Count a file's lines.
+Reply:
+thought = "count_lines can do this; one program makes both calls."
+
+[tool_call]
+status = "success"
+target = "Get both results at once"
+code = \'\'\'
+first = count_lines(path="/data/report.txt")
+second = count_lines(path="/data/notes.txt")
+__result__ = [first, second]
+\'\'\'
+
+## Example that fails
+Request: Book a table for two tonight.
+Reply:
+thought = "No listed tool can book a table."
+
+[tool_call]
+status = "fail"
+message = "I have no tool that books tables. Please call the restaurant. Here I can use: count_lines, now."
+'''
+
+
+@pytest.mark.requirement(
+    "attp.prompt.whole",
+    "attp.prompt.opening",
+    "attp.prompt.template-success",
+    "attp.prompt.template-fail",
+    "attp.prompt.rule-format",
+    "attp.prompt.rule-verify",
+    "attp.prompt.rule-execution",
+    "attp.prompt.rule-thought",
+    "attp.prompt.constraint-tools",
+    "attp.prompt.constraint-modules",
+    "attp.prompt.constraint-fail",
+)
+def test_the_whole_prompt() -> None:
+    prompt = ATTP.describe([count_lines, now])
+    stubs = f"{stub(from_function(count_lines))}\n\n{stub(from_function(now))}\n"
+    assert prompt == PROMPT.replace("```python\n", f"```python\n{stubs}")
+
+
+@pytest.mark.requirement("attp.prompt.examples-valid", "attp.format.thought-points")
+@pytest.mark.parametrize("tools", [[], [now], [count_lines], [search_web, count_lines], [book_table, now]])
+@pytest.mark.parametrize("thought", ["short", "full"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_templates_and_examples_are_replies_that_parse_and_compile(
+    tools: list[Any], thought: Thought, language: Language
+) -> None:
+    prompt = ATTP.describe(tools, language=language, thought=thought)
+    replies = [ATTP.parse(document) for document in DOCUMENT.findall(prompt)]
+    assert [(len(reply.calls), reply.failure is None, reply.problems) for reply in replies] == [
+        (1, True, ()),
+        (0, False, ()),
+    ] * 2
+    for reply in replies:
+        assert (reply.thought.count("\n") == 4) is (thought == "full")
+        for call in reply.calls:
+            ast.parse(call.arguments["code"])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_seven_parts_stand_in_order(language: Language) -> None:
+    prompt = ATTP.describe([search_web], language=language)
+    assert re.findall(r"^## (.*)$", prompt, re.MULTILINE) == HEADINGS[language]
+    rules = prompt.partition(HEADINGS[language][0])[2].partition("##")[0]
+    assert re.findall(r"^(\d)\.", rules, re.MULTILINE) == ["1", "2", "3", "4"]
+
+
+def example_code(tools: list[Any]) -> str:
+    prompt = ATTP.describe(tools)
+    return str(ATTP.parse(DOCUMENT.findall(prompt)[2]).calls[0].arguments["code"])
+
+
+@pytest.mark.requirement("attp.prompt.example-success")
+@pytest.mark.parametrize(
+    ("tools", "code"),
+    [
+        (
+            [now, search_web, count_lines],
+            (
+                'search_web_result = search_web(query="Python async", max_results=3)\n'
+                'count_lines_result = count_lines(path="/data/report.txt")\n'
+                '__result__ = {"search_web": search_web_result, "count_lines": count_lines_result}\n'
+            ),
+        ),
+        (
+            [search_web],
+            (
+                'first = search_web(query="Python async", max_results=3)\n'
+                'second = search_web(query="quarterly report")\n'
+                "__result__ = [first, second]\n"
+            ),
+        ),
+        ([now], "first = now()\nsecond = now()\n__result__ = [first, second]\n"),
+        (
+            [book_table],
+            (
+                'first = book_table(3, when="first")\n'
+                'second = book_table(5, when="second")\n'
+                "__result__ = [first, second]\n"
+            ),
+        ),
+        ([], "numbers = [3, 5, 10]\n__result__ = statistics.mean(numbers)\n"),
+    ],
+)
+def test_the_example_makes_several_calls_to_the_tools_given(tools: list[Any], code: str) -> None:
+    assert example_code(tools) == code
+
+
+@pytest.mark.requirement("attp.prompt.example-fail")
+def test_the_fail_example_asks_for_what_no_tool_does() -> None:
+    assert "Request: Book a table" in ATTP.describe([count_lines])
+    assert "Request: Turn off the light" in ATTP.describe([book_table])
+
+
+def test_no_tools_are_said_to_be_none() -> None:
+    assert (
+        "\n## Tools\nThere are no tools. A program can only work things out with the modules below.\n"
+        in ATTP.describe([])
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"language": "fr"}, "language='fr' is unknown: write one of 'en', 'zh'"),
+        ({"thought": "long"}, "thought='long' is unknown: write one of 'short', 'full'"),
+    ],
+)
+def test_an_unknown_option_is_told_which_there_are(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        ATTP.describe([], **options)
+    assert str(caught.value) == message
+
+
+def test_what_is_no_tool_is_refused() -> None:
+    with pytest.raises(DefinitionError):
+        ATTP.describe([3])

@@ -1,0 +1,56 @@
+"""Reading a reply takes time in proportion to its length, whatever it holds. Measured in processor time."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from collections.abc import Callable
+
+import pytest
+
+from toolwire.protocols import get
+
+ATTP = get("attp")
+HEAD = 'thought = "t"\n[tool_call]\nstatus = "success"\ntarget = "g"\n'
+SIZE = 65_536
+
+PUMPS: dict[str, Callable[[int], str]] = {
+    "prose": lambda size: "it's one word. " * (size // 15),
+    "spaces": lambda size: " " * size + "x",
+    "nesting": lambda size: HEAD + "x = " + "[" * size,
+    "dotted keys": lambda size: (".".join(["a"] * 60) + " = 1\n") * (size // 123),
+    "digits": lambda size: HEAD + "x = [" + "1 " * (size // 2),
+    "comments": lambda size: "#\n" * (size // 2),
+    "fences": lambda size: f"```toml\n{HEAD}code = '''\nx\n" + "```\n" * (size // 4),
+    "thinking": lambda size: "<think></think>" * (size // 15) + HEAD,
+    "triple quotes": lambda size: HEAD + "code = '''\n" + "'''\n" * (size // 4),
+    "escapes": lambda size: HEAD + 'code = """\n' + "\\n" * (size // 2) + '\\d"""\n',
+    "keys": lambda size: HEAD + "status = \n" * (size // 10),
+    "unclosed programs": lambda size: HEAD + "code = '''\n" + "x\n" * (size // 8) + "__result__ = x\n",
+}
+
+
+def processor_ms(work: Callable[[], object], rounds: int = 3) -> float:
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return best * 1_000
+
+
+@pytest.mark.threat(46)
+@pytest.mark.parametrize("pump", PUMPS.values(), ids=PUMPS)
+def test_twice_the_text_takes_at_most_about_twice_the_time(pump: Callable[[int], str]) -> None:
+    half, full = pump(SIZE // 2), pump(SIZE)
+    time_half = processor_ms(lambda: ATTP.parse(half))
+    time_full = processor_ms(lambda: ATTP.parse(full))
+    assert time_full <= 50
+    assert time_full <= 2.5 * max(time_half, 1)  # below a millisecond it is the clock that is measured
+
+
+def test_a_clean_reply_takes_little_more_than_its_toml() -> None:
+    reply = HEAD + "code = '''\n" + "row = search('x')\n" * 50 + "'''\n"
+    bare = processor_ms(lambda: [tomllib.loads(reply) for _ in range(50)], rounds=9)
+    read = processor_ms(lambda: [ATTP.parse(reply) for _ in range(50)], rounds=9)
+    assert read <= 2.5 * bare

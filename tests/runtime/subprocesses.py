@@ -1,0 +1,19 @@
+"""Scripts in an interpreter of their own, for what only shows when a process forks or ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+
+def output_of(script: str) -> str:
+    """What the script prints, when it ends by itself in time and complains of nothing."""
+    run = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    return run.stdout

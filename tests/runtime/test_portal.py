@@ -1,0 +1,152 @@
+"""A home loop for coroutines that blocking code waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from toolwire.runtime.portal import Portal
+from toolwire.runtime.workers import Workers
+
+PATIENCE_S = 5
+
+
+@pytest.fixture
+def portal() -> Iterator[Portal]:
+    portal = Portal()
+    yield portal
+    portal.close()
+
+
+async def where() -> tuple[asyncio.AbstractEventLoop, int]:
+    await asyncio.sleep(0)
+    return asyncio.get_running_loop(), threading.get_ident()
+
+
+def test_blocking_code_gets_what_a_coroutine_returns(portal: Portal) -> None:
+    loop, thread = portal.run(where)
+    assert portal.run(where) == (loop, thread)
+    assert thread != threading.get_ident()
+
+
+def test_what_the_coroutine_raises_is_raised_here(portal: Portal) -> None:
+    async def fail() -> None:
+        raise LookupError("x")
+
+    with pytest.raises(LookupError):
+        portal.run(fail)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_a_coroutine_that_wants_to_end_the_program_ends_only_itself(portal: Portal, error: type[BaseException]) -> None:
+    async def leave() -> None:
+        raise error
+
+    async def leave_together() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(leave())
+
+    for coroutine in (leave, leave_together):
+        with pytest.raises(error):
+            portal.run(coroutine)
+    assert portal.run(where)[1] != threading.get_ident()
+
+
+async def test_code_inside_of_a_running_loop_can_block_on_it(portal: Portal) -> None:
+    assert portal.run(where)[0] is not asyncio.get_running_loop()
+
+
+def test_the_coroutine_sees_its_callers_context_variables(portal: Portal) -> None:
+    colour = contextvars.ContextVar("colour", default="none")
+
+    async def look() -> str:
+        return colour.get()
+
+    async def look_nested() -> str:
+        return portal.run(look)
+
+    colour.set("red")
+    assert (portal.run(look), portal.run(look_nested)) == ("red", "red")
+
+
+def test_a_tool_on_the_portal_can_call_blocking_code_that_needs_it_to_any_depth(portal: Portal) -> None:
+    workers = Workers()
+
+    async def dive(levels: int) -> int:
+        await asyncio.sleep(0)
+        if levels == 0:
+            return 0
+        if levels % 2:
+            # The sync tool in between runs in a worker, which has to know as well that the portal waits for it.
+            future = workers.start(lambda: portal.run(lambda: dive(levels - 1)))
+            return 1 + await asyncio.wrap_future(future)
+        return 1 + portal.run(lambda: dive(levels - 1))
+
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(portal.run(lambda: dive(5))), daemon=True)
+    thread.start()
+    thread.join(PATIENCE_S)
+    assert found == [5]
+
+
+def test_many_threads_share_the_one_loop(portal: Portal) -> None:
+    barrier, loops = asyncio.Barrier(8), []
+
+    async def meet() -> asyncio.AbstractEventLoop:
+        await barrier.wait()
+        return asyncio.get_running_loop()
+
+    threads = [threading.Thread(target=lambda: loops.append(portal.run(meet))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert (len(loops), len(set(loops))) == (8, 1)
+
+
+def test_closing_cancels_what_runs_and_ends_the_thread() -> None:
+    portal, begun, ends = Portal(), threading.Event(), []
+
+    async def wait() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ends.append("cleaned up")
+
+    def call() -> None:
+        try:
+            portal.run(wait)
+        except BaseException as error:
+            ends.append(type(error).__name__)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert begun.wait(PATIENCE_S)
+    portal.close()
+    thread.join(PATIENCE_S)
+    assert ends == ["cleaned up", "CancelledError"]
+    assert "toolwire-portal" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_closed_portal_says_so_and_closing_again_does_nothing() -> None:
+    portal = Portal()
+    portal.close()
+    portal.close()
+    with pytest.raises(RuntimeError, match=r"^the portal was closed$"):
+        portal.run(where)
+
+
+def test_a_tool_may_close_the_portal_that_runs_it() -> None:
+    portal = Portal()
+
+    async def close() -> str:
+        portal.close()
+        return "closed"
+
+    assert portal.run(close) == "closed"
