@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.calls import ToolCall as ToolCall
     from toolwire.vocabulary.context import CallContext as CallContext
     from toolwire.vocabulary.errors import BindingError as BindingError
-    from toolwire.vocabulary.results import CallFailed as CallFailed
     from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
     from toolwire.vocabulary.errors import DefinitionError as DefinitionError
     from toolwire.vocabulary.errors import RegistrationError as RegistrationError
     from toolwire.vocabulary.errors import SandboxUnavailable as SandboxUnavailable
     from toolwire.vocabulary.errors import ToolwireError as ToolwireError
     from toolwire.vocabulary.failures import Failure as Failure
+    from toolwire.vocabulary.results import CallFailed as CallFailed
     from toolwire.vocabulary.results import ToolResult as ToolResult
 
 _HOMES = {

@@ -56,6 +56,7 @@ def test_json_says_all_there_is_to_know(program: Program, tools: str) -> None:
                 "data": "x\n14",
                 "text": "x\n14",
                 "error": None,
+                "metadata": {},
                 "failure": None,
                 "program": {
                     "status": "finished",

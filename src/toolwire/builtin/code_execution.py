@@ -28,7 +28,6 @@ from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import cut_text
 
 DESCRIPTION = (
     "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
@@ -184,10 +183,8 @@ def _answer(result: ToolResult) -> Answer:
 
 def _result(result: ProgramResult, inside: Inside) -> ToolResult:
     metadata = {"program": result}
-    limit = inside.result_limit_bytes
     # Output and result are cut each for itself: a flood of prints must not take the result away.
-    shown = replace(result, stdout=cut_text(result.stdout, limit)) if limit is not None else result
-    text = shown.for_model
+    text = result.shown(inside.result_limit_bytes)
     if result.status == "finished":
         return ToolResult(True, text, None, metadata, content=(TextBlock(type="text", text=text),), call=inside.call)
     return ToolResult.failed(

@@ -11,10 +11,10 @@ from __future__ import annotations
 import time
 
 from toolwire.invocation.authorize import authorize
-from toolwire.invocation.execute import attempt
+from toolwire.invocation.execute import attempt, attempt_composite
 from toolwire.invocation.postprocess import postprocess
 from toolwire.invocation.resolve import resolve
-from toolwire.invocation.scope import Inside, Prepared, Scope
+from toolwire.invocation.scope import Inside, Scope
 from toolwire.invocation.tell import tell
 from toolwire.invocation.validate import validate
 from toolwire.vocabulary.calls import ToolCall
@@ -54,4 +54,4 @@ async def _run(prepared: Prepared, scope: Scope) -> ToolResult:
     composite = prepared.entry.composite
     if composite is None:
         return await attempt(prepared, scope, invoke)
-    return await composite(prepared.validated, Inside(prepared.call, scope, invoke))
+    return await attempt_composite(composite, prepared, Inside(prepared.call, scope, invoke))

@@ -7,6 +7,7 @@ from toolwire.definition.tool import Invalid
 from toolwire.invocation.execute import raised
 from toolwire.invocation.scope import Prepared
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 
@@ -14,6 +15,8 @@ def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
     """The call with its arguments as real objects, defaults and bound values filled in."""
     try:
         validated = entry.tool.validate(call.arguments)
+    except DefinitionError as error:
+        return _cannot_run(call, entry, str(error))
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code
         return raised(call, error)
     if isinstance(validated, Invalid):
@@ -25,13 +28,7 @@ def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
     """The failed result that tells the model all problems, or the operator that a bound value is missing."""
     missing_state = [problem for problem in invalid.problems if problem.kind == "no_state"]
     if missing_state:
-        return ToolResult.failed(
-            "unavailable",
-            f"{entry.name!r} cannot run: " + " ".join(problem.message for problem in missing_state),
-            hint="This is for the owner of the tool to mend; the arguments were not the reason.",
-            data={"problems": [problem.message for problem in missing_state]},
-            call=call,
-        )
+        return _cannot_run(call, entry, *(problem.message for problem in missing_state))
     lines = "\n".join(f"- {problem.message}" for problem in invalid.problems)
     return ToolResult.failed(
         "invalid_arguments",
@@ -43,6 +40,16 @@ def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
                 {"path": problem.path, "kind": problem.kind, "message": problem.message} for problem in invalid.problems
             ]
         },
+        call=call,
+    )
+
+
+def _cannot_run(call: ToolCall, entry: Entry, *problems: str) -> ToolResult:
+    return ToolResult.failed(
+        "unavailable",
+        f"{entry.name!r} cannot run: {' '.join(problems)}",
+        hint="This is for the owner of the tool to mend; the arguments were not the reason.",
+        data={"problems": list(problems)},
         call=call,
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
-from toolwire.sandbox.blocking import answer_frame, fault
+from toolwire.sandbox.blocking import READ_BYTES, answer_frame, fault
 from toolwire.sandbox.channel import CallFrame, Channel, DropFrame, ProtocolViolation, WakeFrame
 from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
@@ -126,6 +126,7 @@ class AsyncDrive(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio gives the name
         """The program's end of the channel is gone."""
+        self._read_rest()
         self._finish()
         self._writable.set()
         if not self._heard.done():
@@ -138,6 +139,12 @@ class AsyncDrive(asyncio.Protocol):
     def resume_writing(self) -> None:
         """It reads again."""
         self._writable.set()
+
+    def _read_rest(self) -> None:
+        """After a failed write the transport reads no more, but the program's last words may be there already."""
+        with contextlib.suppress(OSError):
+            while not self._live.is_over and (data := self._child.channel.recv(READ_BYTES)):
+                self.data_received(data)
 
     def _finish(self) -> None:
         if not self._over.done():

@@ -128,11 +128,7 @@ class BlockingDrive:
             return
         frame = answer_frame(self._channel, call.ordinal, answer)
         if self._live.answered(call.ordinal, answer, _clock()):
-            try:
-                self._write(frame)
-            except OSError:
-                # The program ended meanwhile; its end is read elsewhere.
-                return
+            self._write(frame)
 
     def _look_at_clocks(self) -> None:
         now = _clock()
@@ -172,10 +168,14 @@ class BlockingDrive:
         _receive_timeout(self._socket, max(patience, 0.0))
 
     def _write(self, data: bytes) -> None:
-        with self._write_lock:
-            sent = self._socket.send(data)
-            while sent < len(data):
-                sent += self._socket.send(memoryview(data)[sent:])
+        try:
+            with self._write_lock:
+                sent = self._socket.send(data)
+                while sent < len(data):
+                    sent += self._socket.send(memoryview(data)[sent:])
+        except OSError:
+            # The child has ended. What it said before that is still to be read.
+            return
 
 
 def answer_frame(channel: Channel, ordinal: int, answer: Answer) -> bytes:

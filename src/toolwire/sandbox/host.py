@@ -14,7 +14,7 @@ from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.live import LiveProgram
-from toolwire.sandbox.outcome import compose, refused, start_options
+from toolwire.sandbox.outcome import compose, not_started, oversize, refusal, start_options
 from toolwire.sandbox.places import Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
@@ -149,9 +149,11 @@ class Sandbox:
 
 def _refuse(program: Program, started: float) -> ProgramResult | None:
     """The result of a program that is not started at all."""
-    refusals = check_source(program)
-    if refusals:
-        return refused(program, refusals, time.monotonic() - started)
+    error = oversize(program)
+    if error is None and (refusals := check_source(program)):
+        error = refusal(program, refusals)
+    if error is not None:
+        return not_started(error, time.monotonic() - started)
     _LOG.warning(
         "a program runs at isolation level 'process': in a process of its own with limits on memory, time and output, "
         "without the kernel's walls. Run only programs of models and users that you trust."

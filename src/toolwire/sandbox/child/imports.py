@@ -10,6 +10,7 @@ import math
 import random
 import re
 import statistics
+import sys
 from typing import Any
 
 from . import dates
@@ -47,6 +48,10 @@ class Importer:
         """As the built-in."""
         if level == 0 and name in self._known:
             return self._from_forms.get(name, self._known[name]) if fromlist else self._known[name]
+        if type(fromlist) is list and name in sys.modules:
+            # C code's own imports come by the program's builtins too: `strptime` looks `_strptime` up. Only they
+            # pass a list; import statements pass a tuple or None.
+            return sys.modules[name]
         if self.is_open:
             return builtins.__import__(name, globals, locals, fromlist, level)
         raise ImportError(f"a program cannot import {name!r}; it has {', '.join(MODULES)} without import", name=name)

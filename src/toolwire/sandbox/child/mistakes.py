@@ -59,7 +59,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="await_forgotten_for_task",
         error="TypeError AttributeError",
-        pattern=r"'_?(Task|Future|GatheringFuture)' object",
+        pattern=r"'(_asyncio\.)?_?(Task|Future|GatheringFuture)' object",
         text=_AWAIT,
     ),
     Mistake(

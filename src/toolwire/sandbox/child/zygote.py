@@ -29,11 +29,12 @@ _FD_BYTES = array.array("i").itemsize
 def main() -> None:
     """Warms up, says that it is ready, and forks until the host goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control = socket.socket(fileno=CONTROL)
+    missed = warmup.warm_up()
     sys.argv = [""]
     sys.path.clear()
-    control = socket.socket(fileno=CONTROL)
-    warmup.warm_up()
-    zygote = Zygote(control)
+    os.environ.clear()
+    zygote = Zygote(control, "complete" if not missed else f"without {', '.join(missed)}")
     control.send(json.dumps({"ready": zygote.probe()}).encode())
     gc.collect()
     gc.freeze()
@@ -43,8 +44,9 @@ def main() -> None:
 class Zygote:
     """Single-threaded: a fork copies no lock that another thread holds."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, warm_up: str) -> None:
         self._control = control
+        self._warm_up = warm_up
         self._fork = _make_fork()
         self._stage = program.Stage(partial(os.read, lockdown.CHANNEL), partial(os.write, lockdown.CHANNEL))
         self._stage.take_signals()
@@ -59,6 +61,7 @@ class Zygote:
         return {
             "python": sys.version.split()[0],
             "platform": f"{sys.platform} {os.uname().machine}",
+            "warm_up": self._warm_up,
             "process": "own process, no files, kernel limits on memory, processor time and processes",
             "no_new_privs": self._observed(),
             "seccomp": "not in use",
