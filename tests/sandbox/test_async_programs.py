@@ -19,25 +19,17 @@ SIDE_BY_SIDE = {
     "gather of a list": "calls = [echo(n) for n in (1, 2, 3)]\nawait asyncio.gather(*calls)",
     "a list that grows": "calls = []\nfor n in (1, 2, 3): calls.append(echo(n))\nawait asyncio.gather(*calls)",
     "values of a dict": "calls = {n: echo(n) for n in (1, 2, 3)}\nawait asyncio.gather(*calls.values())",
-    "tasks": (
-        "tasks = [asyncio.create_task(echo(n)) for n in (1, 2, 3)]\n[await task for task in tasks]"
-    ),
+    "tasks": ("tasks = [asyncio.create_task(echo(n)) for n in (1, 2, 3)]\n[await task for task in tasks]"),
     "a task group": (
         "async with asyncio.TaskGroup() as group:\n"
         "    tasks = [group.create_task(echo(n)) for n in (1, 2, 3)]\n"
         "[task.result() for task in tasks]"
     ),
-    "own functions": (
-        "async def one(n):\n    return await echo(n)\nawait asyncio.gather(one(1), one(2), one(3))"
-    ),
-    "run": (
-        "async def main():\n    return await asyncio.gather(echo(1), echo(2), echo(3))\nasyncio.run(main())"
-    ),
+    "own functions": ("async def one(n):\n    return await echo(n)\nawait asyncio.gather(one(1), one(2), one(3))"),
+    "run": ("async def main():\n    return await asyncio.gather(echo(1), echo(2), echo(3))\nasyncio.run(main())"),
     "threads": "await asyncio.gather(*(asyncio.to_thread(echo, n) for n in (1, 2, 3)))",
     "wait_for": "await asyncio.gather(*(asyncio.wait_for(echo(n), 5) for n in (1, 2, 3)))",
-    "as_completed": (
-        "sorted([await done for done in asyncio.as_completed([echo(n) for n in (1, 2, 3)])])"
-    ),
+    "as_completed": ("sorted([await done for done in asyncio.as_completed([echo(n) for n in (1, 2, 3)])])"),
     "a semaphore": (
         "gate = asyncio.Semaphore(3)\n"
         "async def one(n):\n    async with gate:\n        return await echo(n)\n"
@@ -66,9 +58,7 @@ AT_ONCE = {
     "a call before the await": "rows = search('x')\nawait echo(1)\nrows[0]['title']",
     "a loop over a call": "await echo(0)\ntitles = [row['title'] for row in search('x', 1)]\ntitles[0]",
     "an argument": "await echo(echo('x'))",
-    "an argument of an own function": (
-        "async def same(value):\n    return value\nawait same(echo('x'))"
-    ),
+    "an argument of an own function": ("async def same(value):\n    return value\nawait same(echo('x'))"),
     "a plain helper": "def get(value):\n    return echo(value)\n(await asyncio.gather(get('x')))[0]",
     "an awaited plain helper": "def get(value):\n    return echo(value)\nawait get('x')",
     "a call returned": "async def get(value):\n    return echo(value)\nawait get('x')",
@@ -169,3 +159,9 @@ def test_a_program_ends_without_waiting_for_calls_it_left(run: Runner) -> None:
     program = Program(source=source, tools=TOOLS, limits=Limits(deadline_s=5))
     result = asyncio.run(run.sandbox.run_async(program, Late().awaited))
     assert (result.status, result.value, [call.status for call in result.calls]) == ("finished", "done", ["dropped"])
+
+
+def test_an_error_of_ours_is_shown_by_its_bare_name(run: Runner) -> None:
+    assert run("await asyncio.Event().wait()").for_model.splitlines()[-1] == (
+        "Deadlock: the program awaits something that nothing can bring about any more"
+    )

@@ -49,9 +49,7 @@ __result__ = [Moment(2024, 1, 1).label(), year(datetime(2023, 1, 1)), year(None)
 def test_a_text_that_is_no_date_says_which_form_is_meant(run: Runner) -> None:
     error = run("datetime.parse('31.01.2024')").error
     assert error is not None
-    assert error.message == (
-        "datetime.parse: '31.01.2024' is not ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z"
-    )
+    assert error.message == ("datetime.parse: '31.01.2024' is not ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z")
 
 
 IMPORTS = {

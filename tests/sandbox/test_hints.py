@@ -11,6 +11,10 @@ from toolwire.sandbox.child.nearest import nearest
 from toolwire.sandbox.child.scene import Scene
 
 AWAIT = "A call in async code is awaited: write `await` before it."
+ALL_TOOLS = (
+    "`add(a: int, b: int)`, `search(query: str, limit: int = 10)`, `echo(value)`, "
+    "`fail(type_name, message, family=...)`, `many_kinds(first, /, class_, *rest, flag, mode=..., **more)`"
+)
 OPEN_TEXT = "A text over several lines stands between two triple quotes, and the closing one is missing."
 
 PROGRAMS: list[tuple[str, str, str]] = [
@@ -19,21 +23,25 @@ PROGRAMS: list[tuple[str, str, str]] = [
     (
         "tools_holder",
         "tools.search('x')",
-        "Tools are called by their plain names, without `tools.`: `add(a: int, b: int)`, "
-        "`search(query: str, limit: int = 10)`, `echo(value)`, `fail(type_name, message, family=...)`, "
-        "`many_kinds(first, /, class_, *rest, flag, mode=..., **more)`.",
+        f"Tools are called by their plain names, without `tools.`: {ALL_TOOLS}.",
     ),
-    ("absent_module", "np.mean([1])", "`np` is not available in a program. Use `math` and `statistics`; numbers in a list need no array."),
+    (
+        "absent_module",
+        "np.mean([1])",
+        "`np` is not available in a program. Use `math` and `statistics`; numbers in a list need no array.",
+    ),
     ("member_without_module", "timedelta(days=1)", "Write `datetime.timedelta`."),
     ("member_without_module", "sqrt(4)", "Write `math.sqrt`."),
-    ("misspelt_tool", "seach('x')", "There is no `seach`. Did you mean the tool `search(query: str, limit: int = 10)`?"),
+    (
+        "misspelt_tool",
+        "seach('x')",
+        "There is no `seach`. Did you mean the tool `search(query: str, limit: int = 10)`?",
+    ),
     ("misspelt_variable", "results = []\nprint(reslts)", "There is no `reslts`. Did you mean `results`?"),
     (
         "unknown_tool",
         "delete_everything('/')",
-        "There is no tool `delete_everything`. The tools are `add(a: int, b: int)`, "
-        "`search(query: str, limit: int = 10)`, `echo(value)`, `fail(type_name, message, family=...)`, "
-        "`many_kinds(first, /, class_, *rest, flag, mode=..., **more)`.",
+        f"There is no tool `delete_everything`. The tools are {ALL_TOOLS}.",
     ),
     (
         "local_before_assignment",
@@ -166,7 +174,9 @@ PROGRAMS: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "source", "text"), PROGRAMS, ids=[f"{name}-{n}" for n, (name, _, _) in enumerate(PROGRAMS)])
+@pytest.mark.parametrize(
+    ("name", "source", "text"), PROGRAMS, ids=[f"{name}-{n}" for n, (name, _, _) in enumerate(PROGRAMS)]
+)
 def test_a_named_mistake_is_answered_with_its_sentence(run: Runner, name: str, source: str, text: str) -> None:
     error = run(source).error
     assert error is not None
@@ -178,7 +188,7 @@ def test_every_named_mistake_is_made_above() -> None:
     assert len(MISTAKES) >= 20
 
 
-NO_HINT = ["1 / 0", "raise ValueError('my own')", "x = {}\nx['nothing at all']" , "fail('RateLimited', 'slow down')"]
+NO_HINT = ["1 / 0", "raise ValueError('my own')", "x = {}\nx['nothing at all']", "fail('RateLimited', 'slow down')"]
 
 
 @pytest.mark.parametrize("source", NO_HINT[:2] + NO_HINT[3:])
@@ -198,7 +208,14 @@ def test_an_error_whose_text_cannot_be_had_has_no_hint() -> None:
 
 @pytest.mark.parametrize(
     ("name", "found"),
-    [("serach", "search"), ("Search", "search"), ("searchh", "search"), ("read_fle", "read_file"), ("zzz", ""), ("x", "")],
+    [
+        ("serach", "search"),
+        ("Search", "search"),
+        ("searchh", "search"),
+        ("read_fle", "read_file"),
+        ("zzz", ""),
+        ("x", ""),
+    ],
 )
 def test_the_nearest_name_is_close_or_none(name: str, found: str) -> None:
     assert nearest(name, ["search", "read_file", "list_files", "ab"]) == found

@@ -22,8 +22,8 @@ def test_processor_time(run: Runner) -> None:
     assert result.error is not None
     assert (result.status, result.stdout, result.error.line) == ("timeout_cpu", "start\n", 2)
     assert result.error.message == "the program used more than 1 s of processor time."
-    assert result.duration_s < 1 + LATE_S
-    assert 0.9 < result.cpu_s < 1.5
+    # On a busy machine a second of processor time takes longer than a second.
+    assert 0.8 < result.cpu_s < 1 + LATE_S
 
 
 @pytest.mark.threat(49)
@@ -36,7 +36,7 @@ while True: pass
 """
     result = run(source, cpu_s=1)
     assert (result.status, result.stdout) == ("timeout_cpu", "start\n")
-    assert result.duration_s < 2 + LATE_S
+    assert 1.8 < result.cpu_s < 2 + LATE_S
 
 
 @pytest.mark.threat(49)

@@ -119,14 +119,14 @@ def test_all_refusals_come_at_once_in_the_order_of_lines(run: Runner) -> None:
         "    import os\n"
         "    ^^^^^^^^^\n"
         "SourceRefused: `import os`: a program has no files. Use the tools: `add(a: int, b: int)`, "
-        "`search(query: str, limit: int = 10)`, `echo`, `fail`, `many_kinds`.\n"
+        "`search(query: str, limit: int = 10)`, `echo(value)`, `fail`, `many_kinds`.\n"
         '  File "<program>", line 4\n'
         "    x = ('ö', eval('1'))\n"
         "              ^^^^\n"
         "SourceRefused: `eval`: a program cannot run text as code. "
         "Write the expression itself, or read data with `json.loads(text)`.\n"
         "Hint: Nothing of the program has run."
-    ).replace("`echo`", "`echo(value)`")
+    )
     assert (result.status, result.stdout, tools.calls) == ("failed", "", [])
 
 

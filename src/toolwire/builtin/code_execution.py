@@ -78,8 +78,8 @@ class Inside(Protocol):
     def deadline(self) -> float | None: ...
     @property
     def result_limit_bytes(self) -> int | None: ...
-    def invoke(self, call: ToolCall, run_id: str) -> Coroutine[Any, Any, ToolResult]: ...
-    def invoke_blocking(self, call: ToolCall, run_id: str) -> ToolResult: ...
+    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, ToolResult]]: ...
+    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], ToolResult]: ...
 
 
 def code_execution_tool() -> Tool:
@@ -128,17 +128,20 @@ class CodeExecution:
         def child(call: ProgramCall) -> ToolCall:
             return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inside.call.id)
 
-        def answer(call: ProgramCall) -> Answer:
-            return _answer(inside.invoke_blocking(child(call), run_id))
+        if inside.has_async_tools and not inside.is_blocking:
+            invoke = inside.awaited_calls(run_id)
 
-        async def answer_later(call: ProgramCall) -> Answer:
-            return _answer(await inside.invoke(child(call), run_id))
+            async def answer_later(call: ProgramCall) -> Answer:
+                return _answer(await invoke(child(call)))
 
-        if inside.is_blocking:
-            return sandbox.run(program, answer)
-        if inside.has_async_tools:
             return await sandbox.run_async(program, answer_later)
-        return await sandbox.run_beside(program, answer)
+
+        invoke_here = inside.blocking_calls(run_id)
+
+        def answer(call: ProgramCall) -> Answer:
+            return _answer(invoke_here(child(call)))
+
+        return sandbox.run(program, answer) if inside.is_blocking else await sandbox.run_beside(program, answer)
 
     def _program(self, source: str, inside: Inside) -> Program:
         limits = self.limits

@@ -267,13 +267,16 @@ class ToolRegistry:
         parts = self._parts
         return run_program(code, parts.catalogue, parts.setup, limits=limits, source_checks=source_checks)
 
-    def enable_code_execution(self, timeout: float = CODE_EXECUTION_TIMEOUT_S) -> None:
-        """Lets models run programs: adds the tool `code_execution`. `timeout` is seconds for a whole program."""
+    def enable_code_execution(self, timeout: float = CODE_EXECUTION_TIMEOUT_S, *, limits: Limits | None = None) -> None:
+        """Lets models run programs: adds the tool `code_execution`.
+
+        `timeout` is seconds for a whole program, tools included; `limits` say more, and then stand in its place.
+        """
         from toolwire.facade.programs import programs_entry
         from toolwire.sandbox.limits import Limits
 
         parts = self._parts
-        entry = programs_entry(parts.setup.runtime, Limits.within(timeout), self._invoke_own)
+        entry = programs_entry(parts.setup.runtime, limits or Limits.within(timeout), self._invoke_own)
         parts.catalogue.add(entry, replace=True)
 
     def disable_code_execution(self) -> None:

@@ -14,7 +14,7 @@ from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt, attempt_composite
 from toolwire.invocation.postprocess import postprocess
 from toolwire.invocation.resolve import resolve
-from toolwire.invocation.scope import Inside, Scope
+from toolwire.invocation.scope import Inside, Prepared, Scope
 from toolwire.invocation.tell import tell
 from toolwire.invocation.validate import validate
 from toolwire.vocabulary.calls import ToolCall
@@ -47,7 +47,9 @@ async def _walk(call: ToolCall, scope: Scope) -> ToolResult:
     if isinstance(allowed, ToolResult):
         return allowed
     result = await _run(allowed, scope)
-    return postprocess(call, entry, result, scope.result_limit_bytes)
+    # A composite tool bounds its own text: only it knows which part must stay whole.
+    limit_bytes = scope.result_limit_bytes if entry.composite is None else None
+    return postprocess(call, entry, result, limit_bytes)
 
 
 async def _run(prepared: Prepared, scope: Scope) -> ToolResult:

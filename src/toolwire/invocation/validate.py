@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Invalid
 from toolwire.invocation.execute import raised
@@ -14,7 +17,7 @@ from toolwire.vocabulary.results import ToolResult
 def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
     """The call with its arguments as real objects, defaults and bound values filled in."""
     try:
-        validated = entry.tool.validate(call.arguments)
+        validated = entry.tool.validate(_own(call.arguments))
     except DefinitionError as error:
         return _cannot_run(call, entry, str(error))
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code
@@ -22,6 +25,25 @@ def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
     if isinstance(validated, Invalid):
         return refuse(call, entry, validated)
     return Prepared(call, entry, validated)
+
+
+def _own(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments in containers of the tool's own: what it does to a list must not change what the model asked for,
+    which the log and the next one to read the call rely on."""
+    for value in arguments.values():
+        if type(value) in _CONTAINERS:
+            return {name: _copied(value) for name, value in arguments.items()}
+    return arguments
+
+
+def _copied(value: Any) -> Any:
+    kind = cast("object", type(value))
+    if kind is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if kind is list else value
+
+
+_CONTAINERS = frozenset({dict, list})
 
 
 def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:

@@ -19,7 +19,7 @@ from toolwire.sandbox.outcome import compose, start_options
 from toolwire.sandbox.places import Overloaded, Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
-from toolwire.sandbox.zygote import Zygotes
+from toolwire.sandbox.zygote import Zygotes, lost
 
 Call = Callable[[ProgramCall], Awaitable[Answer]]
 
@@ -38,7 +38,10 @@ async def run_on_loop(
     try:
         if not place.done():
             await _place(asyncio.wrap_future(place), places, started + program.limits.deadline_s)
-        child, report = await _spawn(zygotes, workers, program)
+        try:
+            child, report = await _spawn(zygotes, workers, program)
+        except WorkersExhausted:
+            raise places.overloaded() from None
         try:
             live = LiveProgram(program, started)
             await AsyncDrive(live, child, call).run()
@@ -237,10 +240,10 @@ async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[
         try:
             zygote = zygotes.current()
             return await _received(zygote.ask(program.limits)), zygote.report
-        except ZygoteGone:
+        except ZygoteGone as gone:
             zygotes.discard()
             if attempt == 2:
-                raise
+                raise lost(gone) from None
     raise AssertionError("unreachable: the second attempt returns or raises")
 
 

@@ -56,7 +56,7 @@ class BlockingDrive:
 
     def start(self, options: dict[str, object]) -> None:
         """Sends the program. Its clock runs from here."""
-        _send_timeout(self._socket, self._live.limits.deadline_s)
+        _send_timeout(self._socket, min(self._live.limits.wall_s, self._live.limits.deadline_s))
         self._live.started_running(_clock())
         self._write(self._channel.start(self._live.program.source, options))
 
@@ -173,6 +173,9 @@ class BlockingDrive:
                 sent = self._socket.send(data)
                 while sent < len(data):
                     sent += self._socket.send(memoryview(data)[sent:])
+        except BlockingIOError:
+            # It has not read for as long as it may run, and the frame is cut in two: nothing can be sent any more.
+            self._live.give_up(self._live.overdue(_clock()) or "timeout_program")
         except OSError:
             # The child has ended. What it said before that is still to be read.
             return

@@ -308,7 +308,9 @@ def _raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
 def _checked(read: Callable[[], Any]) -> Any:
     try:
         return read()
-    except (ValueError, RecursionError, Unrepresentable) as error:
+    except Unrepresentable as error:
+        raise ProtocolViolation(f"a value that cannot be read: {error.what}") from None
+    except (ValueError, RecursionError) as error:
         raise ProtocolViolation(f"a value that cannot be read: {error}") from None
 
 

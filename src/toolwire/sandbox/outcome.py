@@ -111,8 +111,9 @@ def _status(live: LiveProgram, end: Exit | None) -> ProgramStatus:
     if isinstance(live.end, FailedFrame):
         return "memory" if live.end.type == "MemoryError" else "failed"
     # It went without a word. The kernel's own account tells whether it was the processor limit that ended it.
-    if end is not None and os.WIFSIGNALED(end.status) and end.cpu_s >= live.limits.cpu_s - _NEARLY_S:
-        return "timeout_cpu"
+    if end is not None and os.WIFSIGNALED(end.status):
+        if os.WTERMSIG(end.status) == signal.SIGXCPU or end.cpu_s >= live.limits.cpu_s - _NEARLY_S:
+            return "timeout_cpu"
     return "crashed"
 
 

@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 from . import dates
+from .values import kind_of
 
 MODULES = ("math", "json", "datetime", "re", "random", "statistics", "asyncio")
 """There without import; `asyncio` is the part that works over the channel."""
@@ -48,7 +49,7 @@ class Importer:
         """As the built-in."""
         if level == 0 and name in self._known:
             return self._from_forms.get(name, self._known[name]) if fromlist else self._known[name]
-        if type(fromlist) is list and name in sys.modules:
+        if kind_of(fromlist) is list and name in sys.modules:
             # C code's own imports come by the program's builtins too: `strptime` looks `_strptime` up. Only they
             # pass a list; import statements pass a tuple or None.
             return sys.modules[name]

@@ -23,6 +23,7 @@ from .lockdown import Allowance
 
 CONTROL = 0
 PACKET_BYTES = 4096
+_PR_GET_NO_NEW_PRIVS = 39
 _FD_BYTES = array.array("i").itemsize
 
 
@@ -57,13 +58,12 @@ class Zygote:
         self._children: dict[int, tuple[int, socket.socket]] = {}
 
     def probe(self) -> dict[str, str]:
-        """What one child of this zygote found when it was set up: the report every result carries."""
+        """What one child of this zygote found when it was set up and tried: the report every result carries."""
         return {
             "python": sys.version.split()[0],
             "platform": f"{sys.platform} {os.uname().machine}",
             "warm_up": self._warm_up,
-            "process": "own process, no files, kernel limits on memory, processor time and processes",
-            "no_new_privs": self._observed(),
+            **self._observed(),
             "seccomp": "not in use",
             "landlock": "not in use",
             "namespaces": "not in use",
@@ -121,23 +121,45 @@ class Zygote:
         _send(status, {"status": wait_status, "cpu_s": usage.ru_utime + usage.ru_stime})
         status.close()
 
-    def _observed(self) -> str:
-        """Forks a child, sets it up, and lets it look at itself before its descriptors are gone."""
+    def _observed(self) -> dict[str, str]:
+        """Forks a child, sets it up, and lets it try what a program may not do."""
         reader, writer = os.pipe()
         process = self._fork()
         if process == 0:
-            flag = b"?"
             try:
                 self._lock_down(writer, Allowance(memory_bytes=1 << 28, cpu_s=5), self._id)
-                flag = b"1" if ctypes.CDLL(None).prctl(39, 0, 0, 0, 0) == 1 else b"0"
+                os.write(lockdown.CHANNEL, json.dumps(_try_out()).encode())
             finally:
-                os.write(lockdown.CHANNEL, flag)
                 os._exit(0)
         os.close(writer)
-        flag = os.read(reader, 1)
+        found: dict[str, str] = json.loads(os.read(reader, PACKET_BYTES))
         os.close(reader)
         os.waitpid(process, 0)
-        return "set" if flag == b"1" else "not set"
+        return found
+
+
+def _try_out() -> dict[str, str]:
+    return {
+        "files": _tried(lambda: os.open("/", os.O_RDONLY)),
+        "processes": _tried(_fork_once),
+        "memory": _tried(lambda: bytearray(1 << 29)),
+        "no_new_privs": "set" if ctypes.CDLL(None).prctl(_PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 else "not set",
+    }
+
+
+def _fork_once() -> None:
+    process = os.fork()
+    if process == 0:
+        os._exit(0)
+    os.waitpid(process, 0)
+
+
+def _tried(attempt: Callable[[], object]) -> str:
+    try:
+        attempt()
+    except (OSError, MemoryError):
+        return "refused"
+    return "not refused"
 
 
 def _make_fork() -> Callable[[], int]:
