@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 import toolwire
 from tests.architecture.source import PACKAGE
 
@@ -47,6 +49,7 @@ def test_exactly_the_documented_names_are_public() -> None:
     assert toolwire.__all__ == PUBLIC
 
 
+@pytest.mark.requirement("base.modules.names")
 def test_every_public_name_can_be_had() -> None:
     assert [name for name in PUBLIC if getattr(toolwire, name) is None] == []
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import pytest
+
 from toolwire import Limits, ToolRegistry, ToolResult
 
 
@@ -50,6 +52,7 @@ def test_async_tools_run_from_blocking_code() -> None:
     assert registry_of(add, add_later).run_program(code).stdout == "[3, 7]\n"
 
 
+@pytest.mark.requirement("ptc.flow.on-host")
 def test_gathered_calls_of_sync_tools_run_side_by_side() -> None:
     meeting = threading.Barrier(2, timeout=5)
 
@@ -143,3 +146,11 @@ def test_a_program_may_take_as_long_as_the_timeout_says() -> None:
     result = registry.invoke("code_execution", {"code": "while True: pass"})
     assert result.failure is not None
     assert (result.failure.kind, result.failure.data["status"] in {"deadline", "timeout_program"}) == ("timeout", True)
+
+
+@pytest.mark.requirement("ptc.limit.no-io")
+@pytest.mark.parametrize("code", ["open('/etc/hostname')", "import socket", "import os", "__import__('os')"])
+def test_a_program_has_no_files_and_no_network_of_its_own(code: str) -> None:
+    result = registry_of(add).run_program(code)
+    assert result.error is not None
+    assert (result.status, result.error.type) == ("failed", "SourceRefused")

@@ -30,7 +30,7 @@ PUMPS: dict[str, Callable[[int], str]] = {
 }
 
 
-def processor_ms(work: Callable[[], object], rounds: int = 3) -> float:
+def processor_ms(work: Callable[[], object], rounds: int = 9) -> float:
     best = float("inf")
     for _ in range(rounds):
         start = time.process_time()
