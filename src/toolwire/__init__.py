@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.calls import Problem as Problem
     from toolwire.vocabulary.calls import Reply as Reply
     from toolwire.vocabulary.calls import ToolCall as ToolCall
+    from toolwire.vocabulary.content import AudioBlock as AudioBlock
+    from toolwire.vocabulary.content import ImageBlock as ImageBlock
+    from toolwire.vocabulary.content import TextBlock as TextBlock
     from toolwire.vocabulary.context import CallContext as CallContext
     from toolwire.vocabulary.errors import BindingError as BindingError
     from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgentToolkit": "facade.toolkit:Toolkit",
     "ApprovalRequest": "permission.approval",
+    "AudioBlock": "vocabulary.content",
     "BaseTool": "facade.base_tool",
     "BindingError": "vocabulary.errors",
     "CallContext": "vocabulary.context",
@@ -56,6 +60,7 @@ _HOMES = {
     "Decision": "permission.approval",
     "DefinitionError": "vocabulary.errors",
     "Failure": "vocabulary.failures",
+    "ImageBlock": "vocabulary.content",
     "Limits": "sandbox.limits",
     "Problem": "vocabulary.calls",
     "ProgramResult": "sandbox.report",
@@ -64,6 +69,7 @@ _HOMES = {
     "Rule": "permission.policy",
     "SandboxUnavailable": "vocabulary.errors",
     "Session": "session.session",
+    "TextBlock": "vocabulary.content",
     "ToolCall": "vocabulary.calls",
     "ToolParameter": "definition.from_schema",
     "ToolPermission": "facade.base_tool",
@@ -81,6 +87,7 @@ _HOMES = {
 __all__ = [
     "AgentToolkit",
     "ApprovalRequest",
+    "AudioBlock",
     "BaseTool",
     "BindingError",
     "CallContext",
@@ -91,6 +98,7 @@ __all__ = [
     "Decision",
     "DefinitionError",
     "Failure",
+    "ImageBlock",
     "Limits",
     "Problem",
     "ProgramResult",
@@ -99,6 +107,7 @@ __all__ = [
     "Rule",
     "SandboxUnavailable",
     "Session",
+    "TextBlock",
     "ToolCall",
     "ToolParameter",
     "ToolPermission",

@@ -12,6 +12,7 @@ from tests.architecture.source import PACKAGE
 PUBLIC = [
     "AgentToolkit",
     "ApprovalRequest",
+    "AudioBlock",
     "BaseTool",
     "BindingError",
     "CallContext",
@@ -22,6 +23,7 @@ PUBLIC = [
     "Decision",
     "DefinitionError",
     "Failure",
+    "ImageBlock",
     "Limits",
     "Problem",
     "ProgramResult",
@@ -30,6 +32,7 @@ PUBLIC = [
     "Rule",
     "SandboxUnavailable",
     "Session",
+    "TextBlock",
     "ToolCall",
     "ToolParameter",
     "ToolPermission",
