@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.runtime.subprocesses import output_of
 from toolwire.runtime.portal import Portal
 from toolwire.runtime.workers import Workers
 
@@ -151,3 +152,24 @@ def test_a_tool_may_close_the_portal_that_runs_it() -> None:
         return "closed"
 
     assert portal.run(close) == "closed"
+
+
+def test_an_interrupt_of_the_waiting_thread_cancels_what_it_waits_for() -> None:
+    script = """
+        import _thread, asyncio, threading
+        from toolwire.runtime.runtime import default_runtime
+        ended = threading.Event()
+
+        async def wait():
+            try:
+                asyncio.get_running_loop().call_soon(_thread.interrupt_main)
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        try:
+            default_runtime().portal.run(wait)
+        except KeyboardInterrupt:
+            print(ended.wait(5))
+    """
+    assert output_of(script) == "True\n"

@@ -42,7 +42,9 @@ async def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
 
 async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> ToolResult:
     """What a tool that is made of calls made of it. Its calls come back to the path by what `inside` lends it."""
-    call = prepared.call
+    call, left_s = prepared.call, _time_left(None, inside.deadline)
+    if left_s is not None and left_s <= 0:
+        return _too_late(call)
     try:
         return await composite(prepared.validated, inside)
     except ForOperator as error:
