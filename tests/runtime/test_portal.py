@@ -156,13 +156,13 @@ def test_a_tool_may_close_the_portal_that_runs_it() -> None:
 
 def test_an_interrupt_of_the_waiting_thread_cancels_what_it_waits_for() -> None:
     script = """
-        import _thread, asyncio, threading
+        import asyncio, signal, threading
         from toolwire.runtime.runtime import default_runtime
-        ended = threading.Event()
+        ended, main = threading.Event(), threading.main_thread().ident
 
         async def wait():
             try:
-                asyncio.get_running_loop().call_soon(_thread.interrupt_main)
+                asyncio.get_running_loop().call_soon(signal.pthread_kill, main, signal.SIGINT)
                 await asyncio.Event().wait()
             finally:
                 ended.set()
