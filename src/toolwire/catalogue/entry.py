@@ -54,6 +54,13 @@ class Entry:
                 f"tool {self.name!r}: timeout_s={self.timeout_s!r}: give seconds above 0, or None for no limit"
             )
 
+    def has_options_of(self, other: Entry) -> bool:
+        """Whether the other was registered with the same permission, time limit and room beside itself."""
+        mine, theirs = (
+            (entry.permission, entry.timeout_s, entry.gate is None, entry.composite) for entry in (self, other)
+        )
+        return mine == theirs
+
     @property
     def described(self) -> Tool:
         """The tool as models are told of it here: under the name it has here."""
