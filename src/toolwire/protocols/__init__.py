@@ -7,13 +7,18 @@ finds the document (`attp_layout.py`) and its values (`attp_values.py`); `attp_p
 
 from __future__ import annotations
 
+from typing import Any
+
 from toolwire.protocols.attp import Attp
 from toolwire.protocols.base import CallingProtocol
 from toolwire.vocabulary.errors import ConfigurationError
 
-__all__ = ["get", "names"]
+__all__ = ["get", "names", "recognise"]
 
-_PROTOCOLS: dict[str, CallingProtocol] = {"attp": Attp()}
+# One line each. `recognise` asks them in this order.
+_PROTOCOLS: dict[str, CallingProtocol] = {
+    "attp": Attp(),
+}
 
 
 def get(name: str) -> CallingProtocol:
@@ -31,3 +36,8 @@ def get(name: str) -> CallingProtocol:
 def names() -> tuple[str, ...]:
     """The names of all protocols."""
     return tuple(_PROTOCOLS)
+
+
+def recognise(reply: Any) -> str | None:
+    """The name of the protocol whose format a reply is plainly in; None when it is in none."""
+    return next((name for name, protocol in _PROTOCOLS.items() if protocol.recognises(reply)), None)

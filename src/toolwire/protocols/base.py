@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol
 
+from toolwire.protocols.streaming import ReplyStream
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -28,35 +29,72 @@ DIGIT_LIMIT = 4_300
 
 
 class CallingProtocol(Protocol):
-    """A model's calling format. Pure: the same arguments give the same answer, and nothing is read or written."""
+    """A model's calling format. Pure: the same arguments give the same answer, and nothing is read or written.
+
+    A *text* protocol's model is told of tools in its system prompt and writes calls into its text. A *native* one's
+    takes tools, calls and results in fields of its API; what is made for it are plain dicts, as the SDKs take them.
+    """
 
     @property
     def name(self) -> str:
         """The name by which `get` finds it."""
         ...
 
-    def describe(self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
-        """The system prompt that tells a model of these tools and how to call them.
+    @property
+    def is_native(self) -> bool:
+        """Whether tools, calls and results have fields of their own in the provider's API."""
+        ...
+
+    @property
+    def writes_programs(self) -> bool:
+        """Whether its prompt speaks of programs by itself, so that `code_execution` is not listed among the tools."""
+        ...
+
+    def describe(
+        self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short"
+    ) -> str | list[dict[str, Any]]:
+        """Text: the whole system prompt. Native: the request's tools, in which language and thought have no say.
 
         Raises:
-            ConfigurationError: an unknown language or thought.
+            ConfigurationError: an unknown language or thought, or two tools whose names a provider could not tell
+                apart.
         """
         ...
 
-    def parse(self, reply: str | bytes, tools: Iterable[Any] = ()) -> Reply:
-        """What a model's reply asks for. Nothing in a reply makes it raise: what cannot be read is in `problems`."""
+    def recognises(self, reply: Any) -> bool:
+        """Whether a reply is plainly in this format. Cheap; a reply may be parsed by a protocol that says no."""
         ...
 
-    def render(self, calls: Sequence[ToolCall]) -> str:
-        """The reply by which a model would make these calls."""
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
+        """What a model's reply asks for. Nothing in a reply makes it raise: what cannot be read is in `problems`.
+
+        A reply is text, bytes in UTF-8 or, natively, also a mapping or the SDK's own object: a whole response or the
+        message in it.
+        """
         ...
 
-    def format(self, results: Sequence[ToolResult]) -> str:
-        """What the model reads when its calls have ended."""
+    def stream(self, tools: Iterable[Any] = ()) -> ReplyStream:
+        """Reads a reply while it comes in. However it is cut, its end gives what `parse` gives for the whole."""
         ...
 
-    def refuse(self, reply: Reply) -> str:
-        """What the model reads when its reply makes no call; empty for a reply that does."""
+    def render(self, calls: Sequence[ToolCall]) -> str | dict[str, Any]:
+        """The reply by which a model would make these calls; natively what `parse` and a request's history take."""
+        ...
+
+    def format(self, results: Sequence[ToolResult]) -> str | list[dict[str, Any]]:
+        """What the model reads when its calls have ended; natively the messages to append after its own."""
+        ...
+
+    def refuse(self, reply: Reply) -> str | list[dict[str, Any]]:
+        """What the model reads when its reply makes no call, in the form of `format`; empty for a reply that does."""
+        ...
+
+    def grammar(self, tools: Iterable[Any]) -> str:
+        """GBNF that lets a model write nothing but calls of these tools that can be read.
+
+        Raises:
+            ConfigurationError: a native protocol, whose provider sees to that itself.
+        """
         ...
 
 
