@@ -1,0 +1,251 @@
+"""JSON with the slips that models make, read only where one reading is left; each slip is told.
+
+A reader of our own: the general repairers close what was cut off, keep the last of two equal keys, quote bare words
+and guess at missing commas. Here every scalar is a piece of the text, and `check_said` holds that afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolwire.protocols.base import DEPTH_LIMIT, Refusal
+from toolwire.protocols.lenient_string import OPENING, LenientString, Role, read_string
+from toolwire.protocols.strict_json import check_characters, check_key, integer, no_number, real, repeated
+from toolwire.vocabulary.calls import Problem
+
+VALUE_LIMIT = 4_096
+"""Keys and values of a damaged text. Undamaged ones have no such limit: reading them is much faster."""
+
+_GAP = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+)(?![\w.])")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*+")
+_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_NO_NUMBERS = frozenset({"NaN", "Infinity", "nan", "inf"})
+_COLON, _COMMA = ":：", ",，"
+
+_CUT = "The JSON ends before it is closed: it was cut off, so it was not run. Write it whole, shorter if need be."
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A scalar or a key, and the piece of text that it was read from."""
+
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lenient:
+    """What a damaged text was read as."""
+
+    value: Any
+    end: int
+    """Where the value ends in the text."""
+    problems: tuple[Problem, ...]
+    """The slips, one of a kind, each with the first place where it was made."""
+    said: tuple[Said, ...]
+    """Every key and scalar of the value, in order."""
+
+
+def read_lenient(text: str, position: int = 0, *, depth: int = DEPTH_LIMIT) -> Lenient:
+    """The value that begins at this position.
+
+    Raises:
+        Refusal: it is cut off, has more than one reading, or passes a limit.
+    """
+    check_characters(text)
+    reader = _Reader(text=text, position=position, depth=depth)
+    value = reader.value("top")
+    found = Lenient(value=value, end=reader.position, problems=reader.problems(), said=tuple(reader.said))
+    check_said(found)
+    return found
+
+
+def check_said(found: Lenient) -> None:
+    """Holds that nothing was invented: the value's keys and scalars are pieces of the text, in their order.
+
+    Raises:
+        Refusal: one of them is not.
+    """
+    said = iter(found.said)
+    for value in _scalars(found.value):
+        piece = next(said, None)
+        if piece is None or type(piece.value) is not type(value) or piece.value != value or not _is_said(piece):
+            raise Refusal("The JSON is damaged, and mending it would add what was not written. Write it again.")
+
+
+def place(text: str, position: int) -> str:
+    """`line 3, column 5`."""
+    return f"line {text.count(chr(10), 0, position) + 1}, column {position - text.rfind(chr(10), 0, position)}"
+
+
+class _Reader:
+    def __init__(self, *, text: str, position: int, depth: int) -> None:
+        self.text = text
+        self.position = position
+        self.said: list[Said] = []
+        self._depth = depth
+        self._values = 0
+        self._slips: dict[str, int] = {}
+
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(
+            Problem(message=message, repaired=True, place=place(self.text, position))
+            for message, position in self._slips.items()
+        )
+
+    def value(self, role: Role) -> Any:
+        self._gap()
+        mark = self.text[self.position : self.position + 1]
+        if mark in ("{", "["):
+            return self._nested(mark)
+        if mark in OPENING and mark:
+            return self._string(role)
+        if found := _NUMBER.match(self.text, self.position):
+            self.position = found.end()
+            source = found[1]
+            return self._keep(integer(source) if source.lstrip("-").isdigit() else real(source), source)
+        if found := _WORD.match(self.text, self.position):
+            return self._word(found)
+        raise self._unexpected("a value")
+
+    def _nested(self, mark: str) -> Any:
+        if self._depth <= 0:
+            raise Refusal(f"Brackets are nested deeper than {DEPTH_LIMIT} levels. Write a flatter value.")
+        self._depth -= 1
+        self._count()
+        self.position += 1
+        value = self._object() if mark == "{" else self._array()
+        self._depth += 1
+        return value
+
+    def _object(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while not self._takes("}"):
+            key = self._key()
+            if key in found:
+                raise repeated(key)
+            check_key(key)
+            if not self._takes(_COLON):
+                raise self._unexpected("a colon")
+            found[key] = self.value("member")
+            self._separator("}")
+        return found
+
+    def _array(self) -> list[Any]:
+        found: list[Any] = []
+        while not self._takes("]"):
+            found.append(self.value("item"))
+            self._separator("]")
+        return found
+
+    def _separator(self, closing: str) -> None:
+        start = self.position
+        if self._takes(_COMMA):
+            self._gap()
+            if self.text.startswith(closing, self.position):
+                self._slip("A comma too many was left out.", start)
+        elif not self.text.startswith(closing, self.position):
+            raise self._unexpected(f"a comma or {closing}")
+
+    def _key(self) -> str:
+        self._gap()
+        mark = self.text[self.position : self.position + 1]
+        if mark and mark in OPENING:
+            return self._string("key")
+        found = _WORD.match(self.text, self.position)
+        if found is None:
+            raise self._unexpected("a key in double quotes")
+        self._slip("Keys without quotes were read as strings.", self.position)
+        self.position = found.end()
+        return self._keep(found[0], found[0])
+
+    def _string(self, role: Role) -> str:
+        found: LenientString = read_string(self.text, self.position, role)
+        for slip in found.slips:
+            self._slip(slip, self.position)
+        self.position = found.end
+        return self._keep(found.value, found.source)
+
+    def _word(self, found: re.Match[str]) -> Any:
+        word = found[0]
+        if word in _NO_NUMBERS:
+            no_number(word)
+        if word not in _WORDS:
+            raise self._unexpected("a value; text stands in double quotes")
+        if not word.islower():
+            self._slip(f"{word} was read as {'null' if word == 'None' else word.lower()}.", found.start())
+        self.position = found.end()
+        return self._keep(_WORDS[word], word)
+
+    def _keep(self, value: Any, source: str) -> Any:
+        self.said.append(Said(value, source))
+        self._count()
+        return value
+
+    def _count(self) -> None:
+        self._values += 1
+        if self._values > VALUE_LIMIT:
+            raise Refusal(f"The JSON is damaged and holds more than {VALUE_LIMIT} values. Write it again.")
+
+    def _gap(self) -> None:
+        found = _GAP.match(self.text, self.position)
+        if found and found.end() > self.position:
+            if found[0].strip(" \t\r\n\ufeff"):
+                self._slip("A comment was left out.", self.position)
+            self.position = found.end()
+
+    def _takes(self, marks: str) -> bool:
+        """Steps over one of these marks, if one is next."""
+        self._gap()
+        mark = self.text[self.position : self.position + 1]
+        if not mark or mark not in marks:
+            return False
+        if not mark.isascii():
+            self._slip(f"{mark} was read as {marks[0]}.", self.position)
+        self.position += 1
+        return True
+
+    def _slip(self, message: str, position: int) -> None:
+        self._slips.setdefault(message, position)
+
+    def _unexpected(self, wanted: str) -> Refusal:
+        self._gap()
+        if self.position >= len(self.text):
+            return Refusal(_CUT, place=place(self.text, self.position))
+        given = self.text[self.position : self.position + 20]
+        return Refusal(f"The JSON wants {wanted} where {given!r} stands.", place=place(self.text, self.position))
+
+
+def _scalars(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, item in cast("dict[str, Any]", value).items():
+            yield key
+            yield from _scalars(item)
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _scalars(item)
+    else:
+        yield value
+
+
+_ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
+
+
+def _is_said(piece: Said) -> bool:
+    """Whether a value can be what its source says: worked out in another way than it was read."""
+    value, source = piece.value, piece.source
+    if not isinstance(value, str):
+        return _WORDS.get(source, source) is value or str(value) == source or float(source) == value
+    if value == source:
+        return True
+    position = 0
+    for part in _ESCAPED.split(source):
+        position = value.find(part, position)
+        if position < 0:
+            return False
+        position += len(part)
+    return len(value) <= len(source)
