@@ -163,9 +163,10 @@ class _Fitting:
         if isinstance(value, str) and value.lstrip().startswith(("{", "[", "```")):
             value = self._decoded(value, schema, steps, depth)
         if isinstance(value, list) and depth > 0:
-    XX isinstance(value, dict) and depth > 0:
+            return self._array(cast("list[Any]", value), schema, steps, depth)
+        if isinstance(value, dict) and depth > 0:
             return self._object(cast("dict[str, Any]", value), schema, steps, depth)
-        return value
+        return cast("Any", value)
 
     def _array(self, value: list[Any], schema: Any, steps: tuple[str | int, ...], depth: int) -> list[Any]:
         node = self._branch(schema, "array")
