@@ -30,7 +30,7 @@ def prompt(
         typer.Option(help="How much the model is to think aloud: one line, the default, or four points."),
     ] = None,
 ) -> None:
-    """Print the system prompt that tells a model of the tools."""
+    """Print what tells a model of the tools: the system prompt, or the tools of a request as JSON."""
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)
@@ -38,7 +38,10 @@ def prompt(
     options = {name: value for name, value in given.items() if value is not None}
     try:
         session = Session(registry, protocol=protocol)
-        text = session.protocol.describe(session.tools, **options)
+        described = session.protocol.describe(session.tools, **options)
     except ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
-    output.result(text)
+    if isinstance(described, str):
+        output.result(described)
+    else:
+        output.result_json(described)

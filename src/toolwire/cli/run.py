@@ -83,8 +83,7 @@ def _turn(session: Session, content: bytes, timeout_s: float) -> Turn:
         # A turn that the session could not make itself.
         reply = session.protocol.parse(content)
         results = tuple(nothing_came(repr(call.name), timeout_s, call=call) for call in reply.calls)
-        text = session.protocol.format(results)
-        return Turn(reply=reply, results=results, messages=({"role": "user", "content": text},))
+        return Turn.ended(reply, results, session.protocol.format(results))
     except SandboxUnavailable as error:
         raise Stop(ExitCode.FAILED, str(error)) from error
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolwire.protocols.anthropic import Anthropic
 from toolwire.protocols.attp import Attp
 from toolwire.protocols.base import CallingProtocol
+from toolwire.protocols.gemini import Gemini
+from toolwire.protocols.openai import OpenAi
+from toolwire.protocols.openai_responses import OpenAiResponses
 from toolwire.vocabulary.errors import ConfigurationError
 
 __all__ = ["get", "names", "recognise"]
@@ -18,6 +22,10 @@ __all__ = ["get", "names", "recognise"]
 # One line each. `recognise` asks them in this order.
 _PROTOCOLS: dict[str, CallingProtocol] = {
     "attp": Attp(),
+    "openai": OpenAi(),
+    "openai-responses": OpenAiResponses(),
+    "anthropic": Anthropic(),
+    "gemini": Gemini(),
 }
 
 

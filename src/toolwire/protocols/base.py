@@ -18,6 +18,9 @@ REPLY_LIMIT_BYTES = 262_144
 CODE_LIMIT_BYTES = 65_536
 """Bytes of one program, in UTF-8; the sandbox takes no more either."""
 
+CALL_LIMIT = 64
+"""Calls of one reply."""
+
 DEPTH_LIMIT = 64
 """Levels of nested arrays and tables in a reply: parsers recurse."""
 
@@ -77,7 +80,7 @@ class CallingProtocol(Protocol):
         """Reads a reply while it comes in. However it is cut, its end gives what `parse` gives for the whole."""
         ...
 
-    def render(self, calls: Sequence[ToolCall]) -> str | dict[str, Any]:
+    def render(self, calls: Sequence[ToolCall]) -> str | dict[str, Any] | list[dict[str, Any]]:
         """The reply by which a model would make these calls; natively what `parse` and a request's history take."""
         ...
 

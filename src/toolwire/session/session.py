@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
@@ -20,7 +21,7 @@ from toolwire.protocols import get
 from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
-from toolwire.session.turn import Message, Turn
+from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -43,7 +44,9 @@ class Session:
 
         `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` are
         rules in place of the registry's. `approver` is asked where a rule or tool says confirm; without one such
-        calls do not run. `limits` bound each program.
+        calls do not run. `limits` bound each program; without them those count that the registry gives its own.
+
+        A text protocol's model may always run programs. A native one's may when the registry has them enabled.
 
         Raises:
             ConfigurationError: the protocol is unknown, or `permissions` name a tool that is not there.
@@ -54,37 +57,53 @@ class Session:
             rules = setup.policy.rules if policy is None else policy
             setup = replace(setup, policy=Policy(rules, defaults=self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
-        programs = programs_entry(setup.runtime, limits or Limits(), self._call_back)
-        self._catalogue.add(programs, replace=True)
+        self._offer_programs(limits)
 
     @property
     def tools(self) -> list[Tool]:
-        """The tools that the model is told of: those that are not denied to it."""
-        return [entry.described for entry in self._catalogue if entry.composite is None and not self._is_denied(entry)]
+        """The tools that the model is told of: those that are not denied to it.
+
+        `code_execution` is one of them unless the protocol speaks of programs by itself.
+        """
+        return [
+            entry.described
+            for entry in self._catalogue
+            if not (entry.composite and self.protocol.writes_programs) and not self._is_denied(entry)
+        ]
 
     @property
-    def instructions(self) -> str:
-        """The system prompt: the format, the tools, and examples that call them."""
+    def instructions(self) -> str | list[dict[str, Any]]:
+        """What tells the model of the tools: the system prompt, or for a native protocol the request's tools."""
         return self.protocol.describe(self.tools)
 
-    async def turn(self, reply: str | bytes) -> Turn:
-        """Reads a reply (text, or bytes in UTF-8), runs its calls, and gives what the model reads next.
+    async def turn(self, reply: Any) -> Turn:
+        """Reads a reply, runs its calls (side by side where it makes several), and gives what the model reads next.
 
-        Never raises for a reply that cannot be read or a call that fails: the turn says so.
+        A reply is text, bytes in UTF-8 or, for a native protocol, also the SDK's own response or message, or the
+        mapping of one. Never raises for a reply that cannot be read or a call that fails: the turn says so.
         """
         read = self.protocol.parse(reply, self.tools)
         if not read.calls:
-            return Turn(reply=read, messages=_as_messages(self.protocol.refuse(read)) if read.is_refused else ())
+            return Turn.ended(read, (), self.protocol.refuse(read) if read.is_refused else [])
         results = await self._run(read)
-        return Turn(reply=read, results=tuple(results), messages=_as_messages(self.protocol.format(results)))
+        return Turn.ended(read, results, self.protocol.format(results))
 
     async def _run(self, read: Reply) -> list[ToolResult]:
         run_id = new_id("r")
         calls = [
-            ToolCall(call.name, call.arguments, id=call.id or f"{run_id}/{ordinal}", raw_text=call.raw_text)
+            ToolCall(call.name, call.arguments, id=f"{run_id}/{ordinal}", raw_text=call.raw_text)
             for ordinal, call in enumerate(read.calls, 1)
         ]
-        return await invoke_all(calls, self._setup.loop_scope(self._catalogue, run_id=run_id))
+        results = await invoke_all(calls, self._setup.loop_scope(self._catalogue, run_id=run_id))
+        return [_answering(result, call) for result, call in zip(results, read.calls, strict=True)]
+
+    def _offer_programs(self, limits: Limits | None) -> None:
+        """Puts `code_execution` into the catalogue, unless it is there and stays, or is not to be there."""
+        is_there = CODE_EXECUTION in self._catalogue
+        if (is_there and limits is None) or (self.protocol.is_native and not is_there):
+            return
+        programs = programs_entry(self._setup.runtime, limits or Limits(), self._call_back)
+        self._catalogue.add(programs, replace=True)
 
     def _call_back(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         call = ToolCall(name, arguments, id=new_id("r"))
@@ -116,5 +135,16 @@ def _parts_of(tools: ToolRegistry | Toolkit | Iterable[object]) -> tuple[Catalog
     return catalogue, setup
 
 
-def _as_messages(text: str) -> tuple[Message, ...]:
-    return (Message(role="user", content=text),)
+def _answering(result: ToolResult, call: ToolCall) -> ToolResult:
+    """The result under the id that the provider gave its call: a model may use one twice, and a run may not."""
+    if not call.id:
+        return result
+    return ToolResult(
+        result.success,
+        result.data,
+        result.error,
+        result.metadata,
+        content=result.blocks,
+        failure=result.failure,
+        call=call,
+    )

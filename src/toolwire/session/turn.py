@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict, cast
 
 from toolwire.vocabulary.calls import Reply
 from toolwire.vocabulary.results import ToolResult
@@ -24,10 +25,22 @@ class Turn:
     """The reply as it was read; its `problems` list every repair, or why it was refused."""
     results: tuple[ToolResult, ...] = ()
     """One for each call, in order; empty when nothing was called."""
-    messages: tuple[Message, ...] = ()
-    """What the model reads next; empty when the reply was an end: a `fail`, or plain text."""
+    messages: tuple[Mapping[str, Any], ...] = ()
+    """What the model reads next, to be appended after its own message: a `Message`, or whatever a native protocol's
+    provider takes. Empty when the reply was an end: a `fail`, or plain text."""
+
+    @classmethod
+    def ended(cls, reply: Reply, results: Sequence[ToolResult], answer: str | Sequence[dict[str, Any]]) -> Turn:
+        """A turn whose model reads what its protocol made of the results, or of a refused reply."""
+        messages = (Message(role="user", content=answer),) if isinstance(answer, str) else tuple(answer)
+        return cls(reply=reply, results=tuple(results), messages=cast("tuple[Mapping[str, Any], ...]", messages))
 
     @property
     def text(self) -> str:
-        """The messages' text, as one."""
-        return "\n".join(message["content"] for message in self.messages)
+        """What the model reads next as one text, without images and what else is no text."""
+        contents = [message.get("content") for message in self.messages]
+        texts = [content for content in contents if isinstance(content, str)]
+        if len(texts) == len(contents):
+            return "\n".join(texts)
+        reasons = [problem.message for problem in self.reply.problems if not problem.repaired]
+        return "\n".join(result.text for result in self.results) or "\n".join(reasons)

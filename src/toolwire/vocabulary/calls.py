@@ -99,6 +99,9 @@ class Reply:
     problems: tuple[Problem, ...] = ()
     """Each repair that was made, or the reasons why the reply was refused."""
 
+    refused_calls: tuple[ToolCall, ...] = ()
+    """Calls of a refused reply, none of which may run: a provider that knows calls by id wants an answer to each."""
+
     @property
     def is_refused(self) -> bool:
         """True when the text could not be read: nothing may run, and `problems` says why."""

@@ -1,0 +1,213 @@
+"""Anthropic's messages: tools, content blocks and tool results, as its SDK takes and gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.media import IMAGE_TYPES, inline, linked
+from toolwire.protocols.names import property_name, provider_names
+from toolwire.protocols.native import (
+    Dialect,
+    Reader,
+    Written,
+    WrittenCall,
+    is_shape,
+    no_grammar,
+    parse_native,
+    refusal_text,
+    refused_results,
+    rendered_calls,
+    result_id,
+)
+from toolwire.protocols.native_fields import field, inner, items_in, text_in
+from toolwire.protocols.native_stream import Gathering, NativeStream
+from toolwire.protocols.provider_schema import properties_named, properties_restored
+from toolwire.protocols.streaming import StreamEvent
+from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.results import ToolResult
+
+_NAMED = Dialect(schema=properties_named, restore=properties_restored)
+_CUT = {"max_tokens": "at the token limit", "model_context_window_exceeded": "at the end of the context window"}
+_BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use"})
+
+
+class Anthropic:
+    """The protocol object. It holds nothing."""
+
+    @property
+    def name(self) -> str:
+        """`anthropic`."""
+        return "anthropic"
+
+    @property
+    def is_native(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def writes_programs(self) -> bool:
+        """False: a program is a call of the tool `code_execution`, where there is one."""
+        return False
+
+    def describe(
+        self,
+        tools: Iterable[Any],
+        *,
+        language: Language = "en",  # noqa: ARG002 - tools are told in their authors' words
+        thought: Thought = "short",  # noqa: ARG002 - as above
+    ) -> list[dict[str, Any]]:
+        """The request's `tools`. References stay: this API follows them.
+
+        Raises:
+            ConfigurationError: two tools whose names the provider could not tell apart.
+        """
+        known = [tool_of(tool) for tool in tools]
+        names = provider_names(known)
+        return [_described(tool, names.to_provider(tool.name)) for tool in known]
+
+    def recognises(self, reply: Any) -> bool:
+        """Whether it is a message, or an assistant's content, made of blocks."""
+        return is_shape(reply, _take_apart)
+
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
+        """The tool uses of a `Message` or of its content, as objects, mappings or JSON."""
+        return parse_native(reply, Reader(tools, _NAMED), _take_apart, "message made of content blocks")
+
+    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
+        """Takes the events of a streamed message, those that the SDK adds included."""
+        return NativeStream(Reader(tools, _NAMED), _take_event)
+
+    def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """The assistant message that makes these calls."""
+        blocks = [
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": _sent(call.arguments)}
+            for call in rendered_calls(calls)
+        ]
+        return {"role": "assistant", "content": blocks}
+
+    def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+        """One user message with a tool result for each result, in order, images inside of them."""
+        return [{"role": "user", "content": [_result(result) for result in results]}] if results else []
+
+    def refuse(self, reply: Reply) -> list[dict[str, Any]]:
+        """A tool result for each call of a refused reply; a user message where it has none that could be read."""
+        if not reply.is_refused:
+            return []
+        if reply.refused_calls:
+            return self.format(refused_results(reply))
+        return [{"role": "user", "content": refusal_text(reply)}]
+
+    def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - there is none for any tools
+        """None.
+
+        Raises:
+            ConfigurationError: always.
+        """
+        raise no_grammar(self.name)
+
+
+def _described(tool: Tool, name: str) -> dict[str, Any]:
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": name, **described, "input_schema": properties_named(tool)}
+
+
+def _sent(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {property_name(name): value for name, value in arguments.items()}
+
+
+def _take_apart(body: Any) -> Written | None:
+    blocks = cast("list[Any]", body) if isinstance(body, list) else items_in(body, "content")
+    is_message = not isinstance(body, list) and text_in(body, "type") == "message" and not items_in(body, "output")
+    is_ours = all(text_in(block, "type") in _BLOCKS or _is_server_result(block) for block in blocks)
+    is_assistant = isinstance(body, list) or text_in(body, "role") == "assistant"
+    if not is_assistant or not is_ours or not (blocks or is_message) or items_in(body, "tool_calls"):
+        return None
+    reason = text_in(body, "stop_reason")
+    written = Written(
+        text="".join(text_in(block, "text") for block in blocks if text_in(block, "type") == "text"),
+        thought="".join(text_in(block, "thinking") for block in blocks),
+        calls=[_call(block) for block in blocks if text_in(block, "type") == "tool_use"],
+        cut=_CUT.get(reason, ""),
+    )
+    if reason == "refusal":
+        written.failure = _refusal(body) or written.text
+    return written
+
+
+def _is_server_result(block: Any) -> bool:
+    """Whether it is the result of a tool that the provider ran itself."""
+    kind = text_in(block, "type")
+    return (kind.endswith("_tool_result") and kind != "tool_result") or kind == "container_upload"
+
+
+def _refusal(body: Any) -> str:
+    details = inner(body, "stop_details")
+    return text_in(details, "explanation", "category")
+
+
+def _call(block: Any) -> WrittenCall:
+    return WrittenCall(name=text_in(block, "name"), id=text_in(block, "id"), arguments=field(block, "input"))
+
+
+def _take_event(gathering: Gathering, event: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    key = field(event, "index")
+    match text_in(event, "type"):
+        case "content_block_start":
+            block = inner(event, "content_block")
+            if text_in(block, "type") == "tool_use":
+                yield from gathering.call(key, name=text_in(block, "name"), id=text_in(block, "id"))
+            else:
+                yield from gathering.text(text_in(block, "text"))
+        case "content_block_delta":
+            delta = inner(event, "delta")
+            gathering.thought(text_in(delta, "thinking"))
+            yield from gathering.text(text_in(delta, "text"))
+            yield from gathering.arguments(key, text_in(delta, "partial_json"))
+        case "content_block_stop":
+            yield from _end(gathering, key)
+        case "message_delta":
+            delta = inner(event, "delta")
+            reason = text_in(delta, "stop_reason")
+            gathering.written.cut = _CUT.get(reason, gathering.written.cut)
+            if reason == "refusal":
+                gathering.written.failure = _refusal(delta)
+        case _:
+            pass  # pings, usage, and what the SDK adds: `text` and `input_json` repeat what a delta said
+
+
+def _end(gathering: Gathering, key: Any) -> Iterator[StreamEvent]:
+    if gathering.has(key) and not gathering.has_arguments(key):
+        # A tool without parameters gets no piece of JSON at all.
+        yield from gathering.call(key, arguments={})
+    yield from gathering.end(key)
+
+
+def _result(result: ToolResult) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result_id(result), "content": _content(result)}
+    return block if result.success else {**block, "is_error": True}
+
+
+def _content(result: ToolResult) -> str | list[dict[str, Any]]:
+    content = result.content
+    if all(block["type"] == "text" for block in content):
+        return result.text
+    # An empty text block is refused.
+    return [_part(block) for block in content if block["type"] != "text" or block["text"]]
+
+
+def _part(block: ContentBlock) -> dict[str, Any]:
+    if block["type"] == "text":
+        return {"type": "text", "text": block["text"]}
+    if block["type"] == "image":
+        found, url = inline(block), linked(block)
+        if found is not None and found.media_type in IMAGE_TYPES:
+            source = {"type": "base64", "media_type": found.media_type, "data": found.data}
+            return {"type": "image", "source": source}
+        if url is not None:
+            return {"type": "image", "source": {"type": "url", "url": url}}
+    return {"type": "text", "text": f"[{block['type']}]"}

@@ -1,0 +1,243 @@
+"""Gemini's contents: function declarations, calls and responses, as its SDK takes and gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.gemini_schema import json_schema, older_schema
+from toolwire.protocols.media import IMAGE_TYPES, inline
+from toolwire.protocols.names import property_name, provider_name, provider_names
+from toolwire.protocols.native import (
+    MADE_ID,
+    Dialect,
+    Reader,
+    Written,
+    WrittenCall,
+    is_shape,
+    no_grammar,
+    parse_native,
+    refusal_text,
+    refused_results,
+    rendered_calls,
+    result_id,
+)
+from toolwire.protocols.native_fields import field, inner, items_in, text_in
+from toolwire.protocols.native_stream import Gathering, NativeStream
+from toolwire.protocols.provider_schema import properties_named, properties_restored
+from toolwire.protocols.streaming import StreamEvent
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import plain
+
+SchemaField = Literal["parameters_json_schema", "parameters"]
+
+_NAMED = Dialect(schema=properties_named, restore=properties_restored)
+_CUT = {"MAX_TOKENS": "at the token limit", "CONTINUATION": "at the token limit"}
+_UNREAD = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
+_DECLINED = frozenset(
+    {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "ESCALATION", "MODEL_ARMOR"}
+)
+
+
+class Gemini:
+    """The protocol object. It holds which of the API's two fields for a schema is used."""
+
+    def __init__(self, *, schema_field: SchemaField = "parameters_json_schema") -> None:
+        """`parameters` is the older field: it takes no references and less of JSON Schema."""
+        self._schema_field: SchemaField = schema_field
+
+    @property
+    def name(self) -> str:
+        """`gemini`."""
+        return "gemini"
+
+    @property
+    def is_native(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def writes_programs(self) -> bool:
+        """False: a program is a call of the tool `code_execution`, where there is one."""
+        return False
+
+    def describe(
+        self,
+        tools: Iterable[Any],
+        *,
+        language: Language = "en",  # noqa: ARG002 - tools are told in their authors' words
+        thought: Thought = "short",  # noqa: ARG002 - as above
+    ) -> list[dict[str, Any]]:
+        """The config's `tools`: one, with a declaration of each tool; none for no tools.
+
+        Raises:
+            ConfigurationError: two tools whose names the provider could not tell apart.
+        """
+        known = [tool_of(tool) for tool in tools]
+        names = provider_names(known)
+        declarations = [self._declaration(tool, names.to_provider(tool.name)) for tool in known]
+        return [{"function_declarations": declarations}] if declarations else []
+
+    def schema_problems(self, tool: Any) -> tuple[str, ...]:
+        """What of a tool's parameters this API is not told; the tool checks it all the same."""
+        return self._fitted(tool_of(tool))[1]
+
+    def recognises(self, reply: Any) -> bool:
+        """Whether it is a response with candidates, or a content with parts."""
+        return is_shape(reply, _take_apart)
+
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
+        """The function calls of a `GenerateContentResponse` (its first candidate) or of the content in it, as object,
+        mapping or JSON. A call without an id gets one that is the same each time."""
+        return parse_native(reply, Reader(tools, _NAMED), _take_apart, "response with candidates or content with parts")
+
+    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
+        """Takes the responses of a streamed reply; each call comes whole."""
+        return NativeStream(Reader(tools, _NAMED), _take_chunk)
+
+    def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """The content that makes these calls."""
+        parts = [
+            {"function_call": {**_id(call.id), "name": call.name, "args": _sent(call.arguments)}}
+            for call in rendered_calls(calls)
+        ]
+        return {"role": "model", "parts": parts}
+
+    def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+        """One content with a function response for each result, in order, images inside of them."""
+        return [{"role": "user", "parts": [_response(result) for result in results]}] if results else []
+
+    def refuse(self, reply: Reply) -> list[dict[str, Any]]:
+        """A function response for each call of a refused reply; a text where it has none that could be read."""
+        if not reply.is_refused:
+            return []
+        if reply.refused_calls:
+            return self.format(refused_results(reply))
+        return [{"role": "user", "parts": [{"text": refusal_text(reply)}]}]
+
+    def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - there is none for any tools
+        """None.
+
+        Raises:
+            ConfigurationError: always.
+        """
+        raise no_grammar(self.name)
+
+    def _declaration(self, tool: Tool, name: str) -> dict[str, Any]:
+        described = {"description": tool.description} if tool.description else {}
+        schema = self._fitted(tool)[0]
+        # The older field refuses an object without properties; a tool without parameters has no schema there.
+        is_told = self._schema_field != "parameters" or schema.get("properties")
+        return {"name": name, **described, **({self._schema_field: schema} if is_told else {})}
+
+    def _fitted(self, tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
+        schema = properties_named(tool)
+        return older_schema(schema) if self._schema_field == "parameters" else json_schema(schema)
+
+
+def _id(identity: str) -> dict[str, str]:
+    """The id where the provider gave one: it is not sent one that it does not know."""
+    return {"id": identity} if identity and not identity.startswith(MADE_ID) else {}
+
+
+def _sent(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {property_name(name): value for name, value in arguments.items()}
+
+
+def _take_apart(body: Any) -> Written | None:
+    if isinstance(body, list):
+        return None
+    content: Any = body
+    candidate: Any = None
+    if "candidates" in body or "prompt_feedback" in body or "promptFeedback" in body:
+        candidates = items_in(body, "candidates")
+        candidate = candidates[0] if candidates else None
+        content = inner(candidate, "content")
+    elif not items_in(body, "parts"):
+        return None
+    written = Written()
+    for part in items_in(content, "parts"):
+        if call := _call(part):
+            written.calls.append(call)
+        elif field(part, "thought"):
+            written.thought += text_in(part, "text")
+        else:
+            written.text += text_in(part, "text")
+    _note_end(written, body, candidate)
+    return written
+
+
+def _call(part: Any) -> WrittenCall | None:
+    call = inner(part, "function_call", "functionCall")
+    if not call:
+        return None
+    arguments = field(call, "args")
+    return WrittenCall(
+        name=text_in(call, "name"), id=text_in(call, "id"), arguments={} if arguments is None else arguments
+    )
+
+
+def _note_end(written: Written, body: Any, candidate: Any) -> None:
+    """Why the reply ended, if it was not for being complete."""
+    blocked = _word(field(inner(body, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason"))
+    if blocked:
+        written.failure = f"The provider blocked the request: {blocked}."
+    reason = _word(field(candidate, "finish_reason", "finishReason"))
+    message = text_in(candidate, "finish_message", "finishMessage")
+    if reason in _CUT:
+        written.cut = _CUT[reason]
+    elif reason in _UNREAD:
+        text = f"The provider could not read the reply ({reason}). {message or 'Call a tool that you were given.'}"
+        written.problems.append(Problem(message=text, repaired=False))
+    elif reason in _DECLINED:
+        written.failure = message or f"The provider stopped the reply: {reason}."
+
+
+def _word(value: Any) -> str:
+    # An enum of the SDK is a str by its value, and prints as something else.
+    return str(getattr(value, "value", value)) if isinstance(value, str) else ""
+
+
+def _take_chunk(gathering: Gathering, chunk: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    candidates = items_in(chunk, "candidates")
+    candidate = candidates[0] if candidates else None
+    for part in items_in(inner(candidate, "content"), "parts"):
+        if call := _call(part):
+            key = gathering.count()
+            yield from gathering.call(key, name=call.name, id=call.id, arguments=call.arguments)
+            yield from gathering.end(key)
+        elif field(part, "thought"):
+            gathering.thought(text_in(part, "text"))
+        else:
+            yield from gathering.text(text_in(part, "text"))
+    _note_end(gathering.written, chunk, candidate)
+
+
+def _response(result: ToolResult) -> dict[str, Any]:
+    name = "" if result.call is None else provider_name(result.call.name)
+    parts = [part for block in result.content if (part := _part(block)) is not None]
+    response = {"output": _output(result)} if result.success else {"error": result.text}
+    fields = {**_id(result_id(result)), "name": name, "response": response}
+    return {"function_response": {**fields, "parts": parts} if parts else fields}
+
+
+def _output(result: ToolResult) -> Any:
+    if result.blocks:
+        return result.text
+    try:
+        return plain(result.data)
+    except Unrepresentable:
+        return result.text
+
+
+def _part(block: ContentBlock) -> dict[str, Any] | None:
+    found = inline(block)
+    if found is None or (block["type"] == "image" and found.media_type not in IMAGE_TYPES):
+        return None
+    return {"inline_data": {"mime_type": found.media_type, "data": found.data}}

@@ -1,0 +1,208 @@
+"""OpenAI's chat completions: tools, assistant messages and tool messages, as its SDK takes and gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.media import audio_data, data_url
+from toolwire.protocols.names import provider_names
+from toolwire.protocols.native import (
+    Dialect,
+    Reader,
+    Written,
+    WrittenCall,
+    is_shape,
+    json_text,
+    no_grammar,
+    parse_native,
+    refusal_text,
+    refused_results,
+    rendered_calls,
+    result_id,
+)
+from toolwire.protocols.native_fields import field, inner, items_in, text_in
+from toolwire.protocols.native_stream import Gathering, NativeStream
+from toolwire.protocols.streaming import StreamEvent
+from toolwire.protocols.strict_schema import strict_problems, strict_schema, without_nulls
+from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.results import ToolResult
+
+STRICT = Dialect(
+    schema=lambda tool: tool.input_schema,
+    restore=lambda tool, arguments: arguments if strict_problems(tool) else without_nulls(tool, arguments),
+)
+"""What both of OpenAI's APIs make of a tool: strict where that is possible."""
+
+_CUT = {"length": "at the token limit", "content_filter": "at a content filter"}
+
+
+class OpenAi:
+    """The protocol object. It holds nothing."""
+
+    @property
+    def name(self) -> str:
+        """`openai`."""
+        return "openai"
+
+    @property
+    def is_native(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def writes_programs(self) -> bool:
+        """False: a program is a call of the tool `code_execution`, where there is one."""
+        return False
+
+    def describe(
+        self,
+        tools: Iterable[Any],
+        *,
+        language: Language = "en",  # noqa: ARG002 - tools are told in their authors' words
+        thought: Thought = "short",  # noqa: ARG002 - as above
+    ) -> list[dict[str, Any]]:
+        """The request's `tools`. A tool is strict unless `strict_problems` says why it cannot be.
+
+        Raises:
+            ConfigurationError: two tools whose names the provider could not tell apart.
+        """
+        known = [tool_of(tool) for tool in tools]
+        names = provider_names(known)
+        return [{"type": "function", "function": function_fields(tool, names.to_provider(tool.name))} for tool in known]
+
+    def recognises(self, reply: Any) -> bool:
+        """Whether it is a chat completion or an assistant message with text or `tool_calls`."""
+        return is_shape(reply, _take_apart)
+
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
+        """The calls of a `ChatCompletion` (its first choice) or of the message in it, as object, mapping or JSON."""
+        return parse_native(reply, Reader(tools, STRICT), _take_apart, "chat completion or assistant message")
+
+    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
+        """Takes `ChatCompletionChunk`s."""
+        return NativeStream(Reader(tools, STRICT), _take_chunk)
+
+    def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """The assistant message that makes these calls."""
+        written = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json_text(call.arguments)}}
+            for call in rendered_calls(calls)
+        ]
+        return {"role": "assistant", "content": None, "tool_calls": written}
+
+    def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+        """A tool message for each result, in order; then, as tool messages hold text alone, one user message with the
+        images and sounds of all."""
+        messages: list[dict[str, Any]] = [
+            {"role": "tool", "tool_call_id": result_id(result), "content": result.text} for result in results
+        ]
+        media = [part for result in results for part in _media_parts(result)]
+        return [*messages, {"role": "user", "content": media}] if media else messages
+
+    def refuse(self, reply: Reply) -> list[dict[str, Any]]:
+        """A tool message for each call of a refused reply; a user message where it has none that could be read."""
+        if not reply.is_refused:
+            return []
+        if reply.refused_calls:
+            return self.format(refused_results(reply))
+        return [{"role": "user", "content": refusal_text(reply)}]
+
+    def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - there is none for any tools
+        """None.
+
+        Raises:
+            ConfigurationError: always.
+        """
+        raise no_grammar(self.name)
+
+
+def function_fields(tool: Tool, name: str) -> dict[str, Any]:
+    """Name, description, parameters and, if it can be so, `strict`."""
+    is_strict = not strict_problems(tool)
+    parameters = strict_schema(tool) if is_strict else tool.input_schema
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": name, **described, "parameters": parameters, **({"strict": True} if is_strict else {})}
+
+
+def _take_apart(body: Any) -> Written | None:
+    message: Any = body
+    choice: Any = None
+    if isinstance(body, Mapping) and "choices" in body:
+        choices = items_in(body, "choices")
+        choice = choices[0] if choices else None
+        message = inner(choice, "message")
+        if not message:
+            return None
+    if not _is_message(message):
+        return None
+    return Written(
+        text=text_in(message, "content") or "".join(text_in(part, "text") for part in items_in(message, "content")),
+        thought=text_in(message, "reasoning_content", "reasoning"),
+        calls=[_call(item) for item in items_in(message, "tool_calls") if field(item, "type") in (None, "function")],
+        failure=text_in(message, "refusal") or None,
+        cut=_CUT.get(text_in(choice, "finish_reason"), ""),
+    )
+
+
+def _is_message(message: Any) -> bool:
+    if not isinstance(message, Mapping) or "type" in message:
+        return False
+    has_text = text_in(message, "role") == "assistant" and isinstance(field(message, "content"), str | None)
+    return has_text or bool(items_in(message, "tool_calls"))
+
+
+def _call(item: Any) -> WrittenCall:
+    function = inner(item, "function")
+    arguments = field(function, "arguments")
+    arguments = "" if arguments is None else arguments
+    return WrittenCall(name=text_in(function, "name"), id=text_in(item, "id"), arguments=arguments)
+
+
+def _take_chunk(gathering: Gathering, chunk: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    for choice in items_in(chunk, "choices"):
+        if field(choice, "index") not in (None, 0):
+            continue
+        delta = inner(choice, "delta")
+        gathering.thought(text_in(delta, "reasoning_content", "reasoning"))
+        gathering.refusal(text_in(delta, "refusal"))
+        yield from gathering.text(text_in(delta, "content"))
+        for item in items_in(delta, "tool_calls"):
+            yield from _take_call(gathering, item)
+        reason = text_in(choice, "finish_reason")
+        if reason:
+            gathering.written.cut = _CUT.get(reason, "")
+            yield from gathering.end_others()
+
+
+def _take_call(gathering: Gathering, item: Any) -> Iterator[StreamEvent]:
+    index = field(item, "index")
+    # Some servers number nothing: then an id begins a call, and what has none belongs to the last.
+    key = index if isinstance(index, int) else text_in(item, "id") or gathering.last()
+    function = inner(item, "function")
+    if not gathering.has(key):
+        yield from gathering.end_others()
+    yield from gathering.call(key, name=text_in(function, "name"), id=text_in(item, "id"))
+    yield from gathering.arguments(key, text_in(function, "arguments"))
+
+
+def _media_parts(result: ToolResult) -> list[dict[str, Any]]:
+    parts = [part for block in result.content if (part := _media_part(block)) is not None]
+    if not parts:
+        return []
+    name = "a tool" if result.call is None else f"the tool {result.call.name!r}"
+    return [{"type": "text", "text": f"What {name} gave for call {result_id(result)}:"}, *parts]
+
+
+def _media_part(block: ContentBlock) -> dict[str, Any] | None:
+    if block["type"] == "image":
+        url = data_url(block)
+        return None if url is None else {"type": "image_url", "image_url": {"url": url}}
+    sound = audio_data(block)
+    return (
+        None if sound is None else {"type": "input_audio", "input_audio": {"data": sound.data, "format": sound.format}}
+    )
