@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,8 +11,11 @@ from toolwire.protocols.attp_parse import parse_attp
 from toolwire.protocols.attp_prompt import describe_attp
 from toolwire.protocols.attp_render import render_attp
 from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.grammar_attp import attp_grammar
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
+
+_HEADER = re.compile(r"^[ \t]*\[[ \t]*tool_call[ \t]*\][ \t]*$", re.MULTILINE)
 
 
 class Attp:
@@ -21,6 +25,22 @@ class Attp:
     def name(self) -> str:
         """`attp`."""
         return "attp"
+
+    @property
+    def is_native(self) -> bool:
+        """False: calls stand in the model's text."""
+        return False
+
+    @property
+    def writes_programs(self) -> bool:
+        """True: every call is made by a program."""
+        return True
+
+    def recognises(self, reply: Any) -> bool:
+        """Whether it is text with a line `[tool_call]`."""
+        if isinstance(reply, bytes):
+            reply = reply.decode("utf-8", "replace")
+        return isinstance(reply, str) and _HEADER.search(reply) is not None
 
     def describe(self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
         """The whole system prompt: rules, the tools as Python stubs, modules, templates, constraints, two examples.
@@ -53,3 +73,11 @@ class Attp:
     def refuse(self, reply: Reply) -> str:
         """Why nothing ran, and the form to write; for a reply that gave up, its message. Empty for a call."""
         return refuse_attp(reply)
+
+    def grammar(self, tools: Iterable[Any]) -> str:
+        """GBNF of replies that succeed: a program of one to eight calls, each written out, with arguments that fit.
+
+        Raises:
+            ConfigurationError: no tool that can be called.
+        """
+        return attp_grammar(tools)

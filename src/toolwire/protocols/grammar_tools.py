@@ -1,0 +1,69 @@
+"""The tools of a grammar: what each may be given, as rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.shape import Parameter
+from toolwire.definition.tool import Tool
+from toolwire.protocols.grammar import Grammar
+from toolwire.protocols.grammar_values import Values
+from toolwire.vocabulary.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A parameter, and what may be given for it."""
+
+    parameter: Parameter
+    rule: str
+    """The name of its values' rule."""
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a call without it is refused."""
+        return self.parameter.required
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callee:
+    """A tool that can be called."""
+
+    tool: Tool
+    slots: tuple[Slot, ...]
+    """Required ones first, else in the schema's order; without optional ones that have no value to write."""
+
+
+def callees(tools: Iterable[Any], values: Callable[[Mapping[str, Any]], Values]) -> list[Callee]:
+    """The tools that can be called; `values` makes the rules of one tool from its schema.
+
+    Raises:
+        ConfigurationError: there are none, and so nothing that a model might write.
+        DefinitionError: something among the tools that is none.
+    """
+    given = [tool_of(tool) for tool in tools]
+    found = [callee for tool in given if (callee := _callee(tool, values(tool.input_schema))) is not None]
+    if not found:
+        raise ConfigurationError(
+            f"a grammar needs a tool that can be called: {len(given)} were given, and none of them can"
+        )
+    return found
+
+
+def rule_of_tool(grammar: Grammar, callee: Callee, body: str) -> str:
+    """The name of the rule for a tool's call."""
+    return grammar.rule(f"call-{callee.tool.name}", body)
+
+
+def _callee(tool: Tool, values: Values) -> Callee | None:
+    slots: list[Slot] = []
+    for parameter in sorted(tool.visible_parameters, key=lambda parameter: not parameter.required):
+        rule = values.value(parameter.schema)
+        if rule is not None:
+            slots.append(Slot(parameter=parameter, rule=rule))
+        elif parameter.required:
+            return None
+    return Callee(tool=tool, slots=tuple(slots))
