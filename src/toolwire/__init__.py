@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from toolwire.facade.tool import ToolSpec as ToolSpec
     from toolwire.facade.tool import tool as tool
     from toolwire.facade.toolkit import Toolkit as Toolkit
+    from toolwire.facade.xml import ToolPromptGenerator as ToolPromptGenerator
+    from toolwire.facade.xml import XMLToolCallParser as XMLToolCallParser
+    from toolwire.facade.xml import parse_tool_calls as parse_tool_calls
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
     from toolwire.permission.approval import Decision as Decision
     from toolwire.permission.policy import Rule as Rule
@@ -73,12 +76,15 @@ _HOMES = {
     "ToolCall": "vocabulary.calls",
     "ToolParameter": "definition.from_schema",
     "ToolPermission": "facade.base_tool",
+    "ToolPromptGenerator": "facade.xml",
     "ToolRegistry": "facade.registry",
     "ToolResult": "vocabulary.results",
     "ToolSpec": "facade.tool",
     "Toolkit": "facade.toolkit",
     "ToolwireError": "vocabulary.errors",
     "Turn": "session.turn",
+    "XMLToolCallParser": "facade.xml",
+    "parse_tool_calls": "facade.xml",
     "protocols": "",
     "reg_toolspec": "facade.registry",
     "tool": "facade.tool",
@@ -111,12 +117,15 @@ __all__ = [
     "ToolCall",
     "ToolParameter",
     "ToolPermission",
+    "ToolPromptGenerator",
     "ToolRegistry",
     "ToolResult",
     "ToolSpec",
     "Toolkit",
     "ToolwireError",
     "Turn",
+    "XMLToolCallParser",
+    "parse_tool_calls",
     "protocols",
     "reg_toolspec",
     "tool",

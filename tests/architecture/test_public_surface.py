@@ -36,12 +36,15 @@ PUBLIC = [
     "ToolCall",
     "ToolParameter",
     "ToolPermission",
+    "ToolPromptGenerator",
     "ToolRegistry",
     "ToolResult",
     "ToolSpec",
     "Toolkit",
     "ToolwireError",
     "Turn",
+    "XMLToolCallParser",
+    "parse_tool_calls",
     "protocols",
     "reg_toolspec",
     "tool",
@@ -52,7 +55,7 @@ def test_exactly_the_documented_names_are_public() -> None:
     assert toolwire.__all__ == PUBLIC
 
 
-@pytest.mark.requirement("base.modules.names")
+@pytest.mark.requirement("base.modules.names", "xml.modules.names")
 def test_every_public_name_can_be_had() -> None:
     assert [name for name in PUBLIC if getattr(toolwire, name) is None] == []
 

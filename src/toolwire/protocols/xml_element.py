@@ -1,0 +1,254 @@
+"""One element of a call, read: its tag, and the text in it.
+
+What is well written is read strictly. What is not is repaired only where one reading is left, and each repair is told;
+there may be `Repairs.LIMIT` of them in a reply, since each may look through all that is left of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.incoming import line
+from toolwire.vocabulary.calls import Problem
+
+CDATA = "<![CDATA["
+CDATA_END = "]]>"
+SPLIT_END = "]]]]><![CDATA[>"
+"""What `]]>` is written as where it is part of a value."""
+
+BLOCK_TAGS = r"params|parameters|arguments|args"
+"""What the element around the parameters is called: `params`, and what models take it for."""
+
+_NAME = r"[^\W\d][\w.\-]*+"
+OPENING = re.compile(rf"<(?P<name>{_NAME})(?P<attributes>[\s/][^<>]*+)?+>")
+CLOSING = re.compile(rf"</({_NAME})\s*+>")
+CLOSES_BLOCK = re.compile(rf"\s*+</(?P<name>(?:{BLOCK_TAGS}|tool_call))\s*+>")
+NAMED_TAGS = frozenset({"param", "parameter", "argument"})
+"""Tags that may carry a parameter's name as an attribute, for names that no tag can have."""
+
+_SPACE = re.compile(r"(?:\s++|<!--(?:(?!-->).)*+-->)*+", re.DOTALL)
+_ATTRIBUTE = re.compile(r"""([\w.:\-]+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|'[^']*+')""", re.DOTALL)
+_CDATA_MARK = re.compile(r"<!\[CDATA\[|\]\]>")
+_CDATA_START = re.compile(r"\s*+<!\[CDATA\[")
+_PLAIN = re.compile(r"[^<]*+")
+_END = re.compile(r"\s*+(?:<[^<>]*+)?+\Z")
+_ENTITY = re.compile(r"&(?:\w+|#\d+|#x[0-9a-fA-F]+);")
+
+
+class Repairs:
+    """The repairs that one reply needed."""
+
+    LIMIT = 32
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._looks = 0
+        self.problems: list[Problem] = []
+
+    def look(self) -> None:
+        """Says that the rest of the reply is about to be looked through.
+
+        Raises:
+            Refusal: that was done too often.
+        """
+        self._looks += 1
+        self._check(self._looks)
+
+    def note(self, message: str, position: int) -> None:
+        """Takes down a repair.
+
+        Raises:
+            Refusal: there are too many of them.
+        """
+        self._check(len(self.problems) + 1)
+        self.problems.append(Problem(message=message, repaired=True, place=line(self._text, position)))
+
+    def _check(self, count: int) -> None:
+        if count > self.LIMIT:
+            raise Refusal(f"The reply is damaged in more than {self.LIMIT} places. Write it again.")
+
+
+class ElementReader:
+    """Reads the elements of one call."""
+
+    def __init__(self, text: str, repairs: Repairs) -> None:
+        self.names: frozenset[str] = frozenset()
+        """The parameters that the tool has; empty when it is not known."""
+        self._text = text
+        self._repairs = repairs
+        self.is_nested = False
+        """Whether CDATA within CDATA was met: a loose `]]>` behind the call would then belong to it."""
+
+    def value(self, tag: str, opening: re.Match[str]) -> tuple[str, int]:
+        """What stands in an element, and where it ends."""
+        position = opening.end()
+        if is_empty(opening):
+            return "", position
+        section = _CDATA_START.match(self._text, position)
+        return self._sections(tag, section.end()) if section else self._loose(tag, position)
+
+    def _sections(self, tag: str, position: int) -> tuple[str, int]:
+        text, pieces = self._text, list[str]()
+        while True:
+            end = text.find(CDATA_END, position)
+            if end < 0:
+                raise self._cut(tag, position)
+            piece = text[position:end]
+            if CDATA in piece and (nested := self._nested(tag, position, piece)):
+                return "".join([*pieces, text[position : nested[0]]]), nested[1]
+            after = end + len(CDATA_END)
+            again = _CDATA_START.match(text, after)
+            if again is None:
+                break
+            pieces += [piece, text[after : again.end() - len(CDATA)]]
+            position = again.end()
+        closing = CLOSING.match(text, self.skip(after))
+        if closing and closing[1] == tag:
+            return "".join([*pieces, piece]), closing.end()
+        value, end = self._mended(tag, position, piece, after)
+        return "".join([*pieces, value]), end
+
+    def _nested(self, tag: str, position: int, piece: str) -> tuple[int, int] | None:
+        """Where a value ends that holds whole CDATA sections, and where its element does; None if it holds none.
+
+        By the book it ends at the first `]]>`, and then there is one too many behind it.
+        """
+        self.is_nested = True
+        if re.search(rf"</{re.escape(tag)}\s*>", piece[: piece.index(CDATA)]):
+            raise Refusal(
+                f"The CDATA of <{tag}> is not closed before the next one opens. Close it by ]]>.",
+                place=line(self._text, position),
+            )
+        self._repairs.look()
+        depth = 1
+        for mark in _CDATA_MARK.finditer(self._text, position):
+            depth += 1 if mark[0] == CDATA else -1
+            if not depth:
+                closing = CLOSING.match(self._text, self.skip(mark.end()))
+                if closing is None or closing[1] != tag or not self._is_structure(closing.end()):
+                    return None
+                self._repairs.note(f"CDATA inside the CDATA of <{tag}> was read as text.", position)
+                return mark.start(), closing.end()
+        return None
+
+    def _mended(self, tag: str, start: int, piece: str, after: int) -> tuple[str, int]:
+        """The value whose first `]]>` is not followed by its closing tag, and where it ends."""
+        self._repairs.look()
+        for found in re.compile(rf"\]\]>\s*+</{re.escape(tag)}\s*+>").finditer(self._text, after):
+            if self._is_structure(found.end()):
+                value = self._text[start : found.start()]
+                if SPLIT_END in value:
+                    break
+                self.is_nested = True
+                self._repairs.note(f"]]> inside the CDATA of <{tag}> was read as text.", after - len(CDATA_END))
+                return value, found.end()
+        if self.is_nested or re.search(rf"</{re.escape(tag)}\s*>", piece):
+            raise self._unclear(tag, after)
+        return piece, self._loose_end(tag, after)
+
+    def _loose_end(self, tag: str, position: int) -> int:
+        """Where an element ends that has the wrong closing tag, or none.
+
+        Raises:
+            Refusal: that is not clear.
+        """
+        position = self.skip(position)
+        closing = CLOSING.match(self._text, position)
+        if CLOSES_BLOCK.match(self._text, position) or (closing is None and self._is_named_structure(position)):
+            self._repairs.note(f"<{tag}> is not closed.", position)
+            return position
+        if closing and self._is_structure(closing.end()):
+            self._repairs.note(f"{closing[0]} closes <{tag}>.", position)
+            return closing.end()
+        raise self._cut(tag, position) if self.is_end(position) else self._unclear(tag, position)
+
+    def _loose(self, tag: str, position: int) -> tuple[str, int]:
+        """A value that stands in no CDATA, and where its element ends."""
+        text = self._text
+        end = _match_end(_PLAIN, text, position)
+        closing = CLOSING.match(text, end)
+        if closing and closing[1] == tag:
+            # Anything but a tag behind it may mean that this closing tag is part of the value.
+            follows = self.skip(closing.end())
+            if follows >= len(text) or text[follows] == "<":
+                self._tell_entities(tag, position, end)
+                return text[position:end], closing.end()
+        self._repairs.look()
+        for found in re.compile(rf"</{re.escape(tag)}\s*+>").finditer(text, position):
+            if self._is_structure(found.end()):
+                value = text[position : found.start()]
+                if CDATA in value or CDATA_END in value:
+                    raise Refusal(
+                        f"Text stands beside the CDATA of <{tag}>. Put the whole value into CDATA.",
+                        place=line(text, position),
+                    )
+                self._repairs.note(f"<{tag}> holds tags outside of CDATA; they were read as text.", position)
+                return value, found.end()
+        return text[position:end], self._loose_end(tag, end)
+
+    def _tell_entities(self, tag: str, position: int, end: int) -> None:
+        if found := _ENTITY.search(self._text, position, end):
+            self._repairs.note(f"{found[0][:40]} in <{tag}> was left as it is: nothing is expanded.", found.start())
+
+    def _is_structure(self, position: int) -> bool:
+        """Whether what stands here can only follow a parameter: the end of its block, or another parameter.
+
+        Where the tool is not known, any tag may be a parameter's.
+        """
+        if CLOSES_BLOCK.match(self._text, position):
+            return True
+        found = OPENING.match(self._text, self.skip(position))
+        return found is not None and (not self.names or self._is_known(found))
+
+    def _is_named_structure(self, position: int) -> bool:
+        found = OPENING.match(self._text, position)
+        return found is not None and self._is_known(found)
+
+    def _is_known(self, opening: re.Match[str]) -> bool:
+        tag = opening["name"]
+        return tag in self.names or (tag in NAMED_TAGS and "name" in attributes(opening))
+
+    def skip(self, position: int) -> int:
+        return _match_end(_SPACE, self._text, position)
+
+    def is_end(self, position: int) -> bool:
+        """Whether nothing is left, or nothing but the beginning of a tag."""
+        return _END.match(self._text, position) is not None
+
+    def _cut(self, tag: str, position: int) -> Refusal:
+        return Refusal(
+            f"<{tag}> is never closed: the reply ends in the middle of the call. Write the whole call.",
+            place=line(self._text, position),
+        )
+
+    def _unclear(self, tag: str, position: int) -> Refusal:
+        return Refusal(
+            f"It is not clear where the value of <{tag}> ends. Put it into CDATA, and write ]]> in it as {SPLIT_END}.",
+            place=line(self._text, position),
+        )
+
+
+def _match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    found = pattern.match(text, position)
+    return found.end() if found else position
+
+
+def is_empty(opening: re.Match[str]) -> bool:
+    """Whether a tag also closes its element: `<limit/>`."""
+    return (opening["attributes"] or "").endswith("/")
+
+
+def attributes(opening: re.Match[str]) -> dict[str, str]:
+    return {name: _attribute(value) for name, value in _ATTRIBUTE.findall(opening["attributes"] or "")}
+
+
+def _attribute(quoted: str) -> str:
+    """An attribute's text; with escapes as in JSON where a name needs them."""
+    if quoted[0] == '"' and "\\" in quoted:
+        try:
+            return str(json.loads(quoted))
+        except ValueError:
+            pass
+    return quoted[1:-1]

@@ -1,0 +1,92 @@
+"""A reply in XML, read: its calls by the scanner, their arguments by the tools' schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.incoming import line, read_incoming
+from toolwire.protocols.repair import fit_arguments
+from toolwire.protocols.xml_call import RawCall, RawParameter
+from toolwire.protocols.xml_scan import scan
+from toolwire.protocols.xml_values import Converted, convert, guess, load_marked
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+
+
+def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+    """What the reply asks for: calls, a failure, text for the user, or nothing with the reasons why it was refused."""
+    try:
+        if not isinstance(reply, str | bytes):
+            raise Refusal(f"The reply is a {type(reply).__name__} and no text. Give the text that the model wrote.")
+        incoming = read_incoming(reply)
+        schemas = Schemas(tools)
+        scanned = scan(incoming.text, schemas.parameters)
+        problems = [*incoming.problems, *scanned.problems]
+        calls = tuple(_call(call, incoming.text, schemas, problems) for call in scanned.calls)
+    except Refusal as refusal:
+        return Reply(text=refusal.text, problems=(refusal.problem,))
+    return Reply(
+        calls=calls,
+        thought=scanned.thought,
+        failure=scanned.failure,
+        text=scanned.text,
+        problems=tuple(problems),
+    )
+
+
+class Schemas:
+    """What tools take, looked up when a call of one is met."""
+
+    def __init__(self, tools: Iterable[Any]) -> None:
+        self._tools: dict[str, Tool] = {tool.name: tool for tool in map(tool_of, tools)}
+        self._schemas: dict[str, dict[str, Any]] = {}
+
+    def schema(self, name: str) -> dict[str, Any] | None:
+        """The input schema of a tool; None when it is not known."""
+        if name not in self._tools:
+            return None
+        if name not in self._schemas:
+            self._schemas[name] = self._tools[name].input_schema
+        return self._schemas[name]
+
+    def parameters(self, name: str) -> frozenset[str]:
+        """The names of a tool's parameters; empty when it is not known."""
+        schema = self.schema(name)
+        return frozenset() if schema is None else frozenset(_properties(schema))
+
+
+def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem]) -> ToolCall:
+    schema = schemas.schema(raw.name)
+    arguments: dict[str, Any] = {}
+    for parameter in raw.parameters:
+        found = _value(parameter, schema, text)
+        arguments[parameter.name] = found.value
+        problems += [_placed(problem, parameter.name) for problem in found.problems]
+    arguments, more = fit_arguments(arguments, schema)
+    problems += more
+    return ToolCall(raw.name, arguments, raw_text=text[raw.start : raw.end])
+
+
+def _value(parameter: RawParameter, schema: Mapping[str, Any] | None, text: str) -> Converted:
+    if parameter.is_json:
+        try:
+            return Converted(value=load_marked(parameter.text))
+        except Refusal as refusal:
+            message = f"<{parameter.name}> cannot be read: {refusal}"
+            raise Refusal(message, place=line(text, parameter.position)) from refusal
+    if schema is None:
+        return Converted(value=guess(parameter.text))
+    wanted = _properties(schema).get(parameter.name, schema.get("additionalProperties"))
+    return convert(parameter.text, wanted, schema)
+
+
+def _placed(problem: Problem, name: str) -> Problem:
+    return replace(problem, place=f"{name}, {problem.place}" if problem.place else name)
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", schema.get("properties") or {})

@@ -1,0 +1,164 @@
+"""The XML protocol's system prompt: rules, the tools a line a parameter, and two examples made of the tools given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.python_text import field_lines
+from toolwire.definition.shape import MISSING, Parameter
+from toolwire.definition.tool import Tool
+from toolwire.definition.words import expected, resolve
+from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.samples import sample_arguments
+from toolwire.protocols.xml_render import parameter_tag, render_xml
+from toolwire.protocols.xml_wording import XML_WORDINGS, XmlWording
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.values import plain, show
+
+_REQUEST_LIMIT = 60
+"""Characters of a tool's description that an example's request takes over."""
+
+_PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
+_NOTES = """\
+Notes:
+- Write one <tool_call> for each call, exactly in this form and without a code fence.
+- Put every value into CDATA, as it is; write lists and objects as JSON, and ]]> inside a value as ]]]]><![CDATA[>.
+- Give all required parameters; leave out optional ones that you do not need.
+- Call only the tools above, and wait for their results instead of writing them yourself."""
+
+
+def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+    """The whole system prompt.
+
+    Raises:
+        ConfigurationError: an unknown language or thought.
+        DefinitionError: something among the tools that is none.
+    """
+    words = XML_WORDINGS.get(language)
+    if words is None:
+        raise ConfigurationError(f"language={language!r} is unknown: write one of {', '.join(map(repr, XML_WORDINGS))}")
+    if thought not in words.thought_rule:
+        raise ConfigurationError(
+            f"thought={thought!r} is unknown: write one of {', '.join(map(repr, words.thought_rule))}"
+        )
+    known = [tool_of(tool) for tool in tools]
+    rules = [*words.rules, words.thought_rule[thought]]
+    sections = [
+        f"{words.title}\n\n{words.introduction}",
+        "\n".join(f"{number}. {rule}" for number, rule in enumerate(filter(None, rules), 1)),
+        f"{words.tools_heading}\n{_tools(known, words)}",
+        f"{words.example_heading}\n{_examples(known, words)}",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def tool_instruction(tools: Iterable[Any]) -> str:
+    """Each tool with its parameters and a call of it with all of them, then what to mind."""
+    blocks = [_block(tool_of(tool)) for tool in tools]
+    return "\n\n".join(["Available tools, and how to call each of them:", *blocks, _NOTES])
+
+
+def _tools(tools: Sequence[Tool], words: XmlWording) -> str:
+    return "\n\n".join(_entry(tool, words) for tool in tools) or words.no_tools
+
+
+def _entry(tool: Tool, words: XmlWording) -> str:
+    root = tool.input_schema
+    lines = [f"### {tool.name}", *([tool.description] if tool.description else [])]
+    for parameter in tool.visible_parameters:
+        lines.append(f"- {_shown(parameter.name)} ({_facts(parameter, root, words)}){_text(parameter, ': ')}")
+        lines += [f"    {line}" for line in field_lines(parameter.schema, root)]
+    return "\n".join(lines)
+
+
+def _facts(parameter: Parameter, root: Mapping[str, Any], words: XmlWording) -> str:
+    kind = expected(parameter.schema, root)
+    if parameter.required:
+        return kind
+    default = _default(parameter)
+    return words.optional.format(kind) if default is None else words.default.format(kind, show(default))
+
+
+def _shown(name: str) -> str:
+    """The name, or how to write it where no tag can have it."""
+    tag = parameter_tag(name)
+    return name if tag == name else f"<{tag}>"
+
+
+def _default(parameter: Parameter) -> Any:
+    """The default in JSON types; None when there is none that could be told."""
+    if parameter.default is MISSING:
+        return None
+    try:
+        return plain(parameter.default)
+    except Unrepresentable:
+        return None
+
+
+def _text(parameter: Parameter, before: str) -> str:
+    return f"{before}{' '.join(parameter.description.split())}" if parameter.description else ""
+
+
+def _examples(tools: Sequence[Tool], words: XmlWording) -> str:
+    unfit = _unfit(tools, words)
+    fail = f"{words.request.format(unfit[0])}\n{words.reply}\n<fail>{unfit[1]}</fail>"
+    samples = _samples(tools)
+    if not samples:
+        return fail
+    request = words.and_then.join(dict.fromkeys(_request(tool, words) for tool, _ in samples))
+    calls = [ToolCall(tool.name, arguments) for tool, arguments in samples]
+    reply = render_xml(calls, tools=[tool for tool, _ in samples])
+    return f"{words.request.format(request)}\n{words.reply}\n{reply}\n\n{fail}"
+
+
+def _samples(tools: Sequence[Tool]) -> Sequence[tuple[Tool, Mapping[str, Any]]]:
+    """A call of each of the first two tools that take arguments, else of whatever can be called."""
+    found = [(tool, sample[0]) for tool in tools if (sample := sample_arguments(tool))]
+    telling = [(tool, arguments) for tool, arguments in found if arguments]
+    return [*(telling or found)[:2]]
+
+
+def _request(tool: Tool, words: XmlWording) -> str:
+    first = tool.description.strip().partition("\n")[0]
+    if not first or len(first) > _REQUEST_LIMIT:
+        return words.call_request.format(tool.name)
+    return first if first[-1] in ".。!！?？" else f"{first}{words.full_stop}"
+
+
+def _unfit(tools: Sequence[Tool], words: XmlWording) -> tuple[str, str]:
+    offered = " ".join(f"{tool.name} {tool.description}" for tool in tools).lower()
+    fitting = (item for item in words.unfit if not any(word in offered for word in item[0]))
+    _, request, reason = next(fitting, words.unfit[-1])
+    return request, reason
+
+
+def _block(tool: Tool) -> str:
+    root = tool.input_schema
+    lines = [f"### {tool.name}", f"Description: {tool.description}", "Parameters:"]
+    for parameter in tool.visible_parameters:
+        need = "required" if parameter.required else "optional"
+        lines.append(
+            f"  - {_shown(parameter.name)}: {expected(parameter.schema, root)} ({need}){_text(parameter, ' - ')}"
+        )
+        lines += [f"      {line}" for line in field_lines(parameter.schema, root)]
+        default = _default(parameter)
+        if default is not None and not parameter.required:
+            lines.append(f"    Default: {show(default)}")
+    if not tool.visible_parameters:
+        lines[-1] = "Parameters: none"
+    arguments = {parameter.name: _placeholder(parameter, root) for parameter in tool.visible_parameters}
+    return "\n".join([*lines, "Example:", render_xml([ToolCall(tool.name, arguments)], tools=[tool])])
+
+
+def _placeholder(parameter: Parameter, root: Mapping[str, Any]) -> Any:
+    default = _default(parameter)
+    if default is not None:
+        return default
+    choices = resolve(parameter.schema, root).get("enum")
+    if choices:
+        return choices[0]
+    kind = expected(parameter.schema, root).partition(" ")[0]
+    return _PLACEHOLDERS.get(kind, f"your_{parameter.name}_here")

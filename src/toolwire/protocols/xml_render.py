@@ -1,0 +1,104 @@
+"""Calls and results as text in XML. What is written here is read back exactly: nothing in a value ends its CDATA."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from toolwire.protocols.xml_element import CDATA, CDATA_END, NAMED_TAGS
+from toolwire.protocols.xml_parse import Schemas
+from toolwire.protocols.xml_values import convert, guess
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import plain
+
+_TAG = re.compile(r"[^\W\d][\w.\-]*+")
+_PLAIN_NAME = re.compile(r"[\w.\-/: ]*\w")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_BREAKS = re.compile(r"]]>|<!\[CDATA\[")
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
+    """The reply by which a model would make these calls; empty for none.
+
+    A value that its text alone would not bring back is marked `type="json"`, such as the string `10`, a list or null.
+    Where `tools` are given, their schemas bring back most, and the mark is left out.
+
+    Raises:
+        Unrepresentable: half a character, or an argument that JSON cannot hold.
+    """
+    schemas = Schemas(tools)
+    return "\n".join(_call(call, schemas) for call in calls)
+
+
+def cdata(text: str) -> str:
+    """The text as CDATA that ends nowhere but at its end."""
+    broken = _BREAKS.sub(lambda found: f"{found[0][:2]}{CDATA_END}{CDATA}{found[0][2:]}", text)
+    return f"{CDATA}{broken}{CDATA_END}"
+
+
+def parameter_tag(name: str) -> str:
+    """What stands in a parameter's opening tag: its name, or `param name="my name"` where no tag can have that name."""
+    if _TAG.fullmatch(name) and name not in NAMED_TAGS:
+        return name
+    quoted = json.dumps(name, ensure_ascii=False)
+    return "param name=" + quoted.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def result_block(name: str, *, success: bool, text: str) -> str:
+    """One result as a block that no reader takes for a call. Characters that XML does not have become U+FFFD."""
+    tag = "data" if success else "error"
+    return (
+        f"<tool_result>\n  <name>{_name(_readable(name))}</name>\n  <success>{str(success).lower()}</success>\n"
+        f"  <{tag}>{cdata(_readable(text))}</{tag}>\n</tool_result>"
+    )
+
+
+def _readable(text: str) -> str:
+    return _NO_XML.sub("\ufffd", text)
+
+
+def _call(call: ToolCall, schemas: Schemas) -> str:
+    schema = schemas.schema(call.name)
+    _check(call.name, "name")
+    lines = [f"    {_parameter(name, value, schema)}\n" for name, value in call.arguments.items()]
+    params = f"<params>\n{''.join(lines)}  </params>" if lines else "<params></params>"
+    return f"<tool_call>\n  <name>{_name(call.name)}</name>\n  {params}\n</tool_call>"
+
+
+def _name(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else cdata(name)
+
+
+def _parameter(name: str, value: Any, schema: Mapping[str, Any] | None) -> str:
+    _check(name, name)
+    try:
+        value = plain(value)
+    except Unrepresentable as error:
+        raise Unrepresentable(error.what, path=f"{name}{error.path}") from error
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    _check(text, name)
+    mark = ""
+    if "\r\n" in text or not _is_same(_read(name, text, schema), value):
+        text, mark = json.dumps(value, ensure_ascii=False), ' type="json"'
+    tag = parameter_tag(name)
+    return f"<{tag}{mark}>{cdata(text)}</{tag.partition(' ')[0]}>"
+
+
+def _read(name: str, text: str, schema: Mapping[str, Any] | None) -> Any:
+    if schema is None:
+        return guess(text)
+    wanted = cast("Mapping[str, Any]", schema.get("properties") or {}).get(name, schema.get("additionalProperties"))
+    return convert(text, wanted, schema).value
+
+
+def _is_same(read: Any, value: Any) -> bool:
+    return type(read) is type(value) and json.dumps(read) == json.dumps(value)
+
+
+def _check(text: str, path: str) -> None:
+    if half := _SURROGATE.search(text):
+        raise Unrepresentable(f"half a character, U+{ord(half[0]):04X},", path=path)
