@@ -53,7 +53,13 @@ def test_a_reply_is_run_and_json_is_all_there_is_on_stdout(write: Write, program
     )
     ended = results(run_process("run", program("__result__ = noisy()"), "--tools", source, "--json"))
     assert (ended.code, json.loads(ended.stdout)["text"]) == (0, "the result")
-    assert sorted(ended.stderr.splitlines()) == ["by a descriptor", "by a process", "by print", "while importing"]
+    assert sorted(ended.stderr.splitlines()) == [
+        "by a descriptor",
+        "by a process",
+        "by print",
+        "protocol: attp",
+        "while importing",
+    ]
 
 
 def test_results_are_utf8_even_if_they_hold_half_a_character(write: Write) -> None:

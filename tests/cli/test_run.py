@@ -10,18 +10,21 @@ import pytest
 
 from tests.cli.command_line import Ended, run_here
 from tests.cli.conftest import Write
+from toolwire.protocols import names
 
 Program = Callable[[str], str]
+TOLD = "protocol: attp\n"
+UNTOLD = "protocol: attp, for want of a format that the reply is in\n"
 
 
 def test_what_the_program_printed_and_its_result_go_to_stdout(program: Program, tools: str) -> None:
     reply = program("print('three and four')\n__result__ = add(3, 4)")
-    assert run_here("run", reply, "--tools", tools) == Ended(code=0, stdout="three and four\n7\n", stderr="")
+    assert run_here("run", reply, "--tools", tools) == Ended(code=0, stdout="three and four\n7\n", stderr=TOLD)
 
 
 def test_a_reply_comes_from_standard_input(program: Program, tools: str) -> None:
     content = Path(program("__result__ = greet('Ada')")).read_bytes()
-    assert run_here("run", "-", "--tools", tools, stdin=content) == Ended(code=0, stdout="Hello Ada\n", stderr="")
+    assert run_here("run", "-", "--tools", tools, stdin=content) == Ended(code=0, stdout="Hello Ada\n", stderr=TOLD)
 
 
 @pytest.mark.parametrize("protocol", ["auto", "attp"])
@@ -32,7 +35,8 @@ def test_the_protocol_may_be_named(program: Program, tools: str, protocol: str) 
 
 def test_an_unknown_protocol_is_wrong_usage_and_the_known_ones_are_listed(program: Program, tools: str) -> None:
     ended = run_here("run", program("1"), "--tools", tools, "--protocol", "xm")
-    assert ended == Ended(code=2, stdout="", stderr="toolwire: there is no protocol 'xm': write one of 'attp'\n")
+    known = ", ".join(map(repr, names()))
+    assert ended == Ended(code=2, stdout="", stderr=f"toolwire: there is no protocol 'xm': write one of {known}\n")
 
 
 def test_json_says_all_there_is_to_know(program: Program, tools: str) -> None:
@@ -40,10 +44,11 @@ def test_json_says_all_there_is_to_know(program: Program, tools: str) -> None:
     report = json.loads(ended.stdout)
     took = report["results"][0]["program"].pop("duration_s")
     waits = [call.pop("duration_ms") for call in report["results"][0]["program"]["calls"]]
-    assert (ended.code, ended.stderr, took > 0, len(waits)) == (0, "", True, 2)
+    assert (ended.code, ended.stderr, took > 0, len(waits)) == (0, TOLD, True, 2)
     level = report["results"][0]["program"].pop("isolation")
     assert level in {"process", "kernel", "kernel+namespaces"}
     assert report == {
+        "protocol": "attp",
         "status": "done",
         "thought": "why",
         "target": "what for",
@@ -88,7 +93,7 @@ def test_repairs_are_told_on_stderr(write: Write, tools: str) -> None:
     assert run_here("run", reply, "--tools", tools) == Ended(
         code=0,
         stdout="11\n",
-        stderr="repaired: line 2: The code fence around the reply was left out.\n"
+        stderr=f"{TOLD}repaired: line 2: The code fence around the reply was left out.\n"
         "repaired: line 1: The text before the document was left out.\n"
         "repaired: thought: `thought` is missing.\n"
         "repaired: target: `target` is missing.\n",
@@ -97,7 +102,7 @@ def test_repairs_are_told_on_stderr(write: Write, tools: str) -> None:
 
 def test_a_reply_that_declines_gives_its_message(write: Write, tools: str) -> None:
     reply = write("declines.toml", "thought = 'no'\n[tool_call]\nstatus = 'fail'\nmessage = 'I have no such tool.'\n")
-    assert run_here("run", reply, "--tools", tools) == Ended(code=5, stdout="I have no such tool.\n", stderr="")
+    assert run_here("run", reply, "--tools", tools) == Ended(code=5, stdout="I have no such tool.\n", stderr=TOLD)
     report = json.loads(run_here("run", reply, "--tools", tools, "--json").stdout)
     assert (report["status"], report["message"], report["results"]) == ("declined", "I have no such tool.", [])
 
@@ -117,7 +122,7 @@ def test_a_reply_that_cannot_be_read_is_refused_with_the_reason_for_both_readers
     tools: str, content: bytes, reason: str
 ) -> None:
     ended = run_here("run", "-", "--tools", tools, stdin=content)
-    said = ended.stderr.removesuffix("\n")
+    said = ended.stderr.removeprefix(UNTOLD).removeprefix(TOLD).removesuffix("\n")
     assert (ended.code, said.startswith(f"refused: {reason}"), "\n" in said) == (4, True, False)
     assert ended.stdout.startswith(
         f"Your reply was not run.\n- {said.removeprefix('refused: ')}\n\nReply with one TOML"
@@ -234,7 +239,7 @@ AGAIN = "Correct the program and send it again.\n"
 
 @pytest.mark.parametrize(("code", "shown"), PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_a_program_that_fails_is_shown_with_its_error(program: Program, tools: str, code: str, shown: str) -> None:
-    assert run_here("run", program(code), "--tools", tools) == Ended(code=1, stdout=shown + AGAIN, stderr="")
+    assert run_here("run", program(code), "--tools", tools) == Ended(code=1, stdout=shown + AGAIN, stderr=TOLD)
 
 
 def test_a_program_that_loops_for_ever_is_stopped_at_the_time_limit(program: Program, tools: str) -> None:
@@ -242,7 +247,7 @@ def test_a_program_that_loops_for_ever_is_stopped_at_the_time_limit(program: Pro
     lines = ended.stdout.splitlines()
     assert (ended.code, ended.stderr, lines[0], lines[-2:]) == (
         1,
-        "",
+        TOLD,
         "on",
         ["Stopped: the program was not done 0.5 s after its start, tools included.", AGAIN.strip()],
     )
@@ -250,7 +255,7 @@ def test_a_program_that_loops_for_ever_is_stopped_at_the_time_limit(program: Pro
 
 def test_a_program_that_floods_its_output_is_stopped_and_little_of_it_shown(program: Program, tools: str) -> None:
     ended = run_here("run", program("while True:\n    print('y' * 100_000)"), "--tools", tools)
-    assert (ended.code, ended.stderr, len(ended.stdout) < 40_000) == (1, "", True)
+    assert (ended.code, ended.stderr, len(ended.stdout) < 40_000) == (1, TOLD, True)
     assert ended.stdout.endswith(f"Stopped: the program printed more than 16,777,216 bytes.\n{AGAIN}")
 
 
@@ -312,13 +317,13 @@ def test_a_tool_that_fails_is_an_exception_in_the_program(
         code=1,
         stdout='Traceback (most recent call last):\n  File "<program>", line 1, in <module>\n'
         f"    __result__ = {call}\n                 {'^' * len(call)}\n{error}\n{AGAIN}",
-        stderr="",
+        stderr=TOLD,
     )
 
 
 def test_what_a_tool_prints_is_no_result(program: Program, bad_tools: str) -> None:
     ended = run_here("run", program("__result__ = prints()"), "--tools", bad_tools)
-    assert ended == Ended(code=0, stdout="the result\n", stderr="from the tool\n")
+    assert ended == Ended(code=0, stdout="the result\n", stderr=f"{TOLD}from the tool\n")
 
 
 def test_a_tool_that_never_returns_is_given_up_at_the_time_limit(program: Program, bad_tools: str) -> None:
@@ -328,7 +333,7 @@ def test_a_tool_that_never_returns_is_given_up_at_the_time_limit(program: Progra
         stdout='on\nTraceback (most recent call last):\n  File "<program>", line 2, in <module>\n'
         "    __result__ = hangs()\n"
         f"Stopped: the program was not done 0.5 s after its start, tools included.\n{AGAIN}",
-        stderr="",
+        stderr=TOLD,
     )
 
 
@@ -345,5 +350,73 @@ def test_a_tool_that_needs_permission_is_not_run_and_that_is_a_failure(write: Wr
         ''',
     )
     ended = run_here("run", program("__result__ = pay(3)"), "--tools", source)
-    assert (ended.code, ended.stderr) == (1, "")
+    assert (ended.code, ended.stderr) == (1, TOLD)
     assert "'pay' was not run: a person has to allow it, and nobody answered." in ended.stdout
+
+
+CALL = """\
+I add.
+<tool_call>
+  <name>add</name>
+  <params>
+    <a><![CDATA[{}]]></a>
+  </params>
+</tool_call>
+"""
+RESULT = """\
+<tool_result>
+  <name>add</name>
+  <success>true</success>
+  <data><![CDATA[{}]]></data>
+</tool_result>
+"""
+
+
+def test_auto_finds_out_that_a_reply_is_xml_and_says_so(write: Write, tools: str) -> None:
+    reply = write("reply.xml", CALL.format(1))
+    assert run_here("run", reply, "--tools", tools) == Ended(code=0, stdout=RESULT.format(11), stderr="protocol: xml\n")
+    report = json.loads(run_here("run", reply, "--tools", tools, "--json").stdout)
+    assert (report["protocol"], report["status"], report["results"][0]["data"]) == ("xml", "done", 11)
+
+
+def test_a_named_protocol_is_not_told_again(write: Write, tools: str) -> None:
+    reply = write("reply.xml", CALL.format(2))
+    ended = run_here("run", reply, "--tools", tools, "--protocol", "xml")
+    assert ended == Ended(code=0, stdout=RESULT.format(12), stderr="")
+
+
+def test_a_reply_in_no_format_is_said_to_be_in_none(tools: str) -> None:
+    assert run_here("run", "-", "--tools", tools, stdin=b"I would add.").stderr.startswith(UNTOLD)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "content"),
+    [
+        (
+            "openai",
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}},
+                ],
+            },
+        ),
+        (
+            "anthropic",
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}],
+            },
+        ),
+    ],
+)
+def test_auto_finds_out_a_providers_own_message(tools: str, protocol: str, content: dict[str, object]) -> None:
+    ended = run_here("run", "-", "--tools", tools, "--json", stdin=json.dumps(content).encode())
+    report = json.loads(ended.stdout)
+    assert (ended.code, ended.stderr, report["protocol"], report["results"][0]["data"]) == (
+        0,
+        f"protocol: {protocol}\n",
+        protocol,
+        11,
+    )

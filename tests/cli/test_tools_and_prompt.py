@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.command_line import Ended, run_here
 from tests.cli.conftest import Write
+from toolwire.protocols import names
 
 
 @pytest.fixture
@@ -76,6 +77,19 @@ def test_the_prompt_can_be_chinese_and_ask_for_more_thought(described: str) -> N
     chinese = run_here("prompt", "--tools", described, "--language", "zh").stdout
     assert len({short, full, chinese}) == 3
     assert "工具" in chinese
+
+
+def test_the_prompt_is_in_the_format_asked_for(described: str) -> None:
+    xml = run_here("prompt", "--tools", described, "--protocol", "xml")
+    assert (xml.code, xml.stdout.splitlines()[0]) == (0, "# How to use tools: XML")
+    assert {
+        name: run_here("prompt", "--tools", described, "--protocol", name).code for name in names()
+    } == dict.fromkeys(names(), 0)
+
+
+def test_a_provider_gets_its_tools_as_json(described: str) -> None:
+    ended = run_here("prompt", "--tools", described, "--protocol", "openai")
+    assert (ended.code, [entry["function"]["name"] for entry in json.loads(ended.stdout)]) == (0, ["delete", "look"])
 
 
 def test_a_model_is_not_told_of_a_tool_that_may_never_run(write: Write) -> None:

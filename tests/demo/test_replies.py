@@ -64,7 +64,7 @@ refused: line 9: Two documents stand in the reply, and it is not clear which is 
 
 @pytest.mark.parametrize("name", FROZEN)
 def test_repairs_and_refusals_are_told_and_nothing_else(name: str) -> None:
-    assert run(name).stderr == STDERR.get(name, "")
+    assert run(name).stderr == "protocol: attp\n" + STDERR.get(name, "")
 
 
 def test_the_loop_makes_one_call_a_file() -> None:
@@ -101,7 +101,7 @@ def test_the_history_is_that_of_the_repository(tmp_path: Path, monkeypatch: pyte
     assert run("history") == Ended(
         code=0,
         stdout="2025-03-04 Ada - Step 4\n2025-03-03 Ada - Step 3\n2025-03-02 Ada - Step 2\n",
-        stderr="",
+        stderr="protocol: attp\n",
     )
 
 

@@ -16,6 +16,7 @@ EPILOG = f"""\b
 Examples:
   toolwire prompt --tools tools.py
   toolwire prompt --tools tools.py --language zh --thought full
+  toolwire prompt --tools tools.py --protocol openai
 
 {EXIT_CODES}"""
 

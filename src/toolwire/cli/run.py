@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+import toolwire
 from toolwire import (
     Limits,
     Problem,
@@ -31,10 +32,12 @@ EPILOG = f"""\b
 Examples:
   toolwire run reply.toml --tools tools.py
   model | toolwire run - --tools tools.py --json
+  toolwire run reply.xml --tools tools.py --protocol xml
 
 {EXIT_CODES}"""
 
 AUTO = "auto"
+_DEFAULT = "attp"
 _GRACE_S = 2.0
 """Seconds beyond its time limit that a program gets to be stopped by the sandbox, which keeps what it printed."""
 
@@ -53,21 +56,30 @@ def run(
     output: Output = context.obj
     output.keep_stdout()
     content = read_bytes(reply, what="the reply")
-    session = _session(registry_of(tools), protocol, timeout)
+    registry = registry_of(tools)
+    name = _recognised(content, output) if protocol == AUTO else protocol
+    session = _session(registry, name, timeout)
     turn = _turn(session, content, timeout)
     code = _exit_code(turn)
     for problem in turn.reply.problems:
         output.say(_problem_text(problem))
     if json:
-        output.result_json(_report(turn, code))
+        output.result_json({"protocol": name, **_report(turn, code)})
     else:
         output.result(turn.reply.failure if code is ExitCode.DECLINED and turn.reply.failure else turn.text)
     raise typer.Exit(code)
 
 
+def _recognised(content: bytes, output: Output) -> str:
+    """The reply's format, which is also told; a reply in none is refused by the default one."""
+    name = toolwire.protocols.recognise(content)
+    output.say(f"protocol: {name}" if name else f"protocol: {_DEFAULT}, for want of a format that the reply is in")
+    return name or _DEFAULT
+
+
 def _session(registry: ToolRegistry, protocol: str, timeout_s: float) -> Session:
     try:
-        return Session(registry, protocol="attp" if protocol == AUTO else protocol, limits=Limits.within(timeout_s))
+        return Session(registry, protocol=protocol, limits=Limits.within(timeout_s))
     except ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 

@@ -95,6 +95,8 @@ class _Reading:
     """Whether the model went on to write the result itself: what follows rests on nothing."""
     unclosed: set[str] = field(default_factory=set[str])
     """What is never closed from here on."""
+    line_start: int = 0
+    """Where the line begins that was last asked about."""
     taken: int = 0
     """How far the text has been told apart."""
 
@@ -229,8 +231,9 @@ class _Reading:
         return end >= 0 and not 0 <= opening < end
 
     def _is_block_quote(self, start: int) -> bool:
-        begin = self.text.rfind("\n", 0, start) + 1
-        return self.text[begin : begin + 8].lstrip(" ").startswith(">")
+        # From where the last one stood: lines may be long, and hold many calls.
+        self.line_start = max(self.line_start, self.text.rfind("\n", self.line_start, start) + 1)
+        return self.text[self.line_start : self.line_start + 8].lstrip(" ").startswith(">")
 
     def _is_quoted(self, start: int, end: int) -> bool:
         before, after = self.text[start - 1 : start], self.text[end : end + 1]
@@ -270,15 +273,11 @@ class _Reading:
         return position if otherwise is None else otherwise
 
     def _fail(self, mark: re.Match[str]) -> int:
-        end = self.text.find("</fail>", mark.end())
-        if self._is_block_quote(mark.start()) or "</fail>" in self.unclosed:
+        behind = self._behind("</fail>", mark.end())
+        if behind == mark.end() or self._is_block_quote(mark.start()):
             return mark.end()
-        if end < 0:
-            self.unclosed.add("</fail>")
-            return mark.end()
-        behind = end + len("</fail>")
         if not self._is_quoted(mark.start(), behind) and self.failure is None:
-            self.failure = _without_cdata(self.text[mark.end() : end])
+            self.failure = _without_cdata(self.text[mark.end() : behind - len("</fail>")])
             self._leave_out(mark.start(), behind)
         return behind
 
