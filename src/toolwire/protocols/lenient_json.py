@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from toolwire.protocols.base import DEPTH_LIMIT, Refusal
 from toolwire.protocols.lenient_string import OPENING, LenientString, Role, read_string
-from toolwire.protocols.strict_json import check_characters, check_key, integer, no_number, real, repeated
+from toolwire.protocols.strict_json import check_key, integer, no_number, real, repeated, too_deep
 from toolwire.vocabulary.calls import Problem
 
 VALUE_LIMIT = 4_096
@@ -50,14 +50,13 @@ class Lenient:
     """Every key and scalar of the value, in order."""
 
 
-def read_lenient(text: str, position: int = 0, *, depth: int = DEPTH_LIMIT) -> Lenient:
-    """The value that begins at this position.
+def read_lenient(text: str, position: int = 0, *, depth: int = DEPTH_LIMIT, values: int = VALUE_LIMIT) -> Lenient:
+    """The value that begins at this position, of at most `values` keys and values. Characters are taken for checked.
 
     Raises:
         Refusal: it is cut off, has more than one reading, or passes a limit.
     """
-    check_characters(text)
-    reader = _Reader(text=text, position=position, depth=depth)
+    reader = _Reader(text=text, position=position, depth=depth, values=values)
     value = reader.value("top")
     found = Lenient(value=value, end=reader.position, problems=reader.problems(), said=tuple(reader.said))
     check_said(found)
@@ -83,12 +82,12 @@ def place(text: str, position: int) -> str:
 
 
 class _Reader:
-    def __init__(self, *, text: str, position: int, depth: int) -> None:
+    def __init__(self, *, text: str, position: int, depth: int, values: int) -> None:
         self.text = text
         self.position = position
         self.said: list[Said] = []
         self._depth = depth
-        self._values = 0
+        self._values_left = values
         self._slips: dict[str, int] = {}
 
     def problems(self) -> tuple[Problem, ...]:
@@ -114,7 +113,7 @@ class _Reader:
 
     def _nested(self, mark: str) -> Any:
         if self._depth <= 0:
-            raise Refusal(f"Brackets are nested deeper than {DEPTH_LIMIT} levels. Write a flatter value.")
+            raise too_deep()
         self._depth -= 1
         self._count()
         self.position += 1
@@ -187,15 +186,16 @@ class _Reader:
         return value
 
     def _count(self) -> None:
-        self._values += 1
-        if self._values > VALUE_LIMIT:
+        self._values_left -= 1
+        if self._values_left < 0:
             raise Refusal(f"The JSON is damaged and holds more than {VALUE_LIMIT} values. Write it again.")
 
     def _gap(self) -> None:
         found = _GAP.match(self.text, self.position)
         if found and found.end() > self.position:
             if found[0].strip(" \t\r\n\ufeff"):
-                self._slip("A comment was left out.", self.position)
+                is_comment = "/" in found[0] or "#" in found[0]
+                self._slip(f"A {'comment' if is_comment else 'space of another kind'} was left out.", self.position)
             self.position = found.end()
 
     def _takes(self, marks: str) -> bool:

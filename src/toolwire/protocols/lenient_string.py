@@ -27,10 +27,11 @@ _BODY = {
 }
 
 _QUOTES = "\"'“”„‘’"
-_NEXT_KEY = rf"(?:[{_QUOTES}][^{_QUOTES}\n]{{0,256}}[{_QUOTES}]|[A-Za-z_$][\w$]*+)\s*+[:：]"
+_END = r"\s*+(?:[:：]|\Z)"
+_NEXT_KEY = rf"(?:[{_QUOTES}][^{_QUOTES}\n]{{0,256}}(?:[{_QUOTES}]{_END}|\Z)|[A-Za-z_$][\w$]*+{_END})"
 _COMMENT = r"//|\#|/\*"
 _AFTER: dict[Role, re.Pattern[str]] = {
-    "key": re.compile(r"\s*+[:：]"),
+    "key": re.compile(_END),
     "member": re.compile(rf"\s*+(?:\Z|[}}\]]|[,，]\s*+(?:\Z|\}}|{_COMMENT}|{_NEXT_KEY})|{_COMMENT})"),
     "item": re.compile(
         rf"\s*+(?:\Z|\]|[,，]\s*+(?:\Z|[\]\[{{{_QUOTES}0-9-]|{_COMMENT}|(?:true|false|null|True|False|None)\b)|{_COMMENT})"

@@ -33,6 +33,29 @@ def load_json(text: str, *, depth: int = DEPTH_LIMIT) -> Any:
     return value
 
 
+def load_prefix(text: str, position: int) -> tuple[Any, int]:
+    """The value that begins exactly here, and where it ends. Characters are taken for checked.
+
+    Raises:
+        JSONDecodeError: no value begins here, or it is not JSON to its end.
+        Refusal: as `load_json`.
+    """
+    try:
+        value, end = _DECODER.raw_decode(text, position)
+    except RecursionError as error:
+        raise too_deep() from error
+    piece = text[position:end]
+    check_depth(piece, DEPTH_LIMIT)
+    if _MAYBE_SURROGATE.search(piece):
+        check_characters(json.dumps(value, ensure_ascii=False))
+    return value, end
+
+
+def too_deep() -> Refusal:
+    """What is said of a value with too many levels."""
+    return Refusal(f"Brackets are nested deeper than {DEPTH_LIMIT} levels. Write a flatter value.")
+
+
 def check_depth(text: str, depth: int) -> None:
     """Counts brackets outside of strings, so that no reader recurses deeper than it can.
 
@@ -47,7 +70,7 @@ def check_depth(text: str, depth: int) -> None:
         if mark in "[{":
             is_open += 1
             if is_open > depth:
-                raise Refusal(f"Brackets are nested deeper than {DEPTH_LIMIT} levels. Write a flatter value.")
+                raise too_deep()
         elif mark in "]}":
             is_open -= 1
 

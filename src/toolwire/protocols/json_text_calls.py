@@ -1,0 +1,156 @@
+"""From a JSON value in a reply's text to the calls it makes.
+
+The forms are those that models are trained on or that public APIs answer with:
+
+* `{"name", "arguments"}`: Hermes, Qwen, Mistral, and what our own prompt asks for;
+* `{"name", "parameters"}`: Llama 3; `{"name", "args"}`: Gemini; `{"name", "input"}`: Anthropic;
+* `{"function": {...}}`, `{"function_call": {...}}`, `{"functionCall": {...}}`, `{"tool_calls": [...]}`: the envelopes
+  of OpenAI's and Gemini's answers;
+* `{"action", "action_input"}`: the JSON form of ReAct prompts; a list of any of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolwire.definition.from_function import tool_of
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.names import provider_name
+from toolwire.protocols.repair import fit_arguments, read_arguments
+from toolwire.vocabulary.calls import Problem, ToolCall
+
+CALLS_LIMIT = 64
+"""Calls in one reply."""
+
+_ARGUMENTS = ("arguments", "parameters", "args", "input")
+ARGUMENT_KEYS = frozenset({*_ARGUMENTS, "action_input"})
+"""Keys that a call's arguments stand under."""
+
+_ENVELOPES = ("function", "function_call", "functionCall")
+_BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
+FIRST_KEYS = ("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role")
+"""Keys that a call or its envelope may begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTools:
+    """The tools that a reply may call, as far as reading it needs them."""
+
+    schemas: Mapping[str, Mapping[str, Any]]
+    """Input schema by tool name; empty when the reader was given no tools."""
+    written: Mapping[str, str]
+    """Tool name by what a provider's API would call it: models that know that form write it in text, too."""
+
+    def name(self, name: str) -> str:
+        """The tool that a written name means; a name that is none of theirs stays as it is."""
+        return name if name in self.schemas else self.written.get(name, name)
+
+
+def known_tools(tools: Iterable[Any]) -> KnownTools:
+    """What reading needs of these tools."""
+    schemas = {tool.name: tool.input_schema for tool in map(tool_of, tools)}
+    return KnownTools(schemas, {provider_name(name): name for name in schemas})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundCalls:
+    """The calls that one JSON value makes."""
+
+    calls: tuple[ToolCall, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> FoundCalls | None:
+    """The calls that this value makes; None when it is data.
+
+    `is_marked`: it stands where only calls stand, as between tags. There what is no call is an error.
+
+    Raises:
+        Refusal: it is a damaged call, or no call where one must be.
+    """
+    items = _items(value)
+    shapes = [_shape(item, known, is_marked=is_marked) for item in items]
+    if not items or None in shapes:
+        if is_marked:
+            raise Refusal('This JSON is no call. Write {"name": the tool\'s name, "arguments": {its parameters}}.')
+        return None
+    if len(shapes) > CALLS_LIMIT:
+        raise Refusal(f"The reply makes more than {CALLS_LIMIT} calls. Make fewer at a time.")
+    found = [_call(shape, raw, known) for shape in shapes if shape is not None]
+    return FoundCalls(
+        calls=tuple(call for call, _ in found), problems=tuple(problem for _, more in found for problem in more)
+    )
+
+
+def named_call(name: str, arguments: Any, raw: str, known: KnownTools) -> FoundCalls:
+    """The call of a tool whose name stands outside of the JSON.
+
+    Raises:
+        Refusal: its arguments cannot be read.
+    """
+    call, problems = _call(_Shape(name=name, arguments=arguments, id=""), raw, known)
+    return FoundCalls(calls=(call,), problems=problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    name: str
+    arguments: Any
+    id: str
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):  # pyright: ignore[reportUnknownMemberType]
+        value = cast("dict[str, Any]", value)["tool_calls"]
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
+    if not isinstance(item, dict):
+        return None
+    node = cast("dict[str, Any]", item)
+    for key in _ENVELOPES:
+        inner = cast("Any", node.get(key))
+        if isinstance(inner, dict) and (is_marked or not node.keys() - {key} - _BESIDE):
+            shape = _shape(inner, known, is_marked=is_marked)
+            return shape and _Shape(name=shape.name, arguments=shape.arguments, id=_text(node.get("id")))
+    if isinstance(node.get("action"), str) and "action_input" in node:
+        return _Shape(name=node["action"], arguments=node["action_input"], id="")
+    given = [key for key in _ARGUMENTS if key in node]
+    name = node.get("name")
+    if not isinstance(name, str) or not name.strip() or not (given or is_marked or known.name(name) in known.schemas):
+        return None
+    if len(given) > 1:
+        raise Refusal(f"A call has both `{given[0]}` and `{given[1]}`. Write `arguments` once.", place=given[1])
+    beside = node.keys() - {"name", *given} - _BESIDE
+    if "description" in beside:
+        raise Refusal(f"This describes the tool {name!r} and does not call it. Write `arguments` with values.")
+    if beside and not is_marked:
+        return None
+    return _Shape(name=name, arguments=node[given[0]] if given else {}, id=_text(node.get("id")))
+
+
+def _call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[Problem, ...]]:
+    name = known.name(shape.name.strip())
+    schema = known.schemas.get(name)
+    arguments, problems = _arguments(shape.arguments, schema, name)
+    return ToolCall(name, arguments, id=shape.id, raw_text=raw), problems
+
+
+def _arguments(given: Any, schema: Mapping[str, Any] | None, name: str) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    if given is None:
+        return {}, ()
+    if isinstance(given, dict):
+        return fit_arguments(cast("dict[str, Any]", given), {} if schema is None else schema)
+    if not isinstance(given, str):
+        raise Refusal(f"The arguments of {name!r} are no JSON object. Write the parameters' names with their values.")
+    arguments, problems = read_arguments(given, schema)
+    if arguments is None:
+        raise Refusal(f"The arguments of {name!r} cannot be read. {problems[0].message}", place=problems[0].place)
+    return arguments, problems
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,82 @@
+"""The system prompt of JSON in text: how a call is written, the tools, and an example made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.protocols.attp_render import call_source
+from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.json_text_render import render_call
+from toolwire.protocols.json_text_types import tool_text
+from toolwire.protocols.json_text_wording import WORDINGS, Wording
+from toolwire.protocols.samples import sample_arguments
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
+
+_REQUEST_LIMIT = 60
+"""Characters of a tool's description that the example's request takes over."""
+
+
+def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+    """The whole system prompt.
+
+    Raises:
+        ConfigurationError: an unknown language or thought.
+        DefinitionError: something among the tools that is none.
+    """
+    words = WORDINGS.get(language)
+    if words is None:
+        raise ConfigurationError(f"language={language!r} is unknown: write one of {', '.join(map(repr, WORDINGS))}")
+    if thought not in words.thought_rule:
+        raise ConfigurationError(
+            f"thought={thought!r} is unknown: write one of {', '.join(map(repr, words.thought_rule))}"
+        )
+    known = [tool_of(tool) for tool in tools]
+    listed = [tool for tool in known if tool.name != CODE_EXECUTION]
+    samples = _samples(listed)
+    sections = [
+        _rules(words, thought),
+        "\n".join([words.tools_heading, *(tool_text(tool) for tool in listed)]) if listed else "",
+        _program(samples, words) if len(listed) < len(known) else "",
+        _example(samples, words),
+    ]
+    if not known:
+        sections = [f"{words.heading}\n{words.no_tools}"]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _rules(words: Wording, thought: Thought) -> str:
+    rules = [rule for rule in (*words.rules, words.thought_rule[thought]) if rule]
+    form = '<tool_call>\n{"name": "...", "arguments": {...}}\n</tool_call>'
+    return "\n".join([words.heading, words.introduction, form, *(f"- {rule}" for rule in rules)])
+
+
+def _samples(tools: Sequence[Tool]) -> list[tuple[Tool, Mapping[str, Any]]]:
+    """Two calls that the tools accept: of two tools if there are, else two of one; none if none can be made."""
+    found = [(tool, samples) for tool in tools if (samples := sample_arguments(tool))]
+    telling = [(tool, samples) for tool, samples in found if samples[0]] or found
+    if len(telling) == 1:
+        tool, samples = telling[0]
+        return [(tool, arguments) for arguments in samples[:2]]
+    return [(tool, samples[0]) for tool, samples in telling[:2]]
+
+
+def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: Wording) -> str:
+    if not samples:
+        return ""
+    request = words.and_then.join(dict.fromkeys(_request(tool, words) for tool, _ in samples))
+    calls = [render_call(ToolCall(tool.name, arguments)) for tool, arguments in samples]
+    return "\n".join([words.example, f"> {request}", *calls])
+
+
+def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: Wording) -> str:
+    calls = [call_source(tool.name, arguments, tool.visible_parameters) for tool, arguments in samples]
+    return words.program.format(f"__result__ = [{', '.join(calls)}]\n")
+
+
+def _request(tool: Tool, words: Wording) -> str:
+    first = tool.description.strip().partition("\n")[0]
+    return first if first and len(first) <= _REQUEST_LIMIT else words.request.format(tool.name)

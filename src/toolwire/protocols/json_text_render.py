@@ -1,0 +1,92 @@
+"""What is written in the JSON protocol: calls as a model writes them, and what a model reads after them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import plain
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FENCE_LINE = re.compile(r"^ {0,3}(`{3,}+)", re.MULTILINE)
+_NOT_IN_A_FENCE = re.compile("[\r\ufeff]")
+
+_REMINDER = """\
+Write each call as strict JSON between tags of its own:
+<tool_call>
+{"name": "tool", "arguments": {"parameter": "value"}}
+</tool_call>"""
+
+
+def render_json_text(calls: Sequence[ToolCall]) -> str:
+    """The reply by which a model would make these calls: a lone program as Python, any other call between tags.
+
+    Raises:
+        Unrepresentable: half a character, or an argument that has no JSON form.
+    """
+    if len(calls) == 1 and calls[0].name == CODE_EXECUTION and set(calls[0].arguments) == {"code"}:
+        code = calls[0].arguments["code"]
+        if isinstance(code, str) and code.strip() and code.endswith("\n") and not _NOT_IN_A_FENCE.search(code):
+            return _fenced(code)
+    return "\n".join(render_call(call) for call in calls)
+
+
+def render_call(call: ToolCall) -> str:
+    """The call between its tags.
+
+    Raises:
+        Unrepresentable: as `render_json_text`.
+    """
+    written = {"name": call.name, "arguments": plain(dict(call.arguments))}
+    return f"<tool_call>\n{_json(written)}\n</tool_call>"
+
+
+def format_json_text(results: Sequence[ToolResult]) -> str:
+    """Each result between tags, as one JSON object: the call's name, and its data or its error.
+
+    No `<` is written before a slash, so that no result can end its tags; `parse` takes no call out of them.
+    """
+    written = (_json(_said(result)).replace("</", "<\\/") for result in results)
+    return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in written)
+
+
+def refuse_json_text(reply: Reply) -> str:
+    """Why nothing ran, with places and the form to write; empty for calls and for an answer."""
+    if not reply.is_refused:
+        return ""
+    reasons = [
+        f"- {problem.place}: {problem.message}" if problem.place else f"- {problem.message}"
+        for problem in reply.problems
+        if not problem.repaired
+    ]
+    return "\n".join(["Your reply was not run.", *reasons, "", _REMINDER])
+
+
+def _said(result: ToolResult) -> dict[str, Any]:
+    said: dict[str, Any] = {} if result.call is None else {"name": result.call.name}
+    if result.failure is not None:
+        return {**said, "error": result.text}
+    return {**said, "content": result.text if result.blocks else plain(result.data)}
+
+
+def _fenced(code: str) -> str:
+    _check(code)
+    longest = max((len(mark) for mark in _FENCE_LINE.findall(code)), default=2)
+    mark = "`" * (longest + 1)
+    return f"{mark}python\n{code}{mark}"
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    _check(text)
+    return text
+
+
+def _check(text: str) -> None:
+    if half := _SURROGATE.search(text):
+        raise Unrepresentable(f"half a character, U+{ord(half[0]):04X},", path="")

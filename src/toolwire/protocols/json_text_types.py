@@ -1,0 +1,106 @@
+"""A tool in few words for models that write JSON: parameters with JSON types, each thing said once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from toolwire.definition.tool import Tool
+from toolwire.definition.words import resolve
+
+CHOICES_LIMIT = 24
+"""Allowed values that are listed; of more, the first so many."""
+
+_DEPTH = 4
+_DEFAULT_LIMIT = 60
+"""Characters of a default that is shown."""
+
+
+def tool_text(tool: Tool) -> str:
+    """`search(query: string, limit?: integer = 10): What it does`, then a line for each parameter with a description.
+
+    Names are the ones a call writes; `?` marks what may be left out.
+    """
+    schema = tool.input_schema
+    fields = cast("Mapping[str, Any]", schema.get("properties") or {})
+    required = cast("list[str]", schema.get("required") or [])
+    listed = [_field(name, node, schema, is_required=name in required) for name, node in fields.items()]
+    head = f"{tool.name}({', '.join(listed)})"
+    description = " ".join(tool.description.split())
+    lines = [f"{head}: {description}" if description else head]
+    for name, node in fields.items():
+        text = _description(node, schema)
+        if text:
+            lines.append(f"  {name}: {text}")
+    return "\n".join(lines)
+
+
+def type_text(node: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> str:
+    """The JSON type that a schema takes: `string[]`, `"a" | "b"`, `{name: string, age?: integer}`, `any`."""
+    schema = resolve(node, root)
+    if "const" in schema:
+        return _json(schema["const"])
+    if "enum" in schema:
+        return _choices(cast("list[Any]", schema["enum"]))
+    options = cast("list[Any]", schema.get("anyOf") or schema.get("oneOf") or [])
+    if options:
+        return _either([type_text(option, root, depth - 1) for option in options]) if depth > 0 else "any"
+    kind = schema.get("type", "object" if "properties" in schema else None)
+    if isinstance(kind, list):
+        return _either([type_text({**schema, "type": one}, root, depth) for one in cast("list[str]", kind)])
+    if kind == "array":
+        return _array(schema, root, depth)
+    if kind == "object":
+        return _object(schema, root, depth)
+    return str(kind or "any")
+
+
+def _array(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    places = cast("list[Any]", schema.get("prefixItems") or [])
+    if places and depth > 0:
+        return f"[{', '.join(type_text(place, root, depth - 1) for place in places)}]"
+    inner = type_text(schema.get("items"), root, depth - 1) if depth > 0 else "any"
+    return f"({inner})[]" if " | " in inner and not inner.startswith("{") else f"{inner}[]"
+
+
+def _object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    fields = cast("Mapping[str, Any]", schema.get("properties") or {})
+    if not fields or depth <= 0:
+        more = schema.get("additionalProperties")
+        return f"{{[key]: {type_text(more, root, depth - 1)}}}" if isinstance(more, dict) and depth > 0 else "object"
+    required = cast("list[str]", schema.get("required") or [])
+    inner = [
+        _field(name, node, root, is_required=name in required, depth=depth - 1, note=_description(node, root))
+        for name, node in fields.items()
+    ]
+    return f"{{{', '.join(inner)}}}"
+
+
+def _field(
+    name: str, node: Any, root: Mapping[str, Any], *, is_required: bool, depth: int = _DEPTH, note: str = ""
+) -> str:
+    text = f"{name}{'' if is_required else '?'}: {type_text(node, root, depth)}"
+    schema = cast("dict[str, Any]", node) if isinstance(node, dict) else {}
+    default = _json(schema["default"]) if schema.get("default") is not None else ""
+    if default and len(default) <= _DEFAULT_LIMIT:
+        text += f" = {default}"
+    return f"{text} /* {note.replace('*/', '* /')} */" if note else text
+
+
+def _description(node: Any, root: Mapping[str, Any]) -> str:
+    schema = cast("dict[str, Any]", node) if isinstance(node, dict) else {}
+    return " ".join(str(schema.get("description") or resolve(node, root).get("description") or "").split())
+
+
+def _choices(values: list[Any]) -> str:
+    listed = " | ".join(_json(value) for value in values[:CHOICES_LIMIT])
+    return f"{listed} | ..." if len(values) > CHOICES_LIMIT else listed
+
+
+def _either(options: list[str]) -> str:
+    return " | ".join(dict.fromkeys(options))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,171 @@
+"""One JSON value of a reply while it comes in: which calls begin in it, and their arguments as they are written."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.json_text_calls import ARGUMENT_KEYS, KnownTools, calls_of, named_call
+from toolwire.protocols.repair import read_json
+from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent
+from toolwire.vocabulary.calls import ToolCall
+
+_IN_STRING = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_OUTSIDE = re.compile(r'[^"{}\[\]:,]*+')
+
+
+@dataclass(slots=True, kw_only=True)
+class _Frame:
+    """An object or a list that is open, outside of any arguments."""
+
+    start: int
+    is_object: bool
+    key: str = ""
+    """The key whose value is being written; empty before its colon."""
+    last: str = ""
+    """The string that was read last, with its quotes."""
+    name: str = ""
+    arguments_from: int = -1
+    """Where the arguments begin that have not been passed on yet; -1 when there are none."""
+    arguments_end: int = -1
+    """Where they ended, if their call's name comes only after them."""
+    has_begun: bool = False
+    """Whether some of them have been passed on."""
+    index: int = -1
+    """The call's place; -1 until it has begun."""
+
+
+class JsonWalk:
+    """Reads on with each piece. It follows strict JSON; of damaged JSON it may tell less than there is."""
+
+    def __init__(self, start: int, known: KnownTools, *, calls: int, name: str = "", is_data: bool = False) -> None:
+        """`name`: the tool's, where a tag gave it and the value is all arguments. `is_data`: no calls are told."""
+        self.start = self.at = start
+        self.calls = calls
+        """Calls that the reply has begun so far."""
+        self.has_calls = False
+        """Whether one of them began in this value."""
+        self.is_done = False
+        self._known = known
+        self._name = name
+        self._is_data = is_data
+        self._frames: list[_Frame] = []
+        self._string_from = -1
+        self._inside = -1
+        """Levels that are open inside of a call's arguments; -1 outside of them."""
+        self._events: list[StreamEvent] = []
+        if name:
+            self._frames.append(_Frame(start=start, is_object=True, name=name, arguments_from=start))
+            self._inside = 0
+
+    def feed(self, text: str) -> list[StreamEvent]:
+        """What is new in the text, which has grown since the last time."""
+        self._events = []
+        while self.at < len(text) and not self.is_done:
+            if not (self._in_string(text) if self._string_from >= 0 else self._outside(text)):
+                break
+        if self._frames and self._inside >= 0:
+            self._pass_on(text, self.at)
+        return self._events
+
+    def _in_string(self, text: str) -> bool:
+        found = _IN_STRING.match(text, self.at)
+        self.at = found.end() if found else self.at
+        if self.at >= len(text) or text[self.at] == "\\":
+            return False
+        self.at += 1
+        if self._inside < 0 and self._frames:
+            self._frames[-1].last = text[self._string_from : self.at]
+        self._string_from = -1
+        return True
+
+    def _outside(self, text: str) -> bool:
+        found = _OUTSIDE.match(text, self.at)
+        self.at = found.end() if found else self.at
+        if self.at >= len(text):
+            return False
+        mark = text[self.at]
+        if mark == '"':
+            self._string_from = self.at
+        elif self._inside >= 0:
+            self._in_arguments(text, mark)
+        else:
+            self._in_structure(text, mark)
+        self.at += 1
+        return True
+
+    def _in_arguments(self, text: str, mark: str) -> None:
+        if mark in "{[":
+            self._inside += 1
+        elif mark in "}]" and self._inside:
+            self._inside -= 1
+            if self._name and not self._inside:
+                self._pass_on(text, self.at + 1)
+                self._close(text)
+        elif not self._inside and mark in ",}]":
+            self._pass_on(text, self.at)
+            self._inside = -1
+            self._in_structure(text, mark)
+
+    def _in_structure(self, text: str, mark: str) -> None:
+        if mark in "{[":
+            self._frames.append(_Frame(start=self.at, is_object=mark == "{"))
+            return
+        frame = self._frames[-1]
+        if mark == ":":
+            frame.key, frame.last = _string(frame.last), ""
+            if frame.is_object and frame.key in ARGUMENT_KEYS and not self._is_data:
+                frame.arguments_from, self._inside = self.at + 1, 0
+            return
+        if frame.key in ("name", "action") and frame.last and not frame.name:
+            frame.name = _string(frame.last)
+            self._pass_on(text, frame.arguments_end)
+        frame.key = frame.last = ""
+        if mark != ",":
+            self._close(text)
+
+    def _pass_on(self, text: str, end: int) -> None:
+        """The arguments up to here, as soon as the call's name is known."""
+        frame = self._frames[-1]
+        if frame.arguments_from < 0 or not frame.name:
+            frame.arguments_end = end
+            return
+        if frame.index < 0:
+            frame.index = self.calls
+            self.calls += 1
+            self.has_calls = True
+            self._events.append(CallStarted(index=frame.index, name=self._known.name(frame.name)))
+        piece = text[frame.arguments_from : end]
+        if not frame.has_begun:
+            piece = piece.lstrip()
+        if piece:
+            frame.has_begun = True
+            self._events.append(ArgumentsDelta(index=frame.index, text=piece))
+        frame.arguments_from = end
+
+    def _close(self, text: str) -> None:
+        frame = self._frames.pop()
+        if frame.index >= 0:
+            self._events.append(CallEnded(index=frame.index, call=self._call(text[frame.start : self.at + 1])))
+        self.is_done = not self._frames
+        self._inside = -1
+
+    def _call(self, raw: str) -> ToolCall | None:
+        try:
+            value = read_json(raw)[0]
+            if self._name:
+                return named_call(self._name, value, raw, self._known).calls[0]
+            found = calls_of(value, raw, self._known, is_marked=True)
+        except Refusal:
+            return None
+        return found.calls[0] if found else None
+
+
+def _string(source: str) -> str:
+    try:
+        value = json.loads(source) if source else ""
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,273 @@
+"""Reading the JSON of arguments: strict, with slips, refused; and that no value is ever invented."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.lenient_json import Lenient, Said, check_said, read_lenient
+from toolwire.protocols.repair import fit_arguments, read_arguments
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string"},
+        "limit": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "filter": {"anyOf": [{"$ref": "#/$defs/Filter"}, {"type": "null"}]},
+        "either": {"anyOf": [{"type": "string"}, {"type": "array"}]},
+    },
+    "$defs": {"Filter": {"type": "object", "properties": {"ids": {"type": "array"}, "note": {"type": "string"}}}},
+}
+
+REPAIRED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "trailing comma": ('{"tags": ["a",], }', {"tags": ["a"]}, ["A comma too many was left out."]),
+    "single quotes": ("{'query': 'it''s'}".replace("''", "'"), {"query": "it's"}, [
+        "Strings in ' were read as if in double quotes.",
+        "Quotes inside of a string stand without a backslash; they were read as a part of it.",
+    ]),
+    "Python words": ('{"a": True, "b": None}', {"a": True, "b": None}, [
+        "True was read as true.", "None was read as null.",
+    ]),
+    "comments": ('{"a": 1, // one\n /* two */ "b": 2}', {"a": 1, "b": 2}, ["A comment was left out."]),
+    "keys without quotes": ('{query: "x"}', {"query": "x"}, ["Keys without quotes were read as strings."]),
+    "curly quotes": ("{“query”: “你好”}", {"query": "你好"}, ["Strings in “ were read as if in double quotes."]),
+    "full-width marks": ('{"a"：1，"b"：2}', {"a": 1, "b": 2}, ["： was read as :.", "， was read as ,."]),
+    "fence": ('```json\n{"a": 1}\n```', {"a": 1}, ["The code fence around the JSON was left out."]),
+    "path": (r'{"query": "C:\path\new"}', {"query": r"C:\path\new"}, [
+        "The backslashes of a path stand alone; they were kept.",
+    ]),
+    "network path": (r'{"query": "\\srv\docs\new"}', {"query": r"\\srv\docs\new"}, [
+        "The backslashes of a path stand alone; they were kept.",
+    ]),
+    "pattern": (r'{"query": "\d+\.\w"}', {"query": r"\d+\.\w"}, [r"JSON does not know \.; its backslash was kept."]),
+    "escaped apostrophe": (r'{"query": "it\'s\n"}', {"query": "it's\n"}, [r"\' was read as '."]),
+    "raw line break": ('{"query": "a\nb"}', {"query": "a\nb"}, [
+        "Line breaks or tabs stand as they are inside of a string; they were kept.",
+    ]),
+    "inner quotes": ('{"query": "say "hi" to all", "limit": 1}', {"query": 'say "hi" to all', "limit": 1}, [
+        "Quotes inside of a string stand without a backslash; they were read as a part of it.",
+    ]),
+    "three quotes": ('{"query": """def f():\n  return "x"\n"""}', {"query": 'def f():\n  return "x"\n'}, [
+        'A string in """ was read as it stands.',
+    ]),
+    "brackets too many": ('{"a": 1}}', {"a": 1}, ["Closing brackets too many were left out."]),
+    "escaped as a whole": (r'{\"query\": \"x\"}', {"query": "x"}, [
+        "Every quote of the JSON stands behind a backslash; they were left out.",
+    ]),
+    "a string of JSON": (r'"{\"query\": \"x\"}"', {"query": "x"}, [
+        "The arguments stand in a JSON string; it was decoded.",
+    ]),
+    "text for a list": (r'{"tags": "[\"a\", \"b\"]"}', {"tags": ["a", "b"]}, [
+        "`tags` is a JSON text where the tool takes a value; it was decoded.",
+    ]),
+    "text for an object in an object": (r'{"filter": {"ids": "[1]", "note": "[1]"}}',
+        {"filter": {"ids": [1], "note": "[1]"}},
+        ["`filter.ids` is a JSON text where the tool takes a value; it was decoded."],
+    ),
+    "odd space": ('{"a":\u00a01}', {"a": 1}, ["A space of another kind was left out."]),
+}  # fmt: skip
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "key twice": ('{"a": 1, "a": 2}', "The key 'a' is given twice. Write it once."),
+    "key twice, damaged": ('{"a": 1, "a": 2,}', "The key 'a' is given twice. Write it once."),
+    "NaN": ('{"a": NaN}', "JSON has no NaN. Write a number, a string or null."),
+    "NaN, damaged": ("{'a': NaN}", "JSON has no NaN. Write a number, a string or null."),
+    "huge number": ('{"a": 1e999}', "The number 1e999 is too large. Write a smaller one, or a string."),
+    "half a character": (
+        r'{"a": "\ud800"}',
+        "A string holds half a character, U+D800. Write the whole character.",
+    ),
+    "depth": (
+        '{"a": ' + "[" * 64 + "]" * 64 + "}",
+        "Brackets are nested deeper than 64 levels. Write a flatter value.",
+    ),
+    "digits": ('{"a": ' + "1" * 4301 + "}", "A number has 4301 digits and may have 4300."),
+    "long key": ('{"' + "k" * 257 + '": 1}', "The key 'kkkkkkkkkkkkkkkkkkkk'... has 257 characters and may have 256."),
+    "string cut off": (
+        '{"query": "x',
+        "The JSON ends inside of a string: it was cut off, so it was not run. Write it whole, shorter if need be.",
+    ),
+    "object cut off": (
+        '{"filter": {"ids": [1]}',
+        "The JSON ends before it is closed: it was cut off, so it was not run. Write it whole, shorter if need be.",
+    ),
+    "cut off behind a comma": (
+        '{"limit": 1,',
+        "The JSON ends before it is closed: it was cut off, so it was not run. Write it whole, shorter if need be.",
+    ),
+    "value missing": ('{"query": }', "The JSON wants a value where '}' stands."),
+    "bare word": ('{"query": hello}', "The JSON wants a value; text stands in double quotes where 'hello}' stands."),
+    "leading zero": ('{"a": 007}', "The JSON wants a value where '007}' stands."),
+    "two objects": (
+        '{"a": 1} {"b": 2}',
+        "Behind the JSON stands '{\"b\": 2}'. Write one JSON value and nothing behind it.",
+    ),
+    "comma missing": (
+        '{"a": "x" "b": "y"}',
+        'It is not clear where the string \'"x"\' ends. Inside of a string write each quote as \\".',
+    ),
+    "item comma missing": (
+        '{"a": ["x" "y"]}',
+        'It is not clear where the string \'"x"\' ends. Inside of a string write each quote as \\".',
+    ),
+    "odd inner quote": (
+        '{"a": "say "x", "b": "y"}',
+        'It is not clear where the string \'"say "x"\' ends. Inside of a string write each quote as \\".',
+    ),
+    "pattern or line break": (
+        r'{"a": "\d+\n"}',
+        (
+            r"A string holds \d, which JSON does not know, so \n has two readings. "
+            r"Write each backslash that is meant as \\."
+        ),
+    ),
+    "list": ("[1]", "The arguments are a list. Write one JSON object with the parameters' names as keys."),
+    "nothing": ("", "There are no arguments. Write one JSON object with the parameters' names as keys."),
+    "schema": (
+        '{"type": "object", "properties": {"query": {"type": "string"}}}',
+        (
+            "The arguments are a JSON Schema, not values. "
+            "Write the parameters' names (query, limit, tags, filter, either) with their values."
+        ),
+    ),
+    "schema for a value": (
+        '{"query": {"type": "string", "description": "What to find"}}',
+        "`query` is a piece of JSON Schema, not a value. Write the value itself.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "arguments", "told"), REPAIRED.values(), ids=REPAIRED)
+def test_a_slip_with_one_reading_is_read_and_told(text: str, arguments: dict[str, Any], told: list[str]) -> None:
+    found, problems = read_arguments(text, SCHEMA)
+    assert found == arguments
+    assert [problem.message for problem in problems] == told
+    assert all(problem.repaired for problem in problems)
+
+
+@pytest.mark.threat(45)
+@pytest.mark.parametrize(("text", "reason"), REFUSED.values(), ids=REFUSED)
+def test_what_has_no_one_reading_is_refused_with_its_reason(text: str, reason: str) -> None:
+    found, problems = read_arguments(text, SCHEMA)
+    assert found is None
+    assert [(problem.message, problem.repaired) for problem in problems] == [(reason, False)]
+
+
+def test_a_text_is_decoded_only_where_the_schema_takes_none() -> None:
+    text = json.dumps({"query": "[1]", "either": "[1]", "other": "[1]", "filter": "null", "tags": "{}"})
+    assert read_arguments(text, SCHEMA) == (json.loads(text), ())
+    assert read_arguments(r'{"tags": "[1]"}', None) == ({"tags": "[1]"}, ())
+
+
+def test_no_text_is_no_arguments_only_for_a_tool_that_takes_none() -> None:
+    assert read_arguments(" ", {"type": "object", "properties": {}})[0] == {}
+
+
+def test_a_tool_that_takes_schemas_is_given_them() -> None:
+    schema = {"type": "object", "properties": {"properties": {"type": "object"}, "type": {"type": "string"}}}
+    arguments = {"type": "object", "properties": {"a": {"type": "string"}}}
+    assert fit_arguments(arguments, schema) == (arguments, ())
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), JSON, max_size=5))
+def test_strict_json_is_read_as_the_standard_library_reads_it(arguments: dict[str, Any]) -> None:
+    assert read_arguments(json.dumps(arguments)) == (arguments, ())
+    assert read_arguments(json.dumps(arguments, ensure_ascii=False, indent=1)) == (arguments, ())
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), JSON, max_size=5))
+def test_the_lenient_reader_reads_strict_json_as_it_is_or_refuses_it(arguments: dict[str, Any]) -> None:
+    text = json.dumps(arguments, ensure_ascii=False)
+    try:
+        found = read_lenient(text)
+    except Refusal:
+        return
+    assert found.value == arguments
+
+
+@given(st.dictionaries(st.sampled_from("abc"), JSON, max_size=3))
+def test_what_python_prints_is_read_as_the_same_or_refused(arguments: dict[str, Any]) -> None:
+    found, problems = read_arguments(repr(arguments))
+    assert found == arguments or (found is None and not problems[0].repaired)
+
+
+@given(st.text("{}[]:,\"'\\ntrue10 x“”,：/*`#\n", max_size=40))
+def test_nothing_is_invented_and_nothing_raised(text: str) -> None:
+    found, problems = read_arguments(text)
+    if found is None:
+        assert [problem.repaired for problem in problems] == [False]
+        return
+    for word in _words(found):
+        # Without its backslashes every word is a piece of the text without its own.
+        assert word.replace("\\", "").replace("\n", "n") in text.replace("\\", "").replace("\n", "n")
+
+
+@given(JSON, st.data())
+def test_a_text_that_is_cut_off_never_gives_arguments(value: Any, data: st.DataObject) -> None:
+    text = json.dumps({"a": value}, ensure_ascii=False)
+    end = data.draw(st.integers(1, len(text) - 1))
+    assert read_arguments(text[:end])[0] is None
+
+
+def test_a_value_that_is_not_in_the_text_is_caught() -> None:
+    lenient = Lenient(value={"a": "invented"}, end=9, problems=(), said=(Said("a", "a"), Said("invented", "x")))
+    with pytest.raises(Refusal):
+        check_said(lenient)
+    check_said(Lenient(value={"a": "x"}, end=9, problems=(), said=(Said("a", "a"), Said("x", "x"))))
+
+
+PUMPS: dict[str, Callable[[int], str]] = {
+    "quotes": lambda n: '{"a": "' + '"x ' * (n // 3),
+    "nesting": lambda n: "[" * n,
+    "objects": lambda n: '{"a":' * (n // 5),
+    "single quotes": lambda n: "{'a':[" + "'b'," * (n // 4) + "]}",
+    "wrong escapes": lambda n: '{"a": "' + "\\p" * (n // 2) + '"}',
+    "inner quotes": lambda n: '{"a": "' + 'say "x", ' * (n // 9) + '"}',
+    "lists": lambda n: '{"a":[' + "[]," * (n // 3) + "]}",
+    "comments": lambda n: "{" + "/**/" * (n // 4) + "}",
+    "fences": lambda n: "```\n" + ("\n```" + " " * 100 + "x") * (n // 105),
+    "spaces": lambda n: "{'a'" + " " * n + "x",
+    "apostrophes": lambda n: "{'a': '" + "\\'" * (n // 2) + "'}",
+    "texts of lists": lambda n: '{"a":[' + '"[1,]",' * (n // 7) + "[]]}",
+}
+
+
+@pytest.mark.threat(46)
+@pytest.mark.parametrize("pump", PUMPS.values(), ids=PUMPS)
+def test_twice_the_text_takes_at_most_about_twice_the_time(pump: Callable[[int], str]) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "array"}}}}
+    texts = (pump(32_768), pump(65_536))
+    pairs = [[_milliseconds(lambda text=text: read_arguments(text, schema)) for text in texts] for _ in range(7)]
+    assert min(full for _, full in pairs) <= 50
+    assert statistics.median(full / max(half, 1) for half, full in pairs) <= 2.5
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return (time.process_time() - start) * 1_000
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [word for key, item in value.items() for word in [key, *_words(item)]]
+    if isinstance(value, list):
+        return [word for item in value for word in _words(item)]
+    return [value] if isinstance(value, str) else []
