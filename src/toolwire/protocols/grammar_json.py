@@ -10,22 +10,18 @@ from toolwire.protocols.grammar import CALLS_LIMIT, Grammar, literal
 from toolwire.protocols.grammar_notation import Json
 from toolwire.protocols.grammar_tools import Callee, callees, rule_of_tool
 from toolwire.protocols.grammar_values import Values, sequence, space
-from toolwire.protocols.names import provider_names
 
 
 def json_grammar(tools: Iterable[Any]) -> str:
     """The grammar of replies that make one to eight calls; required arguments first, each in the schema's order.
 
     Raises:
-        ConfigurationError: no tool that can be called, or two whose names JSON protocols could not tell apart.
+        ConfigurationError: no tool that can be called.
     """
     grammar = Grammar()
     gap = space(grammar)
     found = callees(tools, lambda schema: Values(grammar, Json(), schema))
-    names = provider_names(callee.tool for callee in found)
-    calls = [
-        rule_of_tool(grammar, callee, _call(grammar, callee, names.to_provider(callee.tool.name))) for callee in found
-    ]
+    calls = [rule_of_tool(grammar, callee, _call(grammar, callee)) for callee in found]
     call = grammar.rule("call", " | ".join(calls))
     wrapped = grammar.rule("wrapped", f'"<tool_call>" {gap} {call} {gap} "</tool_call>"')
     more = CALLS_LIMIT - 1
@@ -33,7 +29,7 @@ def json_grammar(tools: Iterable[Any]) -> str:
     return grammar.text(f"{wrapped} ({gap} {wrapped}){{0,{more}}} | {call} | {listed}")
 
 
-def _call(grammar: Grammar, callee: Callee, name: str) -> str:
+def _call(grammar: Grammar, callee: Callee) -> str:
     gap = space(grammar)
     parts = [
         (slot.is_required, f'{literal(json.dumps(slot.parameter.name, ensure_ascii=False))} ":" {gap} {slot.rule}')
@@ -43,5 +39,5 @@ def _call(grammar: Grammar, callee: Callee, name: str) -> str:
     extra = [part for is_required, part in parts if not is_required]
     inner = sequence(grammar, needed, extra, f'"," {gap}')
     arguments = f'"{{" {gap} {inner} {gap} "}}"' if inner else '"{}"'
-    quoted = literal(json.dumps(name, ensure_ascii=False))
+    quoted = literal(json.dumps(callee.tool.name, ensure_ascii=False))
     return f'"{{" {gap} "\\"name\\":" {gap} {quoted} "," {gap} "\\"arguments\\":" {gap} {arguments} {gap} "}}"'

@@ -50,7 +50,7 @@ class Notation(Protocol):
 
 
 class Json:
-    """JSON; inside CDATA two `]` never meet, so that `]]>` cannot be."""
+    """JSON; inside CDATA no text holds two `]` in a row: `]]>` would end it. No `>` follows an array's bracket."""
 
     null, true, false = "null", "true", "false"
 
@@ -75,8 +75,8 @@ class Json:
 
     def constant(self, value: Any) -> str | None:
         text = json.dumps(value, ensure_ascii=False)
-        if self.in_cdata and "]]" in text:
-            return literal(text.replace("]]", "]\\u005d")) if isinstance(value, str) and "]]]" not in text else None
+        if self.in_cdata and isinstance(value, str):
+            text = text.replace("]]", "]\\u005d").replace("]]", "]\\u005d")
         return literal(text)
 
     def key(self, grammar: Grammar) -> str:

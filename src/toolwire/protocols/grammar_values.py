@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from toolwire.definition.words import resolve
 from toolwire.protocols.grammar import Grammar, choice, literal
-from toolwire.protocols.grammar_notation import Json, Notation
+from toolwire.protocols.grammar_notation import Notation
 from toolwire.protocols.grammar_numbers import integer, number
 from toolwire.protocols.grammar_pattern import BASE64, FORMATS, Untranslatable, read_pattern
 from toolwire.protocols.grammar_schema import merged, recursive_references
@@ -152,8 +152,7 @@ class Values:
         if places:
             rules = [self.value(place, depth) for place in places]
             kept = [rule for rule in rules if rule is not None]
-            is_apart = self._ends_in_bracket(places[-1])
-            return self._list(f" {self._comma} ".join(kept), is_apart) if len(kept) == len(rules) else None
+            return self._between("[", f" {self._comma} ".join(kept), "]") if len(kept) == len(rules) else None
         items = node.get("items", {})
         if node.get("uniqueItems") and isinstance(items, dict) and "enum" in items and not least:
             members = [
@@ -161,14 +160,14 @@ class Values:
                 for value in cast("list[Any]", items["enum"])
                 if (rule := self.value({"const": value}, depth)) is not None
             ]
-            return self._list(sequence(self._grammar, [], members, self._comma), self._ends_in_bracket(items))
+            return self._between("[", sequence(self._grammar, [], members, self._comma), "]")
         rule = self.value(items, depth)
         if rule is None or most == 0:
             return '"[]"' if least == 0 else None
         most = max(least, min(most, max(least, 4 * ITEMS_LIMIT)))
         more = self._grammar.rule("item", f"{self._comma} {rule}")
         filled = f"{rule} {self._grammar.repeat(more, max(0, least - 1), most - 1)}"
-        return self._list(filled if least else f"({filled})?", self._ends_in_bracket(items))
+        return self._between("[", filled if least else f"({filled})?", "]")
 
     def _object(self, node: Mapping[str, Any], depth: int) -> str | None:
         properties = cast("dict[str, Any]", node.get("properties") or {})
@@ -211,35 +210,17 @@ class Values:
             more = self._grammar.rule("any-item", f"{self._comma} {inner}")
             pair = self._grammar.rule("any-pair", f'{self._notation.key(self._grammar)} ":" {self._space} {inner}')
             pairs = self._grammar.rule("any-pairs", f"{self._comma} {pair}")
-            found.append(self._list(f"({inner} {more}{{0,15}})?", is_apart=True))
+            found.append(self._between("[", f"({inner} {more}{{0,15}})?", "]"))
             found.append(self._between("{", f"({pair} {pairs}{{0,15}})?", "}"))
         return self._grammar.rule("any-value", " | ".join(found))
-
-    def _list(self, inner: str, is_apart: bool) -> str:
-        """An array. In CDATA, `is_apart`: something stands between its end and that of its last item."""
-        gap = self._space
-        if is_apart and isinstance(self._notation, Json) and self._notation.in_cdata:
-            gap = self._grammar.rule("gap", _GAP)
-        return f'"[" {self._space} {inner} {gap} "]"'
 
     def _between(self, opening: str, inner: str, closing: str) -> str:
         return f"{literal(opening)} {self._space} {inner} {self._space} {literal(closing)}"
 
-    def _ends_in_bracket(self, schema: Any) -> bool:
-        """Whether a value of the schema may be an array."""
-        node = resolve(schema, self._root)
-        options = [*(node.get("anyOf") or node.get("oneOf") or ())]
-        if options:
-            return any(self._ends_in_bracket(option) for option in options)
-        if "enum" in node or "const" in node:
-            return any(isinstance(value, list) for value in [*node.get("enum", ()), node.get("const")])
-        kinds = node.get("type") or _implied(node)
-        return bool({"array", "any"} & {*(cast("list[str]", kinds) if isinstance(kinds, list) else [kinds])})
-
 
 def space(grammar: Grammar) -> str:
     """The name of the rule for what may stand between two parts: nothing, a blank, or a new line set in."""
-    return grammar.rule("space", f"({_GAP})?")
+    return grammar.rule("space", '(" " | "\\n" [ \\t]{0,32})?')
 
 
 def sequence(grammar: Grammar, needed: Sequence[str], extra: Sequence[str], comma: str) -> str:
@@ -256,7 +237,6 @@ def sequence(grammar: Grammar, needed: Sequence[str], extra: Sequence[str], comm
     return f"({' | '.join(reversed(options))})?"
 
 
-_GAP = '" " | "\\n" [ \\t]{0,32}'
 _ANNOTATIONS = frozenset({"title", "description", "default", "examples", "deprecated", "discriminator", "$schema"})
 _OF_TYPES = (
     ("object", ("properties", "additionalProperties", "required", "patternProperties")),

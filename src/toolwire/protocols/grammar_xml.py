@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,9 +9,9 @@ from toolwire.protocols.grammar import CALLS_LIMIT, Grammar, literal
 from toolwire.protocols.grammar_notation import Cdata, Json
 from toolwire.protocols.grammar_tools import Callee, Slot, callees, rule_of_tool
 from toolwire.protocols.grammar_values import Values, space
+from toolwire.protocols.xml_render import parameter_tag
 
-_TAG = re.compile(r"[^\W\d][\w.\-]*")
-_OWN_TAGS = frozenset({"param", "parameter", "argument"})
+_JSON_MARK = ' type="json"><![CDATA['
 
 
 def xml_grammar(tools: Iterable[Any]) -> str:
@@ -33,21 +31,30 @@ def xml_grammar(tools: Iterable[Any]) -> str:
 
 
 def _values(grammar: Grammar, schema: Mapping[str, Any]) -> Values:
-    return Values(grammar, Cdata(), schema, nested=Values(grammar, Json(in_cdata=True), schema))
+    return Values(grammar, Cdata(), schema, nested=_marked(grammar, schema))
+
+
+def _marked(grammar: Grammar, schema: Mapping[str, Any]) -> Values:
+    return Values(grammar, Json(in_cdata=True), schema)
 
 
 def _call(grammar: Grammar, callee: Callee) -> str:
     gap = space(grammar)
-    parts = [
-        f"{gap} {_parameter(slot)}" if slot.is_required else f"({gap} {_parameter(slot)})?" for slot in callee.slots
-    ]
+    marked = _marked(grammar, callee.tool.input_schema)
+    parts: list[str] = []
+    for slot in callee.slots:
+        written = grammar.rule(f"give-{slot.parameter.name}", _parameter(slot, marked))
+        parts.append(f"{gap} {written}" if slot.is_required else f"({gap} {written})?")
     name = literal(f"<name>{callee.tool.name}</name>")
     return " ".join([name, gap, '"<params>"', *parts, gap, '"</params>"'])
 
 
-def _parameter(slot: Slot) -> str:
-    name = slot.parameter.name
-    is_tag = _TAG.fullmatch(name) and name not in _OWN_TAGS
-    opening = f"<{name}>" if is_tag else f"<param name={json.dumps(name, ensure_ascii=False)}>"
-    closing = f"</{name}>" if is_tag else "</param>"
-    return f"{literal(f'{opening}<![CDATA[')} {slot.rule} {literal(f']]>{closing}')}"
+def _parameter(slot: Slot, marked: Values) -> str:
+    """The value as text or, marked so, as JSON."""
+    tag = parameter_tag(slot.parameter.name)
+    opening, closing = literal(f"<{tag}"), literal(f"]]></{tag.partition(' ')[0]}>")
+    options = [f"{literal('><![CDATA[')} {slot.rule}"]
+    as_json = marked.value(slot.parameter.schema)
+    if as_json is not None:
+        options.append(f"{literal(_JSON_MARK)} {as_json}")
+    return f"{opening} ({' | '.join(options)}) {closing}"
