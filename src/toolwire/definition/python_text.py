@@ -25,7 +25,7 @@ _FIELDS_DEPTH = 3
 def header(tool: Tool, name_of: NameOf) -> str:
     """`def search(query: str, limit: int = 10) -> list[dict]:`, with `name_of` applied to the tool's name."""
     returns = f" -> {tool.output_annotation}" if tool.output_annotation else ""
-    return f"def {name_of(tool.name)}({', '.join(_parameters(tool.visible_parameters))}){returns}:"
+    return f"def {name_of(tool.name)}({', '.join(parameter_texts(tool.visible_parameters))}){returns}:"
 
 
 def sections(tool: Tool, name_of: NameOf) -> list[str]:
@@ -130,8 +130,8 @@ def in_docstring(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
-def _parameters(parameters: Sequence[Parameter]) -> list[str]:
-    """With `/` after the last positional-only one, and `*` before the first keyword-only one if no `*rest` is."""
+def parameter_texts(parameters: Sequence[Parameter]) -> list[str]:
+    """As a signature has them: with `/` after the last positional-only one, and `*` before keyword-only ones."""
     texts: list[str] = []
     kinds = [parameter.kind for parameter in parameters]
     for place, parameter in enumerate(parameters):

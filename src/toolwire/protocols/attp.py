@@ -8,8 +8,9 @@ from typing import Any
 
 from toolwire.protocols.attp_answer import format_attp, refuse_attp
 from toolwire.protocols.attp_parse import parse_attp
-from toolwire.protocols.attp_prompt import describe_attp
+from toolwire.protocols.attp_prompt import StubStyle, describe_attp
 from toolwire.protocols.attp_render import render_attp
+from toolwire.protocols.attp_stream import AttpStream
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.grammar_attp import attp_grammar
 from toolwire.vocabulary.calls import Reply, ToolCall
@@ -42,20 +43,32 @@ class Attp:
             reply = reply.decode("utf-8", "replace")
         return isinstance(reply, str) and _HEADER.search(reply) is not None
 
-    def describe(self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+    def describe(
+        self,
+        tools: Iterable[Any],
+        *,
+        language: Language = "en",
+        thought: Thought = "short",
+        style: StubStyle = "full",
+    ) -> str:
         """The whole system prompt: rules, the tools as Python stubs, modules, templates, constraints, two examples.
 
         `thought="full"` asks for four points of reasoning where one line is the default: it costs a model about two
-        thirds more tokens a call.
+        thirds more tokens a call. `style="compact"` tells of each tool in fewer tokens: no examples, one line a
+        parameter, bounds told.
 
         Raises:
-            ConfigurationError: an unknown language or thought.
+            ConfigurationError: an unknown language, thought or style.
         """
-        return describe_attp(tools, language=language, thought=thought)
+        return describe_attp(tools, language=language, thought=thought, style=style)
 
     def parse(self, reply: str | bytes, tools: Iterable[Any] = ()) -> Reply:  # noqa: ARG002 - other protocols need them
         """One call of `code_execution`, a failure, or problems. Which tools there are makes no difference to it."""
         return parse_attp(reply)
+
+    def stream(self, tools: Iterable[Any] = ()) -> AttpStream:  # noqa: ARG002 - as in `parse`
+        """Takes text; tells of the program as it comes."""
+        return AttpStream(parse_attp)
 
     def render(self, calls: Sequence[ToolCall], *, thought: str = "", target: str = "") -> str:
         """The reply by which a model would make these calls.

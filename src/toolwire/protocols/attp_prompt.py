@@ -5,9 +5,10 @@ Templates and examples stand without code fences: a model writes what it sees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
+from toolwire.definition.compact_stub import compact_stub
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import PROGRAM_MODULES
 from toolwire.definition.stub import stub
@@ -18,12 +19,18 @@ from toolwire.protocols.attp_wording import WORDINGS, Wording
 from toolwire.protocols.base import Language, Thought
 from toolwire.vocabulary.errors import ConfigurationError
 
+StubStyle = Literal["full", "compact"]
 
-def describe_attp(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+_STUBS: dict[StubStyle, Callable[[Tool], str]] = {"full": stub, "compact": compact_stub}
+
+
+def describe_attp(
+    tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short", style: StubStyle = "full"
+) -> str:
     """The whole system prompt.
 
     Raises:
-        ConfigurationError: an unknown language or thought.
+        ConfigurationError: an unknown language, thought or style.
         DefinitionError: something among the tools that is none.
     """
     words = WORDINGS.get(language)
@@ -33,11 +40,13 @@ def describe_attp(tools: Iterable[Any], *, language: Language = "en", thought: T
         raise ConfigurationError(
             f"thought={thought!r} is unknown: write one of {', '.join(map(repr, words.thought_rule))}"
         )
+    if style not in _STUBS:
+        raise ConfigurationError(f"style={style!r} is unknown: write one of {', '.join(map(repr, _STUBS))}")
     known = [tool_of(tool) for tool in tools]
     sections = [
         f"{words.title}\n\n{words.introduction}",
         _rules(words, thought),
-        f"{words.tools_heading}\n{_tools(known, words)}",
+        f"{words.tools_heading}\n{_tools(known, words, style)}",
         f"{words.modules_heading}\n{words.modules.format(', '.join(PROGRAM_MODULES))}",
         _templates(words, thought),
         "\n".join([words.constraints_heading, *(f"- {constraint}" for constraint in words.constraints)]),
@@ -52,8 +61,8 @@ def _rules(words: Wording, thought: Thought) -> str:
     return "\n".join([words.rules_heading, *(f"{number}. {rule}" for number, rule in enumerate(rules, 1))])
 
 
-def _tools(tools: Sequence[Tool], words: Wording) -> str:
-    stubs = "\n\n".join(stub(tool).strip() for tool in tools)
+def _tools(tools: Sequence[Tool], words: Wording, style: StubStyle) -> str:
+    stubs = ("\n\n" if style == "full" else "\n").join(_STUBS[style](tool).strip() for tool in tools)
     return f"```python\n{stubs}\n```" if tools else words.no_tools
 
 

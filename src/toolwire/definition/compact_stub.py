@@ -1,0 +1,62 @@
+"""A tool as a Python function in few tokens: each parameter named once, on a line with what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolwire.definition.naming import program_name
+from toolwire.definition.python_text import field_lines, in_docstring, parameter_texts, returns_text
+from toolwire.definition.shape import Parameter
+from toolwire.definition.tool import Tool
+from toolwire.definition.words import resolve
+
+
+def compact_stub(tool: Tool) -> str:
+    """The function's text, without a newline at its end.
+
+    What `stub` says in Args stands behind each parameter as a comment, with the bounds of its values, which `stub` does
+    not tell; Returns and Raises are kept, examples are not.
+    """
+    returns = f" -> {tool.output_annotation}" if tool.output_annotation else ""
+    docstring = _docstring(tool)
+    closing = ' """' if docstring.endswith('"') else '"""'
+    body = f' """{in_docstring(docstring)}{closing}' if docstring else " ..."
+    return f"def {program_name(tool.name)}({_parameters(tool)}){returns}:\n{body}"
+
+
+def _parameters(tool: Tool) -> str:
+    texts = parameter_texts(tool.visible_parameters)
+    parameters = iter(tool.visible_parameters)
+    root = tool.input_schema
+    # `/` and `*` stand among the parameters and have no comment.
+    notes = ["" if text in ("/", "*") else _note(next(parameters), root) for text in texts]
+    if not any(notes):
+        return ", ".join(texts)
+    return "\n" + "".join(f" {text},{note}\n" for text, note in zip(texts, notes, strict=True))
+
+
+def _note(parameter: Parameter, root: Mapping[str, Any]) -> str:
+    facts = [" ".join(parameter.description.split()), *_bounds(resolve(parameter.schema, root))]
+    text = "; ".join(fact for fact in facts if fact)
+    fields = field_lines(parameter.schema, root, parameter.annotation)
+    return (f" # {text}" if text else "") + "".join(f"\n # {line}" for line in fields)
+
+
+def _bounds(node: Mapping[str, Any]) -> list[str]:
+    """`1..50`, `at most 80 characters`, `date-time`."""
+    found = [str(node["format"])] if "format" in node else []
+    if "minimum" in node or "maximum" in node:
+        found.append(f"{node.get('minimum', '')}..{node.get('maximum', '')}")
+    if "minLength" in node or "maxLength" in node:
+        found.append(f"{node.get('minLength', '')}..{node.get('maxLength', '')} characters")
+    if "minItems" in node or "maxItems" in node:
+        found.append(f"{node.get('minItems', '')}..{node.get('maxItems', '')} items")
+    return [*found, f"matches {node['pattern']}"] if "pattern" in node else found
+
+
+def _docstring(tool: Tool) -> str:
+    returns = returns_text(tool)
+    parts = [tool.description.strip(), f"Returns: {returns}" if returns else ""]
+    parts += [f"Raises {name}: {text}" if text else f"Raises {name}" for name, text in tool.docs.raises]
+    return "\n".join(part for part in parts if part).replace("\n", "\n ").replace("\n \n", "\n\n")
