@@ -3,6 +3,9 @@
 `base.py` says what a protocol offers and which limits hold before one parses. ATTP: `attp.py` is the object;
 `attp_parse.py` reads a reply, strictly at first, by `attp_document.py`; a damaged one goes to `attp_recover.py`, which
 finds the document (`attp_layout.py`) and its values (`attp_values.py`); `attp_prompt.py` writes the system prompt.
+The providers' own formats (`openai.py`, `openai_responses.py`, `anthropic.py`, `gemini.py`) each take a reply apart;
+`native.py` makes calls of the parts, `native_stream.py` gathers them piece by piece, `names.py`, `provider_schema.py`,
+`strict_schema.py` and `gemini_schema.py` say what a provider takes of names and schemas.
 """
 
 from __future__ import annotations
@@ -15,13 +18,17 @@ from toolwire.protocols.base import CallingProtocol
 from toolwire.protocols.gemini import Gemini
 from toolwire.protocols.openai import OpenAi
 from toolwire.protocols.openai_responses import OpenAiResponses
+from toolwire.protocols.recognise import recognise_among
+from toolwire.protocols.strict_schema import strict_problems
+from toolwire.protocols.xml import Xml
 from toolwire.vocabulary.errors import ConfigurationError
 
-__all__ = ["get", "names", "recognise"]
+__all__ = ["get", "names", "recognise", "strict_problems"]
 
 # One line each. `recognise` asks them in this order.
 _PROTOCOLS: dict[str, CallingProtocol] = {
     "attp": Attp(),
+    "xml": Xml(),
     "openai": OpenAi(),
     "openai-responses": OpenAiResponses(),
     "anthropic": Anthropic(),
@@ -48,4 +55,4 @@ def names() -> tuple[str, ...]:
 
 def recognise(reply: Any) -> str | None:
     """The name of the protocol whose format a reply is plainly in; None when it is in none."""
-    return next((name for name, protocol in _PROTOCOLS.items() if protocol.recognises(reply)), None)
+    return recognise_among(_PROTOCOLS, reply)

@@ -9,7 +9,7 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.media import IMAGE_TYPES, inline, linked
-from toolwire.protocols.names import property_name, provider_names
+from toolwire.protocols.names import provider_names
 from toolwire.protocols.native import (
     Dialect,
     Reader,
@@ -85,7 +85,7 @@ class Anthropic:
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """The assistant message that makes these calls."""
         blocks = [
-            {"type": "tool_use", "id": call.id, "name": call.name, "input": _sent(call.arguments)}
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
             for call in rendered_calls(calls)
         ]
         return {"role": "assistant", "content": blocks}
@@ -114,10 +114,6 @@ class Anthropic:
 def _described(tool: Tool, name: str) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
     return {"name": name, **described, "input_schema": properties_named(tool)}
-
-
-def _sent(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {property_name(name): value for name, value in arguments.items()}
 
 
 def _take_apart(body: Any) -> Written | None:

@@ -10,7 +10,7 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.gemini_schema import json_schema, older_schema
 from toolwire.protocols.media import IMAGE_TYPES, inline
-from toolwire.protocols.names import property_name, provider_name, provider_names
+from toolwire.protocols.names import provider_name, provider_names
 from toolwire.protocols.native import (
     MADE_ID,
     Dialect,
@@ -104,7 +104,7 @@ class Gemini:
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """The content that makes these calls."""
         parts = [
-            {"function_call": {**_id(call.id), "name": call.name, "args": _sent(call.arguments)}}
+            {"function_call": {**_id(call.id), "name": call.name, "args": call.arguments}}
             for call in rendered_calls(calls)
         ]
         return {"role": "model", "parts": parts}
@@ -146,10 +146,6 @@ def _id(identity: str) -> dict[str, str]:
     return {"id": identity} if identity and not identity.startswith(MADE_ID) else {}
 
 
-def _sent(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {property_name(name): value for name, value in arguments.items()}
-
-
 def _take_apart(body: Any) -> Written | None:
     if isinstance(body, list):
         return None
@@ -165,6 +161,7 @@ def _take_apart(body: Any) -> Written | None:
     for part in items_in(content, "parts"):
         if call := _call(part):
             written.calls.append(call)
+            written.problems.extend(_in_parts(part))
         elif field(part, "thought"):
             written.thought += text_in(part, "text")
         else:
@@ -181,6 +178,15 @@ def _call(part: Any) -> WrittenCall | None:
     return WrittenCall(
         name=text_in(call, "name"), id=text_in(call, "id"), arguments={} if arguments is None else arguments
     )
+
+
+def _in_parts(part: Any) -> list[Problem]:
+    """Why a call whose arguments are spread over several responses is not run: no one of them holds it whole."""
+    call = inner(part, "function_call", "functionCall")
+    if not (items_in(call, "partial_args", "partialArgs") or field(call, "will_continue", "willContinue")):
+        return []
+    message = "A call came in parts. Switch stream_function_call_arguments off: then each call comes whole."
+    return [Problem(message=message, repaired=False)]
 
 
 def _note_end(written: Written, body: Any, candidate: Any) -> None:
@@ -211,6 +217,7 @@ def _take_chunk(gathering: Gathering, chunk: Mapping[str, Any]) -> Iterator[Stre
         if call := _call(part):
             key = gathering.count()
             yield from gathering.call(key, name=call.name, id=call.id, arguments=call.arguments)
+            gathering.written.problems.extend(_in_parts(part))
             yield from gathering.end(key)
         elif field(part, "thought"):
             gathering.thought(text_in(part, "text"))

@@ -79,10 +79,11 @@ class Session:
     async def turn(self, reply: Any) -> Turn:
         """Reads a reply, runs its calls (side by side where it makes several), and gives what the model reads next.
 
-        A reply is text, bytes in UTF-8 or, for a native protocol, also the SDK's own response or message, or the
-        mapping of one. Never raises for a reply that cannot be read or a call that fails: the turn says so.
+        A reply is text, bytes in UTF-8 or the `Reply` that a stream gave; for a native protocol also the SDK's own
+        response or message, or the mapping of one. Never raises for a reply that cannot be read or a call that fails:
+        the turn says so.
         """
-        read = self.protocol.parse(reply, self.tools)
+        read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, self.tools)
         if not read.calls:
             return Turn.ended(read, (), self.protocol.refuse(read) if read.is_refused else [])
         results = await self._run(read)

@@ -1,0 +1,191 @@
+"""A local server that speaks the providers' APIs: it answers from a script, and refuses what the real ones refuse.
+
+Each request is looked at by the rules of its API before the next answer of the script goes out: an error comes back as
+status 400 with the reason, which the SDKs raise.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+ANTHROPIC_KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
+IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+
+class Provider:
+    """The server: what to answer, and what was asked."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.script: list[Any] = []
+        """What goes out next: a body, or a list of events that are streamed."""
+        self.requests: list[dict[str, Any]] = []
+        """The bodies that came in, in order."""
+
+
+@contextmanager
+def provider() -> Iterator[Provider]:
+    """A running server; ended with the block."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.state = Provider(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server.state  # type: ignore[attr-defined]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        state: Provider = self.server.state  # type: ignore[attr-defined]
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        state.requests.append(body)
+        check = next(rule for part, rule in RULES.items() if part in self.path)
+        try:
+            check(body)
+        except AssertionError as error:
+            return self._send(400, "application/json", json.dumps({"error": {"message": str(error)}}))
+        answer = state.script.pop(0)
+        if not isinstance(answer, list):
+            return self._send(200, "application/json", json.dumps(answer))
+        return self._send(200, "text/event-stream", "".join(map(_event, answer)))
+
+    def _send(self, status: int, kind: str, text: str) -> None:
+        content = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing is printed."""
+
+
+def _event(event: Any) -> str:
+    name = f"event: {event['type']}\n" if isinstance(event, dict) and "type" in event else ""
+    return f"{name}data: {event if isinstance(event, str) else json.dumps(event)}\n\n"
+
+
+def _strict(node: Any, place: str = "parameters") -> None:
+    if not isinstance(node, dict):
+        return
+    assert "$ref" not in node or set(node) == {"$ref"}, f"{place}: $ref cannot have keywords"
+    assert "default" not in node, f"{place}: 'default' is not permitted"
+    if node.get("type") == "object":
+        assert node.get("additionalProperties") is False, f"{place}: 'additionalProperties' must be false"
+        missing = set(node.get("properties", {})) - set(node.get("required", []))
+        assert not missing, f"{place}: 'required' must include every key in properties; missing {sorted(missing)}"
+    for key in ("properties", "$defs"):
+        for name, inner in node.get(key, {}).items():
+            _strict(inner, f"{place}.{name}")
+    for inner in [node.get("items"), *node.get("anyOf", [])]:
+        _strict(inner, place)
+
+
+def _function(function: dict[str, Any]) -> None:
+    assert NAME.fullmatch(function["name"]), f"name {function['name']!r} does not match"
+    if function.get("strict"):
+        _strict(function["parameters"])
+
+
+def _chat(body: dict[str, Any]) -> None:
+    for tool in body.get("tools", []):
+        assert tool["type"] == "function"
+        _function(tool["function"])
+    waiting: list[str] = []
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] in waiting, "a tool message must answer a preceding 'tool_calls'"
+            waiting.remove(message["tool_call_id"])
+            parts = message["content"]
+            assert isinstance(parts, str) or {part["type"] for part in parts} == {"text"}, "tool messages hold text"
+            continue
+        assert not waiting, f"'tool_calls' must be followed by tool messages; these are missing: {waiting}"
+        waiting = [call["id"] for call in message.get("tool_calls") or []]
+        for call in message.get("tool_calls") or []:
+            assert NAME.fullmatch(call["function"]["name"])
+            json.loads(call["function"]["arguments"])
+    assert not waiting, f"'tool_calls' must be followed by tool messages; these are missing: {waiting}"
+
+
+def _responses(body: dict[str, Any]) -> None:
+    for tool in body.get("tools", []):
+        assert tool["type"] == "function"
+        assert "strict" in tool
+        _function(tool)
+    calls = [item["call_id"] for item in body["input"] if item.get("type") == "function_call"]
+    outputs = [item["call_id"] for item in body["input"] if item.get("type") == "function_call_output"]
+    assert sorted(calls) == sorted(outputs), f"no tool output found for function call {set(calls) ^ set(outputs)}"
+    for item in body["input"]:
+        if item.get("type") == "function_call_output" and not isinstance(item["output"], str):
+            assert {part["type"] for part in item["output"]} <= {"input_text", "input_image", "input_file"}
+
+
+def _messages(body: dict[str, Any]) -> None:
+    for tool in body.get("tools", []):
+        assert NAME.fullmatch(tool["name"]), f"name {tool['name']!r} does not match"
+        assert tool["input_schema"]["type"] == "object"
+        for key in tool["input_schema"].get("properties", {}):
+            assert ANTHROPIC_KEY.fullmatch(key), f"property keys should match pattern; {key!r} does not"
+    waiting: list[str] = []
+    for message in body["messages"]:
+        blocks = message["content"] if isinstance(message["content"], list) else []
+        results = [block for block in blocks if block["type"] == "tool_result"]
+        assert sorted(block["tool_use_id"] for block in results) == sorted(waiting), "a tool_use has no tool_result"
+        assert blocks[: len(results)] == results, "tool_result blocks come first"
+        for result in results:
+            _tool_result(result)
+        waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
+
+
+def _tool_result(result: dict[str, Any]) -> None:
+    content = result.get("content", "")
+    for block in content if isinstance(content, list) else []:
+        assert block["type"] in ("text", "image")
+        assert block["type"] != "text" or block["text"], "text content blocks must be non-empty"
+        assert not result.get("is_error") or block["type"] == "text", "an error holds text alone"
+        source = block.get("source", {})
+        if source.get("type") == "base64":
+            assert source["media_type"] in IMAGE_TYPES
+            base64.b64decode(source["data"], validate=True)
+
+
+def _contents(body: dict[str, Any]) -> None:
+    for tool in body.get("tools", []):
+        for declaration in tool["functionDeclarations"]:
+            assert GEMINI_NAME.fullmatch(declaration["name"])
+            assert not ("parameters" in declaration and "parametersJsonSchema" in declaration)
+            if "parameters" in declaration:
+                assert "$ref" not in json.dumps(declaration["parameters"])
+    waiting: list[tuple[str, str | None]] = []
+    for content in body["contents"]:
+        answers = [part["functionResponse"] for part in content["parts"] if "functionResponse" in part]
+        found = [(answer["name"], answer.get("id")) for answer in answers]
+        assert found == waiting, f"function response parts must equal function call parts: {found} and {waiting}"
+        assert all(isinstance(answer["response"], dict) for answer in answers)
+        calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
+        waiting = [(call["name"], call.get("id")) for call in calls]
+    assert not waiting, "a function call has no response"
+
+
+RULES: dict[str, Callable[[dict[str, Any]], None]] = {
+    "/chat/completions": _chat,
+    "/responses": _responses,
+    "/messages": _messages,
+    "enerateContent": _contents,
+}
