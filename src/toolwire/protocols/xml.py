@@ -13,6 +13,7 @@ from toolwire.protocols.xml_element import BLOCK_TAGS
 from toolwire.protocols.xml_parse import parse_xml
 from toolwire.protocols.xml_prompt import describe_xml
 from toolwire.protocols.xml_render import render_xml
+from toolwire.protocols.xml_scan import is_json
 from toolwire.protocols.xml_stream import XmlStream
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -49,10 +50,10 @@ class Xml:
         return describe_xml(tools, language=language, thought=thought)
 
     def recognises(self, reply: Any) -> bool:
-        """Whether a call of this form stands in the text, wherever it stands."""
+        """Whether a call of this form stands in the text, wherever it stands, but in a string of JSON."""
         if isinstance(reply, bytes):
             reply = reply.decode("utf-8", "replace")
-        return isinstance(reply, str) and _CALL.search(reply) is not None
+        return isinstance(reply, str) and _CALL.search(reply) is not None and not is_json(reply)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
         """Its calls, with arguments converted by the tools' schemas; a failure; text; or problems.

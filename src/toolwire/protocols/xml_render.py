@@ -15,7 +15,7 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import plain
 
 _TAG = re.compile(r"[^\W\d][\w.\-]*+")
-_PLAIN_NAME = re.compile(r"[\w.\-/: ]*\w")
+_PLAIN_NAME = re.compile(r"[^\s<>&]+(?: [^\s<>&]+)*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BREAKS = re.compile(r"]]>|<!\[CDATA\[")
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -82,7 +82,7 @@ def _parameter(name: str, value: Any, schema: Mapping[str, Any] | None) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     _check(text, name)
     mark = ""
-    if "\r\n" in text or not _is_same(_read(name, text, schema), value):
+    if "\r\n" in text or not _is_same(_read(name, text, schema), value) or (schema is None and _is_ambiguous(value)):
         text, mark = json.dumps(value, ensure_ascii=False), ' type="json"'
     tag = parameter_tag(name)
     return f"<{tag}{mark}>{cdata(text)}</{tag.partition(' ')[0]}>"
@@ -93,6 +93,16 @@ def _read(name: str, text: str, schema: Mapping[str, Any] | None) -> Any:
         return guess(text)
     wanted = cast("Mapping[str, Any]", schema.get("properties") or {}).get(name, schema.get("additionalProperties"))
     return convert(text, wanted, schema).value
+
+
+def _is_ambiguous(value: Any) -> bool:
+    """Whether it is a string that some schema takes for something else."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return not isinstance(json.loads(value), str)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_same(read: Any, value: Any) -> bool:

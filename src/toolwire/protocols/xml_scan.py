@@ -66,7 +66,7 @@ def scan(text: str, known: Known) -> Scanned:
     Raises:
         Refusal: something that is meant as a call cannot be read, or may be a quotation.
     """
-    if _is_json(text):
+    if is_json(text):
         # Whatever looks like a call in there stands in a string.
         return Scanned(calls=(), text=text.strip(), thought="", failure=None, problems=())
     reading = _Reading(text=text, known=known, repairs=Repairs(text))
@@ -209,7 +209,7 @@ class _Reading:
 
     def _add(self, start: int, read: Callable[[CallReader], RawCall]) -> int:
         if self._is_block_quote(start):
-            return start + 1
+            return self._behind("</tool_call>", start, otherwise=start + 1)
         call = read(CallReader(self.text, self.known, self.repairs))
         if self._is_quoted(start, call.end):
             return call.end
@@ -325,7 +325,8 @@ class _Reading:
         return True
 
 
-def _is_json(text: str) -> bool:
+def is_json(text: str) -> bool:
+    """Whether a text is one JSON value with brackets or quotes around it."""
     text = text.strip()
     if not text or text[0] + text[-1] not in {"{}", "[]", '""'}:
         return False

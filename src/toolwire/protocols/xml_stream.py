@@ -167,6 +167,8 @@ class XmlStream:
 
     def _begin_call(self, mark: re.Match[str], kind: str) -> bool:
         if self._line_start.lstrip(" ").startswith(">") or (self._last and self._last in _QUOTES):
+            self._closing, self._has_sections = "</tool_call>" if kind == "call" else "</params>", False
+            self._step = self._quoted
             return self._say(mark.end())
         following = self._held[mark.end() :].lstrip()
         if kind == "call" and not following and len(self._held) < _HELD_MAX:
