@@ -139,6 +139,7 @@ RESULTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.threat(24)
 @pytest.mark.parametrize("name", NATIVE)
 def test_a_result_is_never_taken_for_a_call(name: str) -> None:
     assert get(name).parse(RESULTS[name], TOOLS).calls == ()
@@ -212,6 +213,7 @@ def nested(depth: int, *, kind: type = list) -> Any:
     return value
 
 
+@pytest.mark.threat(45)
 @pytest.mark.parametrize("name", NATIVE)
 @pytest.mark.parametrize(
     "bad",
