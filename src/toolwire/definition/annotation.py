@@ -13,8 +13,13 @@ from pathlib import PurePath
 from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, get_args, get_origin
 from uuid import UUID
 
-from toolwire.definition.words import resolve
+from toolwire.definition.named_types import NO_NAMES, NamedTypes
+from toolwire.definition.words import flattened
 
+LITERAL_LIMIT = 20
+"""Allowed values that a type lists; of more, the texts of a tool list the first."""
+
+_DEPTH = 6
 _UNIONS = (Union, types.UnionType)
 _ABSTRACT = {"Sequence": "list", "Iterable": "list", "Collection": "list", "Mapping": "dict", "MutableMapping": "dict"}
 
@@ -39,21 +44,42 @@ def annotation_text(annotation: Any) -> str:
     return _generic(origin, get_args(annotation))
 
 
-def schema_text(schema: Any, root: Mapping[str, Any]) -> str:
-    """A JSON schema as the Python type that it admits: `list[str]`, `Literal['a']`, `dict`, `str | None`."""
-    node = resolve(schema, root)
+def schema_text(schema: Any, root: Mapping[str, Any], names: NamedTypes = NO_NAMES, depth: int = _DEPTH) -> str:
+    """A JSON schema as the Python type that it admits: `list[str]`, `Literal['a']`, `dict`, `str | None`.
+
+    An object with a name among `names` reads as its name. Of more than `LITERAL_LIMIT` values only the type is said.
+    """
+    name = names.name_of(schema)
+    if name:
+        return name
+    node = flattened(schema, root)
     if "enum" in node or "const" in node:
         return _literal(node["enum"] if "enum" in node else [node["const"]])
-    for key in ("anyOf", "oneOf"):
-        if key in node:
-            return _either([schema_text(option, root) for option in node[key]])
-    kind = node.get("type")
+    options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
+    if options and depth > 0 and "properties" not in node:
+        return _either([schema_text(option, root, names, depth - 1) for option in options])
+    kind = node.get("type", "object" if "properties" in node else None)
     if isinstance(kind, list):
-        return _either([schema_text({**node, "type": one}, root) for one in cast("list[str]", kind)])
-    if kind == "array":
-        inner = schema_text(node.get("items"), root) if "items" in node else "Any"
-        return "list" if inner == "Any" else f"list[{inner}]"
+        return _either([schema_text({**node, "type": one}, root, names, depth) for one in cast("list[str]", kind)])
+    if kind == "array" and depth > 0:
+        return _list_text(node, root, names, depth - 1)
+    if kind == "object" and depth > 0:
+        return _dict_text(node, root, names, depth - 1)
     return _JSON_TYPES.get(str(kind), "Any")
+
+
+def _list_text(node: Mapping[str, Any], root: Mapping[str, Any], names: NamedTypes, depth: int) -> str:
+    places = cast("list[Any]", node.get("prefixItems") or [])
+    kinds = [*places, node["items"]] if isinstance(node.get("items"), dict) else places
+    inner = _either([schema_text(kind, root, names, depth) for kind in kinds]) if kinds else "Any"
+    return "list" if inner == "Any" or " | Any" in inner else f"list[{inner}]"
+
+
+def _dict_text(node: Mapping[str, Any], root: Mapping[str, Any], names: NamedTypes, depth: int) -> str:
+    values = [*cast("dict[str, Any]", node.get("patternProperties") or {}).values(), node.get("additionalProperties")]
+    kinds = [schema_text(value, root, names, depth) for value in values if isinstance(value, dict) and value]
+    inner = _either(kinds) if kinds and not node.get("properties") else "Any"
+    return "dict" if inner == "Any" or " | Any" in inner else f"dict[str, {inner}]"
 
 
 def is_object(annotation: Any) -> bool:
@@ -123,6 +149,8 @@ def _either(options: Sequence[str]) -> str:
 
 def _literal(values: Sequence[Any]) -> str:
     plain = [value.value if isinstance(value, Enum) else value for value in values]
+    if len(plain) > LITERAL_LIMIT:
+        return _either(["None" if value is None else type(value).__name__ for value in plain])
     return f"Literal[{', '.join(repr(value) for value in plain)}]"
 
 

@@ -7,11 +7,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from toolwire.definition.annotation import schema_text
+from toolwire.definition.annotation import LITERAL_LIMIT, schema_text
+from toolwire.definition.named_types import NO_NAMES, NamedTypes, named_types
 from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import nearest_hint, resolve
+from toolwire.definition.words import flattened, nearest_hint
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain
 
@@ -21,6 +22,9 @@ NameOf = Callable[[str], str]
 _FIELDS_DEPTH = 3
 """Levels of nested objects whose fields are listed."""
 
+_NAMED_DEPTH = 6
+"""The same where objects that come back have names, so that no object is listed twice."""
+
 
 def header(tool: Tool, name_of: NameOf) -> str:
     """`def search(query: str, limit: int = 10) -> list[dict]:`, with `name_of` applied to the tool's name."""
@@ -29,13 +33,20 @@ def header(tool: Tool, name_of: NameOf) -> str:
 
 
 def sections(tool: Tool, name_of: NameOf) -> list[str]:
-    """The docstring's parts in Google style: description, Args, Returns, Raises, Example; those that have a text."""
+    """The docstring's parts that have a text: description, Args, Types, Returns, Raises, Example, in Google style.
+
+    Types are the objects that several arguments or fields share, or that hold themselves.
+    """
     root = tool.input_schema
-    arguments = [_argument(parameter, root) for parameter in tool.visible_parameters]
+    names = named_types(
+        {"properties": {parameter.name: parameter.schema for parameter in tool.visible_parameters}} | _definitions(root)
+    )
+    arguments = [_argument(parameter, root, names) for parameter in tool.visible_parameters]
     examples = [*tool.docs.examples, *(example_text(tool, example, name_of) for example in tool.examples)]
     found = [
         tool.description,
         _section("Args", [text for text in arguments if text]),
+        _section("Types", [_type(reference, name, root, names) for reference, name in names.names.items()]),
         _section("Returns", [text for text in [returns_text(tool)] if text]),
         _section("Raises", [_entry(name, text) for name, text in tool.docs.raises]),
         _section("Example", ["\n\n".join(examples)] if examples else [], hang=""),
@@ -55,21 +66,22 @@ def returns_text(tool: Tool) -> str:
     return "\n".join([_entry(kind, docs.returns) if kind else docs.returns, *fields])
 
 
-def field_lines(node: Any, root: Mapping[str, Any], annotation: str = "", depth: int = _FIELDS_DEPTH) -> list[str]:
-    """`- name: type - description` for each field of an object, or of an array's or an optional's objects."""
+def field_lines(
+    node: Any, root: Mapping[str, Any], annotation: str = "", depth: int = _FIELDS_DEPTH, names: NamedTypes = NO_NAMES
+) -> list[str]:
+    """`- name: type - description` for each field of an object, or of an array's or an optional's objects.
+
+    The fields of objects that have a name stand with their name.
+    """
     if "dict" not in annotation and annotation:
         return []
-    fields = cast("Mapping[str, Any]", _with_fields(node, root).get("properties", {}))
-    required = _with_fields(node, root).get("required", ())
+    forms = _forms(node, root, names)
+    if len(forms) == 1:
+        return _fields(forms[0], root, depth, names)
     lines: list[str] = []
-    for name, field in fields.items():
-        optional = "" if name in required else ", optional"
-        text = resolve(field, root).get("description") if "description" not in field else field["description"]
-        lines.append(
-            f"- {name}: {schema_text(field, root)}{optional}" + (f" - {' '.join(text.split())}" if text else "")
-        )
-        if depth > 1:
-            lines.extend(f"    {line}" for line in field_lines(field, root, "", depth - 1))
+    for number, form in enumerate(forms, 1):
+        lines.append(f"- form {number}:")
+        lines.extend(f"    {line}" for line in _fields(form, root, depth, names))
     return lines
 
 
@@ -154,12 +166,54 @@ def _parameter(parameter: Parameter) -> str:
     return f"{text} = {default}" if parameter.annotation else f"{text}={default}"
 
 
-def _argument(parameter: Parameter, root: Mapping[str, Any]) -> str:
-    fields = field_lines(parameter.schema, root, parameter.annotation)
-    if not parameter.description and not fields:
+def _argument(parameter: Parameter, root: Mapping[str, Any], names: NamedTypes) -> str:
+    fields = field_lines(parameter.schema, root, parameter.annotation, _NAMED_DEPTH, names)
+    named = schema_text(parameter.schema, root, names)
+    is_named = not fields and any(name in named for name in names.names.values())
+    facts = "; ".join(part for part in (named if is_named else "", facts_text(parameter.schema, root)) if part)
+    text = f"{parameter.description} ({facts})" if parameter.description and facts else parameter.description or facts
+    if not text and not fields:
         return ""
-    text = parameter.description or f"{parameter.annotation} with these fields:"
-    return "\n".join([_entry(program_parameter(parameter.name), text), *fields])
+    return "\n".join(
+        [_entry(program_parameter(parameter.name), text or f"{parameter.annotation} with these fields:"), *fields]
+    )
+
+
+def facts_text(schema: Any, root: Mapping[str, Any]) -> str:
+    """What a type in Python does not say: the values of a long enumeration, the places of a tuple, how keys read."""
+    node = flattened(schema, root)
+    values = cast("list[Any]", node.get("enum") or [])
+    if len(values) > LITERAL_LIMIT:
+        listed = ", ".join(repr(value) for value in values[:LITERAL_LIMIT])
+        return f"one of {listed}, ... ({len(values)} in all)"
+    places = cast("list[Any]", node.get("prefixItems") or [])
+    if len(places) > 1:
+        return f"in order: {', '.join(schema_text(place, root) for place in places)}"
+    patterns = cast("dict[str, Any]", node.get("patternProperties") or {})
+    return f"keys match {' or '.join(patterns)}" if patterns else ""
+
+
+def _definitions(root: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in root.items() if key != "properties"}
+
+
+def _type(reference: str, name: str, root: Mapping[str, Any], names: NamedTypes) -> str:
+    text = _description({"$ref": reference}, root)
+    inner = flattened({"$ref": reference}, root)
+    fields = field_lines(inner, root, depth=_NAMED_DEPTH, names=names)
+    return "\n".join([_entry(name, text or "dict with these fields:"), *fields])
+
+
+def _optional(field: Any) -> str:
+    default = cast("dict[str, Any]", field).get("default") if isinstance(field, dict) else None
+    return ", optional" if default is None else f" = {default_text(default)}"
+
+
+def _description(field: Any, root: Mapping[str, Any]) -> str:
+    node = cast("dict[str, Any]", field) if isinstance(field, dict) else {}
+    text = " ".join(str(node.get("description") or flattened(field, root).get("description") or "").split())
+    facts = facts_text(field, root)
+    return f"{text} ({facts})" if text and facts else text or facts
 
 
 def _entry(name: str, text: str) -> str:
@@ -174,13 +228,27 @@ def _section(title: str, entries: list[str], hang: str = "    ") -> str:
     return "\n".join([f"{title}:", *(indented(entry) for entry in hung)])
 
 
-def _with_fields(node: Any, root: Mapping[str, Any]) -> dict[str, Any]:
-    """The object's schema that a value, its elements or its only alternative has; `{}` when there is none."""
-    resolved = resolve(node, root)
-    if resolved.get("properties"):
-        return resolved
-    if "items" in resolved:
-        return _with_fields(resolved["items"], root)
-    options = [_with_fields(option, root) for option in resolved.get("anyOf", ())]
-    kept = [option for option in options if option]
-    return kept[0] if len(kept) == 1 else {}
+def _fields(node: Mapping[str, Any], root: Mapping[str, Any], depth: int, names: NamedTypes) -> list[str]:
+    required = node.get("required", ())
+    lines: list[str] = []
+    for name, field in cast("Mapping[str, Any]", node["properties"]).items():
+        optional = "" if name in required else _optional(field)
+        text = _description(field, root)
+        lines.append(f"- {name}: {schema_text(field, root, names)}{optional}" + (f" - {text}" if text else ""))
+        if depth > 1:
+            lines.extend(f"    {line}" for line in field_lines(field, root, "", depth - 1, names))
+    return lines
+
+
+def _forms(node: Any, root: Mapping[str, Any], names: NamedTypes, depth: int = 8) -> list[dict[str, Any]]:
+    """The schemas of the objects that a value, its elements or its alternatives may be; those with a name left out."""
+    if depth <= 0 or names.name_of(node):
+        return []
+    whole = flattened(node, root)
+    if whole.get("properties"):
+        return [whole]
+    for key in ("items", "additionalProperties"):
+        if isinstance(whole.get(key), dict):
+            return _forms(whole[key], root, names, depth - 1)
+    options = [option for key in ("anyOf", "oneOf") for option in whole.get(key, ())]
+    return [form for option in options for form in _forms(option, root, names, depth - 1)]

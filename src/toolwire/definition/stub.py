@@ -6,12 +6,39 @@ from toolwire.definition.naming import program_name
 from toolwire.definition.python_text import header, in_docstring, indented, sections
 from toolwire.definition.tool import Tool
 
+STUB_LIMIT = 4_000
+"""Characters of a docstring: prompts hold many tools, and imported schemas run to hundreds of lines."""
+
+DESCRIPTION_LIMIT = 1_600
+"""Characters of the description in a docstring that is too long: what comes behind it says how to call the tool."""
+
 
 def stub(tool: Tool) -> str:
-    """The function's text, without a newline at its end; names are what a program writes. No bound parameter shows."""
+    """The function's text, without a newline at its end; names are what a program writes. No bound parameter shows.
+
+    The same tool gives the same text. A docstring longer than `STUB_LIMIT` is cut at the end of a line, and says so.
+    """
     parts = sections(tool, program_name)
     if not parts:
         return f"{header(tool, program_name)}\n    pass"
-    body = in_docstring("\n\n".join(parts))
+    body = in_docstring(_bounded(parts, tool))
     docstring = indented(f'"""\n{body}\n"""')
     return f"{header(tool, program_name)}\n{docstring}\n    pass"
+
+
+def _bounded(parts: list[str], tool: Tool) -> str:
+    text = "\n\n".join(parts)
+    if len(text) <= STUB_LIMIT:
+        return text
+    if tool.description:
+        parts = [_cut(parts[0], DESCRIPTION_LIMIT), *parts[1:]]
+    return _cut("\n\n".join(parts), STUB_LIMIT)
+
+
+def _cut(text: str, limit: int) -> str:
+    """The text up to the last line or sentence that fits, and how much is left out."""
+    if len(text) <= limit:
+        return text
+    end = max(text.rfind("\n", 0, limit), text.rfind(". ", 0, limit) + 1)
+    kept = text[: end if end > limit // 2 else limit].rstrip()
+    return f"{kept}\n... ({len(text) - len(kept)} more characters are left out here)"

@@ -65,6 +65,26 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def flattened(schema: Any, root: Mapping[str, Any], depth: int = 8) -> dict[str, Any]:
+    """The schema with references followed and the parts of `allOf` put together into one.
+
+    Of two parts that speak of the same thing the later one counts; what only one of them says is kept.
+    """
+    node = resolve(schema, root)
+    parts = cast("list[Any]", node.get("allOf") or [])
+    if not parts or depth <= 0:
+        return node
+    whole: dict[str, Any] = {}
+    own = {key: value for key, value in node.items() if key != "allOf"}
+    for part in [*(flattened(one, root, depth - 1) for one in parts), own]:
+        properties = {**whole.get("properties", {}), **part.get("properties", {})}
+        required = [*whole.get("required", []), *part.get("required", [])]
+        whole |= part
+        if properties:
+            whole |= {"properties": properties, "required": list(dict.fromkeys(required))}
+    return whole
+
+
 def shown(value: Any) -> str:
     """The value, short enough for a message."""
     text = _short.repr(value)
