@@ -3,6 +3,10 @@
 `base.py` says what a protocol offers and which limits hold before one parses. ATTP: `attp.py` is the object;
 `attp_parse.py` reads a reply, strictly at first, by `attp_document.py`; a damaged one goes to `attp_recover.py`, which
 finds the document (`attp_layout.py`) and its values (`attp_values.py`); `attp_prompt.py` writes the system prompt.
+XML: `xml.py` is the object; `xml_scan.py` finds calls among text, `xml_call.py` and `xml_element.py` read one,
+`xml_values.py` converts its values by the tool's schema.
+JSON in text: `json_text.py` is the object; `json_text_layout.py` takes a reply apart, `json_text_calls.py` makes calls
+of its JSON, `repair.py` reads arguments: `strict_json.py` at first, `lenient_json.py` where the model slipped.
 The providers' own formats (`openai.py`, `openai_responses.py`, `anthropic.py`, `gemini.py`) each take a reply apart;
 `native.py` makes calls of the parts, `native_stream.py` gathers them piece by piece, `names.py`, `provider_schema.py`,
 `strict_schema.py` and `gemini_schema.py` say what a provider takes of names and schemas.
@@ -16,6 +20,7 @@ from toolwire.protocols.anthropic import Anthropic
 from toolwire.protocols.attp import Attp
 from toolwire.protocols.base import CallingProtocol
 from toolwire.protocols.gemini import Gemini
+from toolwire.protocols.json_text import JsonText
 from toolwire.protocols.openai import OpenAi
 from toolwire.protocols.openai_responses import OpenAiResponses
 from toolwire.protocols.recognise import recognise_among
@@ -29,6 +34,7 @@ __all__ = ["get", "names", "recognise", "strict_problems"]
 _PROTOCOLS: dict[str, CallingProtocol] = {
     "attp": Attp(),
     "xml": Xml(),
+    "json": JsonText(),
     "openai": OpenAi(),
     "openai-responses": OpenAiResponses(),
     "anthropic": Anthropic(),
