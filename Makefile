@@ -7,10 +7,10 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format bench lock clean setup
+.PHONY: help demo test check format bench bench-tokens lock clean setup
 
 help:  ## what there is
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(VENV)/.stamp  ## the virtual environment with everything the suite needs
 
@@ -40,6 +40,9 @@ format: setup  ## put the source in order
 
 bench: $(BENCH)/.stamp  ## the figures, with the floor and peers in the same run: minutes
 	$(BENCH)/bin/python -m benchmarks
+
+bench-tokens: setup  ## what calling formats cost in tokens, by five tokenizers
+	$(BIN)/python -m benchmarks.tokens
 
 # The peers have many dependencies of their own: they get an environment of their own, with toolwire in it.
 $(BENCH)/.stamp: requirements/peers.txt pyproject.toml $(VENV)/.stamp

@@ -53,7 +53,7 @@ def order(
     pair: tuple[int, str] = (1, "a"),
     wait: datetime.timedelta | None = None,
     picture: bytes = b"",
-    tags: Annotated[set[str], Field(max_length=3)] = frozenset(),  # type: ignore[assignment]
+    tags: Annotated[set[str], Field(max_length=3)] = set(),  # noqa: B006 - never changed
 ) -> None:
     """Order."""
 

@@ -1,0 +1,41 @@
+"""What formats cost, in the quick form of `make bench-tokens`: one tokenizer, and the claims that the docs make."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.tokens import call_costs, lookup_costs, prompt_costs, quick_tokenizer
+
+
+def test_for_one_call_attp_with_its_thought_costs_more_than_json() -> None:
+    costs = {name: row["o200k"] for name, row in call_costs(quick_tokenizer()).items()}
+    assert 1 < costs["attp, no thought"] < costs["attp, one-line thought"] < costs["attp, four-line thought"]
+    assert costs["attp, one-line thought"] > 1.2
+    assert 1 < costs["json, in <tool_call>"] < costs["xml"]
+
+
+def test_ten_look_ups_by_one_program_save_more_than_seventy_per_cent_of_the_input() -> None:
+    costs = {name: row["read"]["o200k"] for name, row in lookup_costs(quick_tokenizer(), 10).items()}
+    ways = [name for name in costs if name.endswith("one call a turn")]
+    assert len(ways) == 7
+    assert {
+        name: round(costs["attp, one program"] / costs[name], 2) for name in ways if not _is_saved(costs, name)
+    } == {}
+
+
+def _is_saved(costs: dict[str, float], name: str) -> bool:
+    return costs["attp, one program"] < 0.3 * costs[name]
+
+
+def test_one_look_up_is_cheapest_without_a_program() -> None:
+    rows = lookup_costs(quick_tokenizer(), 1)
+    assert rows["attp, one program"]["written"]["o200k"] > 2 * rows["json, one call a turn"]["written"]["o200k"]
+
+
+@pytest.mark.parametrize("name", ["attp", "attp, compact", "xml", "json"])
+def test_a_prompt_of_a_hundred_tools_has_at_most_sixty_per_cent_of_the_tokens_of_openai_tools(name: str) -> None:
+    assert prompt_costs(quick_tokenizer())[name]["o200k"] <= 0.6
+
+
+def test_the_compact_style_of_attp_is_the_cheaper_one() -> None:
+    costs = prompt_costs(quick_tokenizer())
+    assert costs["attp, compact"]["o200k"] < 0.9 * costs["attp"]["o200k"]
