@@ -7,7 +7,7 @@ from typing import Any
 
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.grammar_json import json_grammar
-from toolwire.protocols.json_text_layout import plainly_holds_a_call
+from toolwire.protocols.json_text_layout import is_plainly_in_this_format
 from toolwire.protocols.json_text_parse import parse_json_text
 from toolwire.protocols.json_text_prompt import describe_json_text
 from toolwire.protocols.json_text_render import format_json_text, refuse_json_text, render_json_text
@@ -46,7 +46,7 @@ class JsonText:
 
     def recognises(self, reply: Any) -> bool:
         """Whether the reply begins with a call: a tag, JSON with a call's keys, or a fence around either."""
-        return isinstance(reply, str | bytes) and plainly_holds_a_call(reply)
+        return isinstance(reply, str | bytes) and is_plainly_in_this_format(reply)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
         """The calls, a program from a lone block of Python, or an answer in plain text.

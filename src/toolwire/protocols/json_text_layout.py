@@ -49,6 +49,7 @@ _PLAINLY = re.compile(
     rf"(?:<tool_call>\s*+[\[{{]|<\|tool_call\|>|<\|python_tag\|>|\[TOOL_CALLS\]|<function=[^>\s]+>\s*+\{{|{_LIKE_A_CALL.pattern})",
     re.DOTALL | re.IGNORECASE,
 )
+_MESSAGE = re.compile(r'\s*+\{\s*+"(?:role|id|index|status|object)"')
 _TAG_END = re.compile(
     r"(?P<extra>\s*+[\]}]++)?+\s*+(?P<end></tool_call>|<\|/tool_call\|>|</function>|<\|eo[mt]_id\|>)?+",
     re.IGNORECASE,
@@ -104,10 +105,16 @@ def find_layout(text: str, *, has_fences: bool = True) -> Layout:
     return _Walk(text, has_fences=has_fences).layout()
 
 
-def plainly_holds_a_call(reply: str | bytes) -> bool:
-    """Whether the reply, behind its thinking and an opening fence, begins with a call."""
+def plainly_holds_a_call(text: str) -> bool:
+    """Whether the text, behind its thinking and an opening fence, begins with a call."""
+    return _PLAINLY.match(text[:RECOGNISED_LIMIT]) is not None
+
+
+def is_plainly_in_this_format(reply: str | bytes) -> bool:
+    """Whether the reply begins with a call, and is no message of a provider's API, which may hold one as well."""
     head = reply[:RECOGNISED_LIMIT]
-    return _PLAINLY.match(head if isinstance(head, str) else head.decode("utf-8", "replace")) is not None
+    text = head if isinstance(head, str) else head.decode("utf-8", "replace")
+    return plainly_holds_a_call(text) and _MESSAGE.match(text) is None
 
 
 def looks_like_a_call(text: str, position: int) -> bool:
