@@ -106,13 +106,16 @@ def _serve() -> None:
 
 
 def _run(source: str, theme: str) -> tuple[str, str, tuple[str, str] | None]:
-    printed, value, error = io.StringIO(), "", None
+    # As strict as a real standard output: no half of a surrogate pair passes.
+    printed = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n", write_through=True)
+    value, error = "", None
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
             value = _play(source, theme)
         except BaseException as raised:
             error = type(raised).__name__, str(raised)
-    return printed.getvalue(), value, error
+    printed.seek(0)
+    return printed.read(), value, error
 
 
 def _play(source: str, theme: str) -> str:

@@ -61,7 +61,7 @@ def test_each_program_uses_a_tool_a_module_or_a_class() -> None:
         str(program)
         for program in PROGRAMS
         if not any(
-            isinstance(node, ast.ClassDef) or (isinstance(node, ast.Name) and node.id in wanted)
+            isinstance(node, ast.ClassDef | ast.ImportFrom) or (isinstance(node, ast.Name) and node.id in wanted)
             for node in ast.walk(ast.parse(program.source))
         )
     ]
