@@ -14,6 +14,7 @@ from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.blocking import answer_frame, fault
 from toolwire.sandbox.channel import CallFrame, Channel, DropFrame, ProtocolViolation, WakeFrame
 from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
+from toolwire.sandbox.isolation import require
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.outcome import compose, start_options
 from toolwire.sandbox.places import Overloaded, Places
@@ -38,12 +39,13 @@ async def run_on_loop(
     try:
         if not place.done():
             await _place(asyncio.wrap_future(place), places, started + program.limits.deadline_s)
-        child, report = await _spawn(zygotes, workers, program)
+        child, isolation = await _spawn(zygotes, workers, program)
         try:
+            require(program, isolation)
             live = LiveProgram(program, started)
             await AsyncDrive(live, child, call).run()
             end = await _exit(child)
-            return compose(live, end, Isolation(level="process", report=report), _clock())
+            return compose(live, end, isolation, _clock())
         finally:
             child.close()
     finally:
@@ -222,14 +224,14 @@ async def _place(place: asyncio.Future[None], places: Places, until: float) -> N
         raise places.overloaded() from None
 
 
-async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[Child, dict[str, str]]:
+async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[Child, Isolation]:
     for attempt in (1, 2):
         if not zygotes.is_ready:
             # Starting one takes a tenth of a second, too long for a loop to stand still.
             await asyncio.wrap_future(workers.start(zygotes.current))
         try:
             zygote = zygotes.current()
-            return await _received(zygote.ask(program.limits)), zygote.report
+            return await _received(zygote.ask(program.limits)), zygote.isolation
         except ZygoteGone:
             zygotes.discard()
             if attempt == 2:

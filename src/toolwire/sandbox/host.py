@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -13,11 +12,12 @@ from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.forked import Child
+from toolwire.sandbox.isolation import require
 from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.outcome import compose, refused, start_options
 from toolwire.sandbox.places import Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
-from toolwire.sandbox.report import Isolation, ProgramResult
+from toolwire.sandbox.report import ProgramResult
 from toolwire.sandbox.source_checks import check_source
 from toolwire.sandbox.zygote import Zygotes
 
@@ -29,7 +29,6 @@ EXIT_TIMEOUT_S = 0.2
 _LATE_S = 0.25
 """Seconds after the deadline at which a run returns although a tool is still busy."""
 _CANCEL_TICK_S = 0.02
-_LOG = logging.getLogger("toolwire.sandbox")
 
 
 class Flag(Protocol):
@@ -46,9 +45,9 @@ class Sandbox:
     Nothing is started until the first run. `close` ends the zygote and whatever still runs.
     """
 
-    def __init__(self, workers: Workers | None = None) -> None:
+    def __init__(self, workers: Workers | None = None, zygotes: Zygotes | None = None) -> None:
         self._own_workers = workers
-        self._zygotes = Zygotes()
+        self._zygotes = Zygotes() if zygotes is None else zygotes
         self._places = Places()
 
     def run(
@@ -62,7 +61,7 @@ class Sandbox:
 
         Raises:
             Overloaded: too many programs run or wait; nothing was run.
-            SandboxUnavailable: no process can be had for it here.
+            SandboxUnavailable: its walls are weaker here than `min_isolation`, or no process can be had.
         """
         started = time.monotonic()
         if early := _refuse(program, started):
@@ -129,8 +128,9 @@ class Sandbox:
     def _run_placed(
         self, program: Program, call: Callable[[ProgramCall], Answer], cancel: Flag | None, started: float
     ) -> ProgramResult:
-        child, report = self._zygotes.spawn(program.limits)
+        child, isolation = self._zygotes.spawn(program.limits)
         try:
+            require(program, isolation)
             live = LiveProgram(program, started)
             drive = BlockingDrive(live, child, call, self.workers)
             drive.start(start_options(program))
@@ -142,7 +142,7 @@ class Sandbox:
             if drive.fatal is not None:
                 raise drive.fatal
             end = child.exit(EXIT_TIMEOUT_S)
-            return compose(live, end, Isolation(level="process", report=report), time.monotonic())
+            return compose(live, end, isolation, time.monotonic())
         finally:
             child.close()
 
@@ -152,10 +152,6 @@ def _refuse(program: Program, started: float) -> ProgramResult | None:
     refusals = check_source(program)
     if refusals:
         return refused(program, refusals, time.monotonic() - started)
-    _LOG.warning(
-        "a program runs at isolation level 'process': in a process of its own with limits on memory, time and output, "
-        "without the kernel's walls. Run only programs of models and users that you trust."
-    )
     return None
 
 

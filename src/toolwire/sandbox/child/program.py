@@ -42,13 +42,13 @@ class Stage:
         self._names = _namespace(modules, self._importer)
         self._tools = ToolTable([])
         self._result_bytes = 0
+        self._is_playing = False
 
     def take_signals(self) -> None:
         """Answers the signals that mean the end of a program. For the zygote: children inherit it."""
-        zygote = os.getpid()
 
         def ended(number: int, frame: FrameType | None) -> None:
-            if os.getpid() != zygote:
+            if self._is_playing:
                 self._stopped(number, frame)
             os._exit(0)
 
@@ -57,6 +57,7 @@ class Stage:
 
     def play(self) -> None:
         """Waits for the start frame, runs what it brings, and tells the host how it ended."""
+        self._is_playing = True
         try:
             _, options, source = self._wire.receive()
             self._begin(options)
