@@ -5,10 +5,10 @@ from __future__ import annotations
 import platform
 import sys
 
-from benchmarks import calls, imports, sandbox
+from benchmarks import calls, imports, programs
 from benchmarks.timing import show
 
-GROUPS = {"One call, against validation alone": calls, "Importing and defining": imports, "Programs": sandbox}
+GROUPS = {"One call, against validation alone": calls, "Importing and defining": imports, "Programs": programs}
 
 
 def main() -> int:

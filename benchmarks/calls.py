@@ -63,8 +63,7 @@ def _peers(floor: Callable[[], object]) -> list[Figure]:
 def _toolregistry() -> tuple[Callable[[], object], Callable[[], None]]:
     peer = import_module("toolregistry").ToolRegistry()
     peer.register(add)
-    tool = peer.get_tool("add")
-    return lambda: tool.run({"a": 1, "b": 2}), lambda: None
+    return lambda: peer.invoke("add", {"a": 1, "b": 2}), peer.close
 
 
 def _fastmcp() -> tuple[Callable[[], object], Callable[[], None]]:

@@ -26,7 +26,7 @@ from toolwire.sandbox.program import Answer, Program, ProgramCall, ProgramParame
 
 EXECUTIONS = 120
 ROUNDS = 7
-TRIPS = 2000
+TRIPS = 700
 ADD = ProgramTool(
     name="add",
     program_name="add",
@@ -58,7 +58,7 @@ def figures() -> dict[str, float]:
     with Sandbox() as sandbox:
         found = _executions(sandbox)
     # The zygote and new threads inherit the processor: both ends of a channel share it.
-    with _one_processor(), Sandbox(Workers()) as sandbox:
+    with one_processor(), Sandbox(Workers()) as sandbox:
         found |= _round_trips(sandbox)
     return found
 
@@ -71,7 +71,7 @@ def main() -> None:
 
 def _executions(sandbox: Sandbox) -> dict[str, float]:
     def bare() -> None:
-        child = sandbox.zygotes.current().ask(Limits(), bare=True).wait()
+        child = sandbox.zygotes.current().ask(Limits(), kind="bare").wait()
         child.exit(5)
         child.close()
 
@@ -97,7 +97,7 @@ def _round_trips(sandbox: Sandbox) -> dict[str, float]:
         return measure
 
     variants = {
-        "ping-pong": _ping_pong,
+        "ping-pong": ping_pong,
         "plain tool": trips(lambda program: sandbox.run(program, add)),
         "plain tool, asyncio": trips(lambda program: asyncio.run(sandbox.run_beside(program, add))),
         "async tool": trips(lambda program: asyncio.run(sandbox.run_async(program, add_async))),
@@ -115,7 +115,7 @@ def _round_trips(sandbox: Sandbox) -> dict[str, float]:
     return found
 
 
-def _ping_pong() -> float:
+def ping_pong() -> float:
     """Seconds for TRIPS frames there and back, in Python, without any meaning."""
     here, there = socket.socketpair()
     process = os.fork()
@@ -156,7 +156,7 @@ def _timed(run: Callable[[], object]) -> float:
 
 
 @contextmanager
-def _one_processor() -> Iterator[None]:
+def one_processor() -> Iterator[None]:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:

@@ -4,6 +4,7 @@ python examples/repository/demo.py            all of them
 python examples/repository/demo.py chinese    those named
 """
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -55,19 +56,21 @@ RECORDED = (
 def main(names: list[str]) -> None:
     """Runs the replies named, or all of them, and prints each with its output, in the order of `RECORDED`."""
     chosen = [recorded for recorded in RECORDED if not names or recorded.name in names]
-    print_introduction()
+    said: set[str] = set()
+    print_introduction(said)
     # Two at a time: most of it is Python starting.
     with ThreadPoolExecutor(2) as pool:
         ended = pool.map(run, [["run", f"examples/repository/replies/{one.name}.toml"] for one in chosen])
         for recorded, done in zip(chosen, ended, strict=True):
-            print_run(recorded.name.replace("_", " "), recorded.shows, done)
+            print_run(recorded.name.replace("_", " "), recorded.shows, done, said)
+    print("\nThe replies are in examples/repository/replies/; the same from Python is examples/repository/session.py.")
 
 
-def print_introduction() -> None:
+def print_introduction(said: set[str]) -> None:
     """The tools, and one reply with its program."""
     print("A model is told of tools. It replies with a program that calls them; toolwire runs the program in")
     print("another process, checks and makes each call, and prints what the model reads next.")
-    print_run("the tools", f"Plain Python functions, in {TOOLS}.", run(["tools"]))
+    print_run("the tools", f"Plain Python functions, in {TOOLS}.", run(["tools"]), said)
     reply = "examples/repository/replies/loop_over_many_calls.toml"
     print(f"\n== a reply ==\nA model wrote {reply}:\n")
     print((ROOT / reply).read_text(encoding="utf-8").rstrip())
@@ -76,15 +79,22 @@ def print_introduction() -> None:
 def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     """One command line, from the repository's folder."""
     command = [sys.executable, "-m", "toolwire", *arguments, "--tools", TOOLS]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    environment = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False)
 
 
-def print_run(title: str, shows: str, done: subprocess.CompletedProcess[str]) -> None:
-    """The command, what it printed, and how it ended; what stands on standard error is marked."""
+def print_run(title: str, shows: str, done: subprocess.CompletedProcess[str], said: set[str]) -> None:
+    """The command, what it printed, and how it ended; what stands on standard error is marked.
+
+    A warning that is in `said` was printed before and is left out.
+    """
     print(f"\n== {title} ==\n{shows}\n\n$ toolwire {' '.join(done.args[3:])}")
-    print(done.stdout.rstrip("\n"))
     for line in done.stderr.splitlines():
-        print(f"[stderr] {line}")
+        if line not in said:
+            print(f"[stderr] {line}")
+        if line.startswith("WARNING: "):
+            said.add(line)
+    print(done.stdout.rstrip("\n"))
     if done.returncode:
         print(f"[exit code {done.returncode}]")
 

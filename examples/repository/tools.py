@@ -170,7 +170,10 @@ def git_log(path: str = ".", limit: Annotated[int, Field(ge=1, le=200)] = 10) ->
         [{'hash': '2fd4e1c67a', 'date': '2025-03-14', 'author': 'Ada', 'subject': 'Note the new timer'}]
     """
     form = "--format=%h%x00%as%x00%an%x00%s"
-    output = _git("log", "--abbrev=10", f"--max-count={limit}", form, "--", str(_inside(path)))
+    place = _inside(path)
+    # Naming the root would leave out the commits that changed no file.
+    where = [] if place == _root() else ["--", str(place)]
+    output = _git("log", "--abbrev=10", f"--max-count={limit}", form, *where)
     return [_commit(*line.split("\0")) for line in output.splitlines()]
 
 

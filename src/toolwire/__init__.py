@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolwire.facade.registry import reg_toolspec as reg_toolspec
     from toolwire.facade.tool import ToolSpec as ToolSpec
     from toolwire.facade.tool import tool as tool
-    from toolwire.facade.toolkit import Toolkit as AgentToolkit  # noqa: F401 - the same class by its other name
     from toolwire.facade.toolkit import Toolkit as Toolkit
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
     from toolwire.permission.approval import Decision as Decision
@@ -33,14 +32,16 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.calls import ToolCall as ToolCall
     from toolwire.vocabulary.context import CallContext as CallContext
     from toolwire.vocabulary.errors import BindingError as BindingError
-    from toolwire.vocabulary.results import CallFailed as CallFailed
     from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
     from toolwire.vocabulary.errors import DefinitionError as DefinitionError
     from toolwire.vocabulary.errors import RegistrationError as RegistrationError
     from toolwire.vocabulary.errors import SandboxUnavailable as SandboxUnavailable
     from toolwire.vocabulary.errors import ToolwireError as ToolwireError
     from toolwire.vocabulary.failures import Failure as Failure
+    from toolwire.vocabulary.results import CallFailed as CallFailed
     from toolwire.vocabulary.results import ToolResult as ToolResult
+
+    AgentToolkit = Toolkit
 
 _HOMES = {
     "AgentToolkit": "facade.toolkit:Toolkit",
@@ -77,7 +78,40 @@ _HOMES = {
     "tool": "facade.tool",
 }
 
-__all__ = sorted(_HOMES)
+__all__ = [
+    "AgentToolkit",
+    "ApprovalRequest",
+    "BaseTool",
+    "BindingError",
+    "CallContext",
+    "CallFailed",
+    "Caller",
+    "CodeExecutionTool",
+    "ConfigurationError",
+    "Decision",
+    "DefinitionError",
+    "Failure",
+    "Limits",
+    "Problem",
+    "ProgramResult",
+    "RegistrationError",
+    "Reply",
+    "Rule",
+    "SandboxUnavailable",
+    "Session",
+    "ToolCall",
+    "ToolParameter",
+    "ToolPermission",
+    "ToolRegistry",
+    "ToolResult",
+    "ToolSpec",
+    "Toolkit",
+    "ToolwireError",
+    "Turn",
+    "protocols",
+    "reg_toolspec",
+    "tool",
+]
 
 
 def __getattr__(name: str) -> object:

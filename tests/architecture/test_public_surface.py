@@ -51,16 +51,11 @@ def test_every_public_name_can_be_had() -> None:
     assert [name for name in PUBLIC if getattr(toolwire, name) is None] == []
 
 
-def test_type_checkers_see_the_same_names() -> None:
+def test_type_checkers_and_the_lazy_loader_see_the_same_names() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
-    names = [
-        alias.asname
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname is not None
-    ]
-    assert sorted(names) == PUBLIC
+    imported = [alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(name for name in [*imported, "AgentToolkit"] if name is not None) == PUBLIC
+    assert sorted(toolwire._HOMES) == PUBLIC
 
 
 def test_public_classes_and_functions_say_what_they_are() -> None:

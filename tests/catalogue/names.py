@@ -64,5 +64,6 @@ UNRELATED = (
     *("play_music", "book_flight", "calculator", "solve_equation", "order_pizza", "generate_video", "speak"),
     *("lock_door", "turn_on_lights", "think", "final_answer", "python", "ask_human", "transcribe_audio"),
     *("get", "run", "x", "", "_", "sleep_timer", "navigate_map", "zzzzzzzz", "42", "天气查询"),
+    *("delete_user", "create_issue", "git_pull", "read_email", "list_contacts", "convert_units", "upload_file"),
     *("compress_archive", "plot_chart", "scan_network", "verify_signature"),
 )

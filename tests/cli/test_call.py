@@ -158,7 +158,7 @@ def test_json_gives_the_result_and_its_failure(tools: str) -> None:
     done = run_here("call", "add", "a=1", "--tools", tools, "--json")
     assert (done.code, json.loads(done.stdout)) == (
         0,
-        {"name": "add", "success": True, "data": 11, "text": "11", "error": None, "failure": None},
+        {"name": "add", "success": True, "data": 11, "text": "11", "error": None, "metadata": {}, "failure": None},
     )
     failed = run_here("call", "ad", "--tools", tools, "--json")
     assert (failed.code, json.loads(failed.stdout)) == (
@@ -169,6 +169,7 @@ def test_json_gives_the_result_and_its_failure(tools: str) -> None:
             "data": None,
             "text": "There is no tool named 'ad'.\nDid you mean 'add'?",
             "error": "There is no tool named 'ad'.",
+            "metadata": {},
             "failure": {
                 "kind": "unknown_tool",
                 "hint": "Did you mean 'add'?",

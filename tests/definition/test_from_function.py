@@ -378,7 +378,8 @@ def test_an_unknown_option_lists_the_known_ones() -> None:
     assert refusal(lambda: from_function(search, desciption="x")) == (
         f"function 'search': unknown option 'desciption' (did you mean 'description'?): the options are {known}"
     )
-    assert refusal(lambda: from_function(search, zzz=1)) == f"function 'search': unknown option 'zzz': the options are {known}"
+    said = refusal(lambda: from_function(search, zzz=1))
+    assert said == f"function 'search': unknown option 'zzz': the options are {known}"
 
 
 @pytest.mark.parametrize(

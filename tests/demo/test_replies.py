@@ -129,6 +129,8 @@ def test_the_demo_shows_command_output_and_end_of_each_reply() -> None:
         command.format("model_declines"),
         *(REPLIES / "model_declines.stdout").read_text("utf-8").splitlines(),
         "[exit code 5]",
+        "",
+        "The replies are in examples/repository/replies/; the same from Python is examples/repository/session.py.",
     ]
     assert (REPLIES / "loop_over_many_calls.toml").read_text("utf-8") in done.stdout
 

@@ -122,7 +122,7 @@ def test_what_cannot_be_read_is_said(root: Path, path: str, error: type[Exceptio
 
 
 def test_an_empty_query_is_refused(root: Path) -> None:
-    with pytest.raises(ValueError, match="^the query is empty: write the text to look for$"):
+    with pytest.raises(ValueError, match=r"^the query is empty: write the text to look for$"):
         tools.search(" ")
 
 

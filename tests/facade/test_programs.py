@@ -41,7 +41,7 @@ def test_an_error_has_type_message_and_traceback() -> None:
 
 def test_the_isolation_that_was_got_is_said() -> None:
     isolation = registry_of().run_program("1").isolation
-    assert isolation.level == "process"
+    assert isolation.level in ("kernel", "kernel+namespaces")
     assert isolation.report
 
 
@@ -101,7 +101,7 @@ def test_the_text_of_a_failed_program_keeps_its_error_whole() -> None:
     registry = ToolRegistry(result_limit_bytes=1000)
     registry.enable_code_execution()
     result = registry.invoke("code_execution", {"code": "print('x' * 5000)\nraise ValueError('y' * 2000)"})
-    assert "[cut: the first 1000 of 5001 bytes are shown]" in result.text
+    assert "[output cut: the first 1,000 of 5,001 bytes are shown]" in result.text
     assert "y" * 2000 in result.text
 
 
@@ -125,3 +125,21 @@ async def test_programs_of_several_loops_and_threads_share_one_sandbox() -> None
     results = await asyncio.gather(once(), once())
     await asyncio.to_thread(thread.join)
     assert [result.text for result in results] + found == ["3 7\n"] * 3
+
+
+def test_output_and_result_share_the_limit_and_the_result_stays() -> None:
+    registry = ToolRegistry(result_limit_bytes=1000)
+    registry.enable_code_execution()
+    text = registry.invoke("code_execution", {"code": "print('x' * 5000)\n'the result'"}).text
+    assert text == "x" * 990 + "\n[output cut: the first 990 of 5,001 bytes are shown]\nthe result"
+    long = registry.invoke("code_execution", {"code": "print('x' * 5000)\n'y' * 5000"}).text
+    assert len(long) < 1200
+    assert registry.invoke("code_execution", {"code": "'y' * 1000"}).text == "y" * 1000
+
+
+def test_a_program_may_take_as_long_as_the_timeout_says() -> None:
+    registry = ToolRegistry()
+    registry.enable_code_execution(timeout=0.4)
+    result = registry.invoke("code_execution", {"code": "while True: pass"})
+    assert result.failure is not None
+    assert (result.failure.kind, result.failure.data["status"] in {"deadline", "timeout_program"}) == ("timeout", True)

@@ -113,7 +113,8 @@ def _run(source: str, theme: str) -> tuple[str, str, tuple[str, str] | None]:
         try:
             value = _play(source, theme)
         except BaseException as raised:
-            error = type(raised).__name__, str(raised)
+            ended_well = isinstance(raised, SystemExit) and raised.code in (None, 0)
+            error = None if ended_well else (type(raised).__name__, str(raised))
     printed.seek(0)
     return printed.read(), value, error
 
@@ -155,6 +156,7 @@ def _namespace(theme: str) -> dict[str, Any]:
     }  # fmt: skip
     names = {
         "__name__": "__main__",
+        "__doc__": None,
         **modules,
         **{tool.__name__: _as_program_has_it(tool, theme) for tool in TOOLS},
         **{kind.__name__: kind for kind in EXCEPTIONS},

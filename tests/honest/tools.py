@@ -269,7 +269,11 @@ def echo(value: Any) -> Any:
 
 
 def flaky(key: str) -> str:
-    """Works from the third call with the same key on; before, it raises RateLimited."""
+    """Works from the third call with the same key on.
+
+    Raises:
+        RateLimited: it was called fewer times before.
+    """
     _attempts[key] = _attempts.get(key, 0) + 1
     if _attempts[key] < 3:
         raise RateLimited(f"{key}: attempt {_attempts[key]} was too early")
@@ -286,7 +290,11 @@ async def fetch_page(number: int, delay: float = 0.0) -> dict[str, Any]:
 
 
 async def ping(host: str) -> int:
-    """Milliseconds to a host. Raises HostDown for hosts whose name starts with "down"."""
+    """Milliseconds to a host.
+
+    Raises:
+        HostDown: the host's name starts with "down".
+    """
     await asyncio.sleep(0)
     if host.startswith("down"):
         raise HostDown(f"{host} does not answer")

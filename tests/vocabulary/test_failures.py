@@ -24,7 +24,7 @@ RULES: dict[str, FailureRule] = {
     "approval_mismatch": rule("model", True, "It did not run. Make the call again as it was approved."),
     "tool_error": rule("model", False, "Read the error; change the arguments or try another tool."),
     "invalid_result": rule("developer", False, "The tool ran, but its result cannot be shown."),
-    "timeout": rule("model", True, "It was stopped. Ask for less, or try again."),
+    "timeout": rule("model", True, "Ask for less, or try again."),
     "unknown_outcome": rule("operator", False, "It may have taken effect. Check before you call it again."),
     "overloaded": rule("operator", True, "Too much is running at once. Try again later."),
     "unavailable": rule("operator", True, "It cannot be reached now. Try again later, or do without."),

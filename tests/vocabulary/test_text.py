@@ -37,6 +37,6 @@ def test_what_is_kept_is_the_longest_beginning_that_fits(text: str, limit: int) 
     if total <= limit:
         assert cut_text(text, limit) == text
         return
-    assert note == f"the first {len(kept.encode())} of {total} bytes are shown]"
+    assert note == f"the first {len(kept.encode()):,} of {total:,} bytes are shown]"
     assert text.startswith(kept)
     assert len(kept.encode()) <= limit < len(text[: len(kept) + 1].encode())

@@ -28,7 +28,6 @@ from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import cut_text
 
 DESCRIPTION = (
     "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
@@ -79,8 +78,8 @@ class Inside(Protocol):
     def deadline(self) -> float | None: ...
     @property
     def result_limit_bytes(self) -> int | None: ...
-    def invoke(self, call: ToolCall, run_id: str) -> Coroutine[Any, Any, ToolResult]: ...
-    def invoke_blocking(self, call: ToolCall, run_id: str) -> ToolResult: ...
+    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, ToolResult]]: ...
+    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], ToolResult]: ...
 
 
 def code_execution_tool() -> Tool:
@@ -129,17 +128,20 @@ class CodeExecution:
         def child(call: ProgramCall) -> ToolCall:
             return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inside.call.id)
 
-        def answer(call: ProgramCall) -> Answer:
-            return _answer(inside.invoke_blocking(child(call), run_id))
+        if inside.has_async_tools and not inside.is_blocking:
+            invoke = inside.awaited_calls(run_id)
 
-        async def answer_later(call: ProgramCall) -> Answer:
-            return _answer(await inside.invoke(child(call), run_id))
+            async def answer_later(call: ProgramCall) -> Answer:
+                return _answer(await invoke(child(call)))
 
-        if inside.is_blocking:
-            return sandbox.run(program, answer)
-        if inside.has_async_tools:
             return await sandbox.run_async(program, answer_later)
-        return await sandbox.run_beside(program, answer)
+
+        invoke_here = inside.blocking_calls(run_id)
+
+        def answer(call: ProgramCall) -> Answer:
+            return _answer(invoke_here(child(call)))
+
+        return sandbox.run(program, answer) if inside.is_blocking else await sandbox.run_beside(program, answer)
 
     def _program(self, source: str, inside: Inside) -> Program:
         limits = self.limits
@@ -184,10 +186,8 @@ def _answer(result: ToolResult) -> Answer:
 
 def _result(result: ProgramResult, inside: Inside) -> ToolResult:
     metadata = {"program": result}
-    limit = inside.result_limit_bytes
     # Output and result are cut each for itself: a flood of prints must not take the result away.
-    shown = replace(result, stdout=cut_text(result.stdout, limit)) if limit is not None else result
-    text = shown.for_model
+    text = result.shown(inside.result_limit_bytes)
     if result.status == "finished":
         return ToolResult(True, text, None, metadata, content=(TextBlock(type="text", text=text),), call=inside.call)
     return ToolResult.failed(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-TIMEOUT_S = 60.0
+TIMEOUT_S: float = 60
 """Seconds for a whole command: long enough for slow tools, short enough that a stuck one is noticed."""
 
 ToolsOption = Annotated[
@@ -34,6 +34,5 @@ TimeoutOption = Annotated[
         metavar="SECONDS",
         callback=_checked_timeout,
         help="Give up after that long, tools included.",
-        show_default=f"{TIMEOUT_S:g}",
     ),
 ]

@@ -24,10 +24,10 @@ def prompt(
     context: typer.Context,
     tools: ToolsOption,
     protocol: Annotated[str, typer.Option(metavar="NAME", help="The format the model is to reply in.")] = "attp",
-    language: Annotated[Literal["en", "zh"] | None, typer.Option(help="English or Chinese.")] = None,
+    language: Annotated[Literal["en", "zh"] | None, typer.Option(help="English, the default, or Chinese.")] = None,
     thought: Annotated[
         Literal["short", "full"] | None,
-        typer.Option(help="How much the model is to think aloud: one line, or four points."),
+        typer.Option(help="How much the model is to think aloud: one line, the default, or four points."),
     ] = None,
 ) -> None:
     """Print the system prompt that tells a model of the tools."""

@@ -8,14 +8,19 @@ from toolwire import ToolCall, ToolResult, ToolwireError
 
 
 def as_json(result: ToolResult) -> dict[str, Any]:
-    """Name, success, data, text, error and failure (kind, hint, path, data, and whether a retry can help)."""
+    """Name, success, data, text, error, metadata and failure (kind, hint, path, data, and if a retry can help).
+
+    What is known of a program is not part of the metadata here: it has a place of its own.
+    """
     failure = result.failure
+    metadata = {key: value for key, value in result.metadata.items() if key != "program"}
     return {
         "name": result.call.name if result.call is not None else "",
         "success": result.success,
         "data": plain(result.data),
         "text": result.text,
         "error": result.error,
+        "metadata": plain(metadata),
         "failure": None
         if failure is None
         else {

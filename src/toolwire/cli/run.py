@@ -12,7 +12,6 @@ from toolwire import (
     Limits,
     Problem,
     ProgramResult,
-    Reply,
     SandboxUnavailable,
     Session,
     ToolRegistry,
@@ -68,35 +67,26 @@ def run(
 
 def _session(registry: ToolRegistry, protocol: str, timeout_s: float) -> Session:
     try:
-        return Session(registry, protocol="attp" if protocol == AUTO else protocol, limits=Limits(deadline_s=timeout_s))
+        return Session(registry, protocol="attp" if protocol == AUTO else protocol, limits=Limits.within(timeout_s))
     except ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
 
 def _turn(session: Session, content: bytes, timeout_s: float) -> Turn:
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        refused = session.protocol.parse(content)
-        return _composed(refused, session.protocol.refuse(refused))
-
     async def take(turn: Future[Turn]) -> None:
         # Not asyncio.run's own result: closing the loop may wait for a thread that a tool keeps busy.
-        turn.set_result(await session.turn(text))
+        turn.set_result(await session.turn(content))
 
     try:
         return within(timeout_s + _GRACE_S, lambda turn: asyncio.run(take(turn)))
     except TimeoutError:
-        reply = session.protocol.parse(text)
-        results = [nothing_came(repr(call.name), timeout_s, call=call) for call in reply.calls]
-        return _composed(reply, session.protocol.format(results), *results)
+        # A turn that the session could not make itself.
+        reply = session.protocol.parse(content)
+        results = tuple(nothing_came(repr(call.name), timeout_s, call=call) for call in reply.calls)
+        text = session.protocol.format(results)
+        return Turn(reply=reply, results=results, messages=({"role": "user", "content": text},))
     except SandboxUnavailable as error:
         raise Stop(ExitCode.FAILED, str(error)) from error
-
-
-def _composed(reply: Reply, text: str, *results: ToolResult) -> Turn:
-    """A turn that the session could not make itself."""
-    return Turn(reply=reply, results=results, messages=({"role": "user", "content": text},))
 
 
 def _exit_code(turn: Turn) -> ExitCode:

@@ -35,37 +35,39 @@ def tools(context: typer.Context, tools: ToolsOption, json: JsonOption = False) 
     """Print which tools there are."""
     output: Output = context.obj
     output.keep_stdout()
-    specs = list(registry_of(tools).to_toolspecs().values())
+    registry = registry_of(tools)
+    specs = registry.to_toolspecs()
+    permissions = {name: registry.permission_of(name) for name in specs}
     if json:
-        output.result_json([_as_json(spec) for spec in specs])
+        output.result_json([_as_json(name, spec, permissions[name]) for name, spec in specs.items()])
     else:
-        output.result(_table(specs, is_terminal=output.is_terminal))
+        output.result(_table(specs, permissions, is_terminal=output.is_terminal))
 
 
-def _as_json(spec: ToolSpec) -> dict[str, Any]:
+def _as_json(name: str, spec: ToolSpec, permission: str) -> dict[str, Any]:
     return {
-        "name": spec.name,
+        "name": name,
         "description": spec.description,
         "input_schema": spec.input_schema,
         "output_schema": spec.output_schema,
-        "permission": spec.permission,
+        "permission": permission,
     }
 
 
-def _table(specs: list[ToolSpec], *, is_terminal: bool) -> str:
+def _table(specs: Mapping[str, ToolSpec], permissions: Mapping[str, str], *, is_terminal: bool) -> str:
     """As wide as the terminal, or as COLUMNS says; without lines and colour where no person looks at it."""
     table = Table(box=box.SIMPLE_HEAD if is_terminal else None, pad_edge=False, header_style="bold")
     table.add_column("NAME", overflow="fold")
     table.add_column("PARAMETERS", overflow="fold")
     table.add_column("PERMISSION", no_wrap=True)
     table.add_column("DESCRIPTION")
-    for spec in specs:
+    for name, spec in specs.items():
         first_line = spec.description.strip().partition("\n")[0]
-        table.add_row(*(Text(cell) for cell in (spec.name, _parameters(spec), spec.permission, first_line)))
+        table.add_row(*(Text(cell) for cell in (name, _parameters(spec), permissions[name], first_line)))
     written = StringIO()
     width = shutil.get_terminal_size().columns
     Console(file=written, width=width, force_terminal=is_terminal).print(table)
-    return "\n".join(line.rstrip() for line in written.getvalue().rstrip("\n").split("\n"))
+    return "\n".join(line.rstrip() for line in written.getvalue().strip("\n").split("\n"))
 
 
 def _parameters(spec: ToolSpec) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType, TracebackType
@@ -18,7 +17,7 @@ from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
-from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
@@ -220,6 +219,18 @@ class ToolRegistry:
         """The names of `to_toolspecs()`."""
         return [entry.name for entry in self._parts.catalogue if entry.composite is None]
 
+    def permission_of(self, name: str) -> Permission:
+        """What happens to calls of that tool: `auto`, `confirm` or `deny`, by rules, registration and its own default.
+
+        Raises:
+            RegistrationError: there is no such tool.
+        """
+        parts = self._parts
+        entry = parts.catalogue.find(name)
+        if entry is None:
+            raise RegistrationError(f"no tool is named {name!r}{suggestion(parts.catalogue.nearest(name))}")
+        return parts.setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect
+
     def __entries__(self) -> tuple[list[Entry], Setup]:
         """The entries and the setup, for a session that is made of this registry."""
         return list(self._parts.catalogue), self._parts.setup
@@ -256,15 +267,16 @@ class ToolRegistry:
         parts = self._parts
         return run_program(code, parts.catalogue, parts.setup, limits=limits, source_checks=source_checks)
 
-    def enable_code_execution(self, timeout: float = CODE_EXECUTION_TIMEOUT_S) -> None:
-        """Lets models run programs: adds the tool `code_execution`. `timeout` is seconds for a whole program."""
+    def enable_code_execution(self, timeout: float = CODE_EXECUTION_TIMEOUT_S, *, limits: Limits | None = None) -> None:
+        """Lets models run programs: adds the tool `code_execution`.
+
+        `timeout` is seconds for a whole program, tools included; `limits` say more, and then stand in its place.
+        """
         from toolwire.facade.programs import programs_entry
         from toolwire.sandbox.limits import Limits
 
         parts = self._parts
-        # One clock for all: the finer ones must not stop a program before the time that was asked for.
-        limits = Limits(deadline_s=timeout, wall_s=timeout, cpu_s=math.ceil(timeout))
-        entry = programs_entry(parts.setup.runtime, limits, self._invoke_own)
+        entry = programs_entry(parts.setup.runtime, limits or Limits.within(timeout), self._invoke_own)
         parts.catalogue.add(entry, replace=True)
 
     def disable_code_execution(self) -> None:

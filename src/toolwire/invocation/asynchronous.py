@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from toolwire.invocation.blocking import BlockingPorts
-from toolwire.invocation.ports import TimedOut
+from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.permission.approval import ApprovalRequest, Approver, Decision
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.gate import Gate
@@ -34,22 +35,35 @@ class AsynchronousPorts:
         waiting = asyncio.wrap_future(future)
         done, _ = await asyncio.wait((waiting,), timeout=limit_s)
         if not done:
-            waiting.cancel()
-            raise TimedOut(limit_s or 0, stopped=False)
+            raise TimedOut(limit_s or 0, stopped=waiting.cancel() and future.cancel())
         return waiting.result()
 
-    async def pass_gate(self, gate: Gate) -> None:
+    def is_cancellation(self, error: BaseException) -> bool:
+        if not isinstance(error, asyncio.CancelledError):
+            return False
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+
+    async def pass_gate(self, gate: Gate, limit_s: float | None) -> None:
         turn = gate.enter()
         if turn is None:
             return
         try:
-            await asyncio.wrap_future(turn)
-        except BaseException:
+            await asyncio.wait_for(asyncio.wrap_future(turn), limit_s)
+        except BaseException as error:
             gate.withdraw(turn)
+            if isinstance(error, TimeoutError):
+                raise TimedOut(limit_s or 0, stopped=True) from error
             raise
 
     async def ask(self, approver: Approver, request: ApprovalRequest) -> Decision | None:
-        answer = approver(request)
+        # Whoever asks a person waits for hours: only what awaits may do so on the loop.
+        if _is_async(approver):
+            answer = approver(request)
+        else:
+            answer = await asyncio.wrap_future(self._runtime.workers.start(lambda: _answer(approver, request)))
+        if isinstance(answer, Raised):
+            raise answer.error
         return await answer if isinstance(answer, Awaitable) else answer
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
@@ -67,10 +81,24 @@ async def _within(work: Awaitable[T], limit_s: float) -> T:
         task.cancel()
         await asyncio.wait((task,), timeout=CANCEL_GRACE_S)
         raise
-    if not done:
-        task.cancel()
-        ended, _ = await asyncio.wait((task,), timeout=CANCEL_GRACE_S)
-        if ended and not task.cancelled():
-            task.exception()
-        raise TimedOut(limit_s, stopped=bool(ended))
-    return task.result()
+    if done or not task.cancel():
+        return task.result()
+    ended, _ = await asyncio.wait((task,), timeout=CANCEL_GRACE_S)
+    raise TimedOut(limit_s, stopped=bool(ended) and _broke_off(task))
+
+
+def _broke_off(task: asyncio.Future[Any]) -> bool:
+    """Whether a task that was cancelled did not go on to its end all the same."""
+    return task.cancelled() or task.exception() is not None or isinstance(task.result(), Raised)
+
+
+def _answer(approver: Approver, request: ApprovalRequest) -> Decision | Awaitable[Decision | None] | Raised | None:
+    try:
+        return approver(request)
+    except Exception as error:  # noqa: BLE001 - carried to where the approver was asked
+        return Raised(error)
+
+
+def _is_async(approver: Approver) -> bool:
+    call = approver if inspect.isroutine(approver) else type(approver).__call__
+    return inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(call)

@@ -13,6 +13,30 @@ from toolwire.vocabulary.results import ToolResult
 
 async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[ToolResult]:
     """The results in the order of the calls. A tool that runs alone takes its calls in that order too."""
-    if len(calls) == 1:
-        return [await invoke(calls[0], scope)]
-    return await scope.ports.together([partial(invoke, call, scope) for call in calls])
+    lanes = _lanes(calls, scope)
+    if len(lanes) <= 1:
+        return await _in_turn(calls, scope)
+    found = await scope.ports.together(
+        [partial(_in_turn, [calls[place] for place in places], scope) for places in lanes]
+    )
+    results = {
+        place: result
+        for places, lane in zip(lanes, found, strict=True)
+        for place, result in zip(places, lane, strict=True)
+    }
+    return [results[place] for place in range(len(calls))]
+
+
+async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[ToolResult]:
+    return [await invoke(call, scope) for call in calls]
+
+
+def _lanes(calls: Sequence[ToolCall], scope: Scope) -> list[list[int]]:
+    """The places of calls that go one after the other: those at one gate. Any other call has a lane of its own."""
+    lanes: dict[object, list[int]] = {}
+    for place, call in enumerate(calls):
+        entry = scope.catalogue.find(call.name)
+        # A gate alone would let in whoever comes first, and threads do not come in the order of the calls.
+        gate = entry.gate if entry is not None else None
+        lanes.setdefault(place if gate is None else gate, []).append(place)
+    return list(lanes.values())

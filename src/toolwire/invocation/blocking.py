@@ -40,14 +40,20 @@ class BlockingPorts:
             raise TimedOut(limit_s, stopped=future.cancel())
         return future.result()
 
-    async def pass_gate(self, gate: Gate) -> None:
+    def is_cancellation(self, error: BaseException) -> bool:
+        # Without an event loop a call is only ever given up by closing its coroutine.
+        return isinstance(error, GeneratorExit)
+
+    async def pass_gate(self, gate: Gate, limit_s: float | None) -> None:
         turn = gate.enter()
         if turn is None:
             return
         try:
-            turn.result()
-        except BaseException:
+            turn.result(limit_s)
+        except BaseException as error:
             gate.withdraw(turn)
+            if isinstance(error, TimeoutError):
+                raise TimedOut(limit_s or 0, stopped=True) from error
             raise
 
     async def ask(self, approver: Approver, request: ApprovalRequest) -> Decision | None:
@@ -57,15 +63,19 @@ class BlockingPorts:
         return answer
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
-        # The first one runs in this thread, and so does whatever finds no worker: a full pool slows a batch down,
+        # The first one runs in this thread, and so does whatever finds no room: a full pool slows a batch down,
         # it never fails or locks it.
         rest = [self._start(core) for core in cores[1:]]
         first = step(cores[0]())
         return [first, *(step(job()) if callable(job) else job.result() for job in rest)]
 
     def _start(self, core: Callable[[], Coroutine[Any, Any, T]]) -> Future[T] | Callable[[], Coroutine[Any, Any, T]]:
+        workers = self._runtime.workers
+        # Half of them stay free: each call that has a time limit takes a second one.
+        if workers.busy >= workers.cap // 2 - 1:
+            return core
         try:
-            return self._runtime.workers.start(lambda: step(core()))
+            return workers.start(lambda: step(core()))
         except WorkersExhausted:
             return core
 

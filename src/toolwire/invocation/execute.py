@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from functools import partial
+from itertools import count
 from types import CoroutineType, GeneratorType
 from typing import Any, cast
 
-from toolwire.invocation.ports import TimedOut
-from toolwire.invocation.scope import Path, Prepared, Scope
+from toolwire.catalogue.entry import Composite
+from toolwire.definition.tool import Tool, Validated
+from toolwire.invocation.ports import Ports, Raised, TimedOut
+from toolwire.invocation.scope import Inside, Path, Prepared, Scope
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.errors import ForOperator
 from toolwire.vocabulary.results import ToolResult
 
 ERROR_LIMIT = 16_384
@@ -20,43 +26,90 @@ ERROR_LIMIT = 16_384
 async def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
     """What the tool made of it, or how it failed."""
     call, entry = prepared.call, prepared.entry
-    tool, validated = entry.tool, prepared.validated
-    if tool.function is None:
+    if entry.tool.function is None:
         return ToolResult.failed(
             "unavailable",
             f"{call.name!r} cannot be run: it is known by its schema alone.",
             hint="(For the owner: give function= when defining it.)",
             call=call,
         )
+    if entry.gate is None:
+        return await _run(prepared, scope, invoke)
+    try:
+        await scope.ports.pass_gate(entry.gate, _time_left(None, scope.deadline))
+    except TimedOut:
+        return _too_late(call)
+    try:
+        return await _run(prepared, scope, invoke)
+    finally:
+        entry.gate.leave()
+
+
+async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> ToolResult:
+    """What a tool that is made of calls made of it. Its calls come back to the path by what `inside` lends it."""
+    call = prepared.call
+    try:
+        return await composite(prepared.validated, inside)
+    except ForOperator as error:
+        return ToolResult.failed("unavailable", f"{call.name!r} cannot run here: {error}", exception=error, call=call)
+    except Exception as error:  # noqa: BLE001 - as for any other tool
+        return raised(call, error)
+
+
+async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
+    call, entry, ports = prepared.call, prepared.entry, scope.ports
+    tool = entry.tool
     limit_s = _time_left(entry.timeout_s, scope.deadline)
     if limit_s is not None and limit_s <= 0:
-        return ToolResult.failed("timeout", f"{call.name!r} was not started: the run's time is over.", call=call)
-    context = _context(prepared, scope, invoke) if tool.context_parameter else None
-    if entry.gate is not None:
-        await scope.ports.pass_gate(entry.gate)
+        return _too_late(call)
+    context = _context(prepared, scope, invoke, limit_s) if tool.context_parameter else None
     try:
-        value = await scope.ports.execute(
-            lambda: _collected(tool.invoke(validated, context)), is_async=tool.is_async, limit_s=limit_s
+        value = await ports.execute(
+            partial(_called_later if tool.is_async else _called, tool, prepared.validated, context, ports),
+            is_async=tool.is_async,
+            limit_s=limit_s,
         )
     except TimedOut as late:
         return _late(call, late)
     except WorkersExhausted as exhausted:
         return ToolResult.failed("overloaded", f"{call.name!r} was not started: {exhausted}.", call=call)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises is its result
-        return raised(call, error)
-    finally:
-        if entry.gate is not None:
-            entry.gate.leave()
-    return fold(call, value)
+    return raised(call, value.error) if type(value) is Raised else fold(call, value)
+
+
+def _called(tool: Tool, validated: Validated, context: CallContext | None, _: Ports) -> Any:
+    """What the tool gives or `Raised`. A generator's body is the tool's code too, and runs where the tool does."""
+    try:
+        value = tool.invoke(validated, context)
+        return list(cast("GeneratorType[Any, Any, Any]", value)) if isinstance(value, GeneratorType) else value
+    except _PASS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its result
+        return Raised(error)
+
+
+async def _called_later(tool: Tool, validated: Validated, context: CallContext | None, ports: Ports) -> Any:
+    """The same, awaited."""
+    try:
+        return await tool.invoke(validated, context)
+    except _PASS:
+        raise
+    except BaseException as error:
+        if ports.is_cancellation(error):
+            raise
+        return Raised(error)
+
+
+_PASS = (KeyboardInterrupt, GeneratorExit)
+"""What is not a tool's to raise: somebody wants to end the program, or the call's coroutine."""
 
 
 def fold(call: ToolCall, value: Any) -> ToolResult:
     """The result that a returned value stands for."""
-    if type(value) is ToolResult:
+    if isinstance(value, ToolResult):
         return ToolResult(
             value.success,
             value.data,
-            value.error,
+            None if value.error is None else _shortened(value.error),
             value.metadata,
             content=value.blocks,
             failure=value.failure,
@@ -81,9 +134,7 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
         message = str(error)
     except Exception:  # noqa: BLE001
         message = "(its message cannot be shown)"
-    if len(message) > ERROR_LIMIT:
-        half = ERROR_LIMIT // 2
-        message = f"{message[:half]}\n[{len(message) - ERROR_LIMIT} characters left out]\n{message[-half:]}"
+    message = _shortened(message)
     return ToolResult.failed(
         "tool_error",
         f"{name}: {message}" if message else name,
@@ -93,19 +144,30 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
     )
 
 
-def _collected(value: Any) -> Any:
-    """What a generator gives, as a list: its body is the tool's code and runs where the tool does."""
-    return list(cast("GeneratorType[Any, Any, Any]", value)) if isinstance(value, GeneratorType) else value
+def _shortened(message: str) -> str:
+    """Beginning and end of a message that is too long: what it is about stands in either."""
+    if len(message) <= ERROR_LIMIT:
+        return message
+    half = ERROR_LIMIT // 2
+    return f"{message[:half]}\n[{len(message) - ERROR_LIMIT} characters left out]\n{message[-half:]}"
+
+
+def _too_late(call: ToolCall) -> ToolResult:
+    return ToolResult.failed(
+        "timeout",
+        f"{call.name!r} was not started: the run's time is over.",
+        hint="It did not run. Ask for less in one run.",
+        call=call,
+    )
 
 
 def _late(call: ToolCall, late: TimedOut) -> ToolResult:
+    limit = round(late.limit_s, 3)
     if late.stopped:
-        return ToolResult.failed(
-            "timeout", f"{call.name!r} took longer than {late.limit_s:g} s and was stopped.", call=call
-        )
+        return ToolResult.failed("timeout", f"{call.name!r} took longer than {limit:g} s and was stopped.", call=call)
     return ToolResult.failed(
         "unknown_outcome",
-        f"{call.name!r} took longer than {late.limit_s:g} s and cannot be stopped; nobody waits for it any more.",
+        f"{call.name!r} took longer than {limit:g} s and cannot be stopped; nobody waits for it any more.",
         call=call,
     )
 
@@ -117,11 +179,14 @@ def _time_left(timeout_s: float | None, deadline: float | None) -> float | None:
     return left if timeout_s is None else min(left, timeout_s)
 
 
-def _context(prepared: Prepared, scope: Scope, invoke: Path) -> CallContext:
-    ordinals = iter(range(1, 1 << 30))
+def _context(prepared: Prepared, scope: Scope, invoke: Path, limit_s: float | None) -> CallContext:
+    call, ordinals = prepared.call, count(1)
+    deadline = None if limit_s is None else time.monotonic() + limit_s
+    # The calls that it makes belong to its run, and end when it must.
+    inside = replace(scope, run_id=scope.run_id or call.id, deadline=deadline)
 
     async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
-        child = ToolCall(name, arguments, id=f"{prepared.call.id}/{next(ordinals)}", parent=prepared.call.id)
-        return await invoke(child, scope)
+        child = ToolCall(name, arguments, id=f"{call.id}/{next(ordinals)}", parent=call.id)
+        return await invoke(child, inside)
 
-    return CallContext(call_id=prepared.call.id, caller=scope.caller, deadline=scope.deadline, call=call_back)
+    return CallContext(call_id=call.id, caller=scope.caller, deadline=deadline, call=call_back)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 
 from toolwire.invocation.authorize import authorize
-from toolwire.invocation.execute import attempt
+from toolwire.invocation.execute import attempt, attempt_composite
 from toolwire.invocation.postprocess import postprocess
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Inside, Prepared, Scope
@@ -47,11 +47,13 @@ async def _walk(call: ToolCall, scope: Scope) -> ToolResult:
     if isinstance(allowed, ToolResult):
         return allowed
     result = await _run(allowed, scope)
-    return postprocess(call, entry, result, scope.result_limit_bytes)
+    # A composite tool bounds its own text: only it knows which part must stay whole.
+    limit_bytes = scope.result_limit_bytes if entry.composite is None else None
+    return postprocess(call, entry, result, limit_bytes)
 
 
 async def _run(prepared: Prepared, scope: Scope) -> ToolResult:
     composite = prepared.entry.composite
     if composite is None:
         return await attempt(prepared, scope, invoke)
-    return await composite(prepared.validated, Inside(prepared.call, scope, invoke))
+    return await attempt_composite(composite, prepared, Inside(prepared.call, scope, invoke))

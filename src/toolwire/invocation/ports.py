@@ -23,6 +23,16 @@ class TimedOut(Exception):
         self.stopped = stopped
 
 
+class Raised:
+    """What a tool raised, carried as a value: coroutines and asyncio's futures make other errors of some, and a
+    `StopIteration` never gets out of them."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
 class Ports(Protocol):
     """Everything that may take time. A blocking driver's ports never suspend."""
 
@@ -35,7 +45,7 @@ class Ports(Protocol):
         ...
 
     async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
-        """What the tool's function returns.
+        """What the function returns, which runs a tool and gives `Raised` for what that raises.
 
         Raises:
             TimedOut: it took longer than `limit_s` seconds.
@@ -43,8 +53,16 @@ class Ports(Protocol):
         """
         ...
 
-    async def pass_gate(self, gate: Gate) -> None:
-        """Waits for its turn at the gate."""
+    def is_cancellation(self, error: BaseException) -> bool:
+        """Whether the exception means that the very call is being cancelled, and not something inside of its tool."""
+        ...
+
+    async def pass_gate(self, gate: Gate, limit_s: float | None) -> None:
+        """Waits for its turn at the gate.
+
+        Raises:
+            TimedOut: it did not come within `limit_s` seconds.
+        """
         ...
 
     async def ask(self, approver: Approver, request: ApprovalRequest) -> Decision | None:

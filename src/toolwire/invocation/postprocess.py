@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toolwire.catalogue.entry import Entry
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.content import TextBlock
@@ -10,7 +12,9 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import cut_text
 from toolwire.vocabulary.values import show
 
-_SHORT = frozenset({int, float, bool, type(None)})
+_SHORT = frozenset({float, bool, type(None)})
+_SHORT_INT = 1 << 64
+"""Longer integers may be longer than JSON or a model can take."""
 
 
 def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: int | None) -> ToolResult:
@@ -18,7 +22,7 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
 
     Errors are never cut here: the end of a message is often what it is about.
     """
-    if result.failure is not None or type(result.data) in _SHORT:
+    if result.failure is not None or (not result.blocks and _is_short(result.data)):
         return result
     try:
         text = result.text if result.blocks else show(result.data)
@@ -35,6 +39,11 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
         return result
     shown = cut_text(text, limit_bytes)
     return result if shown is text else _with_text(result, shown)
+
+
+def _is_short(data: Any) -> bool:
+    """Whether there is nothing to check: most tools give so little."""
+    return type(data) in _SHORT or (type(data) is int and -_SHORT_INT < data < _SHORT_INT)
 
 
 def _with_text(result: ToolResult, shown: str) -> ToolResult:

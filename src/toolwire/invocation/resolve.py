@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolwire.catalogue.entry import Entry
+from toolwire.definition.naming import NAME_LIMIT
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -29,11 +30,15 @@ def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
     near = scope.catalogue.nearest(call.name)
     return ToolResult.failed(
         "unknown_tool",
-        f"There is no tool named {call.name!r}.",
+        f"There is no tool named {_quoted(call.name)}.",
         hint=f"Did you mean {near!r}?" if near else _listing(names),
         data={"nearest": near, "tools": names},
         call=call,
     )
+
+
+def _quoted(name: str) -> str:
+    return repr(name) if len(name) <= NAME_LIMIT else f"{name[:NAME_LIMIT]!r}..."
 
 
 def _listing(names: list[str]) -> str:

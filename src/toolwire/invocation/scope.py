@@ -118,13 +118,15 @@ class Inside:
         """Bytes of text that go back to a model; None: all of it."""
         return self._scope.result_limit_bytes
 
-    async def invoke(self, call: ToolCall, run_id: str) -> ToolResult:
-        """The result of a call that it makes, down the whole path."""
-        return await self._invoke(call, self._child_scope(run_id, self._scope.ports))
+    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, ToolResult]]:
+        """What makes calls of one run, each down the whole path."""
+        invoke, scope = self._invoke, self._child_scope(run_id, self._scope.ports)
+        return lambda call: invoke(call, scope)
 
-    def invoke_blocking(self, call: ToolCall, run_id: str) -> ToolResult:
-        """The same from a thread of its own, where nothing may wait for an event loop."""
-        return step(self._invoke(call, self._child_scope(run_id, self._scope.ports.blocking)))
+    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], ToolResult]:
+        """The same for a thread of its own, where nothing may wait for an event loop."""
+        invoke, scope = self._invoke, self._child_scope(run_id, self._scope.ports.blocking)
+        return lambda call: step(invoke(call, scope))
 
     def _child_scope(self, run_id: str, ports: Ports) -> Scope:
         return replace(self._scope, ports=ports, run_id=run_id, result_limit_bytes=None)

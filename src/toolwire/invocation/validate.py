@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Invalid
 from toolwire.invocation.execute import raised
 from toolwire.invocation.scope import Prepared
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 
 def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
     """The call with its arguments as real objects, defaults and bound values filled in."""
     try:
-        validated = entry.tool.validate(call.arguments)
+        validated = entry.tool.validate(_own(call.arguments))
+    except DefinitionError as error:
+        return _cannot_run(call, entry, str(error))
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code
         return raised(call, error)
     if isinstance(validated, Invalid):
@@ -21,17 +27,30 @@ def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
     return Prepared(call, entry, validated)
 
 
+def _own(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments in containers of the tool's own: what it does to a list must not change what the model asked for,
+    which the log and the next one to read the call rely on."""
+    for value in arguments.values():
+        if type(value) in _CONTAINERS:
+            return {name: _copied(value) for name, value in arguments.items()}
+    return arguments
+
+
+def _copied(value: Any) -> Any:
+    kind = cast("object", type(value))
+    if kind is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if kind is list else value
+
+
+_CONTAINERS = frozenset({dict, list})
+
+
 def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
     """The failed result that tells the model all problems, or the operator that a bound value is missing."""
     missing_state = [problem for problem in invalid.problems if problem.kind == "no_state"]
     if missing_state:
-        return ToolResult.failed(
-            "unavailable",
-            f"{entry.name!r} cannot run: " + " ".join(problem.message for problem in missing_state),
-            hint="This is for the owner of the tool to mend; the arguments were not the reason.",
-            data={"problems": [problem.message for problem in missing_state]},
-            call=call,
-        )
+        return _cannot_run(call, entry, *(problem.message for problem in missing_state))
     lines = "\n".join(f"- {problem.message}" for problem in invalid.problems)
     return ToolResult.failed(
         "invalid_arguments",
@@ -43,6 +62,16 @@ def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
                 {"path": problem.path, "kind": problem.kind, "message": problem.message} for problem in invalid.problems
             ]
         },
+        call=call,
+    )
+
+
+def _cannot_run(call: ToolCall, entry: Entry, *problems: str) -> ToolResult:
+    return ToolResult.failed(
+        "unavailable",
+        f"{entry.name!r} cannot run: {' '.join(problems)}",
+        hint="This is for the owner of the tool to mend; the arguments were not the reason.",
+        data={"problems": list(problems)},
         call=call,
     )
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
@@ -47,9 +47,9 @@ class LogEntry:
     duration_ms: float
     """Milliseconds from the call to its result, waiting for a person included."""
     arguments: Mapping[str, Any]
-    """As the model gave them, in JSON types."""
+    """As the model gave them, in JSON types; one that has no JSON form as a short text about it."""
     result: Any
-    """The data, in JSON types; None for a failure."""
+    """The data, in JSON types, or a short text about them; None for a failure."""
     error: str | None
     """What went wrong; None on success."""
 
@@ -73,7 +73,7 @@ class ExecutionLog:
                 record.started_at,
                 "success" if failure is None else failure.kind,
                 record.duration_s,
-                _copy(call.arguments),
+                _copied(call.arguments),
                 None if failure is not None else _copy(result.data),
                 result.error,
             )
@@ -87,11 +87,16 @@ class ExecutionLog:
         since: datetime.datetime | float | None = None,
         limit: int | None = None,
     ) -> list[LogEntry]:
-        """Calls that ended, newest first; each filter that is given must fit.
+        """Calls that ended, newest first; each filter that is given must fit. What is given back is the caller's own.
 
         `status` is `success` or a kind of failure; `since` is a time (a naive one is taken as UTC) or seconds since
         the epoch, that time included; `limit` is how many at most, None for all.
+
+        Raises:
+            ConfigurationError: a `limit` below 0.
         """
+        if limit is not None and limit < 0:
+            raise ConfigurationError(f"limit={limit}: give how many entries at most, or None for all")
         if isinstance(since, datetime.datetime):
             aware = since if since.tzinfo else since.replace(tzinfo=datetime.UTC)
             since = aware.timestamp()
@@ -122,14 +127,22 @@ def _entry(row: tuple[Any, ...]) -> LogEntry:
         timestamp=datetime.datetime.fromtimestamp(row[4], datetime.UTC),
         status=row[5],
         duration_ms=row[6] * 1000,
-        arguments=row[7],
-        result=row[8],
+        arguments=plain(row[7]),
+        result=plain(row[8]),
         error=row[9],
     )
+
+
+def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return plain(arguments)
+    except Unrepresentable:
+        return {str(name): _copy(value) for name, value in arguments.items()}
 
 
 def _copy(value: Any) -> Any:
     try:
         return plain(value)
-    except Unrepresentable:
-        return repr(value)
+    except Unrepresentable as error:
+        # Not its repr: that is the tool's code once more, and may be as long as it likes.
+        return f"<{error}>"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from toolwire.vocabulary.calls import NOBODY, Caller
+from toolwire.vocabulary.errors import ConfigurationError
 
 Answer = Literal["approve", "edit", "deny"]
 
@@ -31,7 +32,11 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a person said."""
+    """What a person said.
+
+    Raises:
+        ConfigurationError: an unknown verdict, or an edit without arguments.
+    """
 
     verdict: Answer
     """approve: run it as shown; edit: run it with `arguments`; deny: do not run it."""
@@ -40,6 +45,12 @@ class Decision:
     reason: str = ""
     """With deny: what the model is told."""
 
+    def __post_init__(self) -> None:
+        if self.verdict not in get_args(Answer):
+            raise ConfigurationError(f"Decision(verdict={self.verdict!r}): write one of {', '.join(get_args(Answer))}")
+        if self.verdict == "edit" and self.arguments is None:
+            raise ConfigurationError("Decision(verdict='edit'): give the arguments to run instead, arguments={...}")
+
 
 Approver = Callable[[ApprovalRequest], Decision | Awaitable[Decision | None] | None]
-"""Who is asked. None means that nobody answered: the call is not run."""
+"""Who is asked. None means that nobody answered; then, or when it raises, the call is not run."""

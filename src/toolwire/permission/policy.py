@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import get_args
+from typing import cast, get_args
 
 from toolwire.definition.tool import Permission
 from toolwire.vocabulary.errors import ConfigurationError
@@ -31,8 +31,12 @@ class Rule:
     def __post_init__(self) -> None:
         if self.effect not in STRICTNESS:
             raise ConfigurationError(f"Rule(effect={self.effect!r}): write one of {', '.join(get_args(Permission))}")
-        if not self.tool:
-            raise ConfigurationError("Rule(tool=''): write a tool's name, or '*' for all tools")
+        if not self.tool or not isinstance(cast("object", self.tool), str):
+            raise ConfigurationError(f"Rule(tool={self.tool!r}): write a tool's name, or '*' for all tools")
+
+    def fits(self, tool: str) -> bool:
+        """Whether it is about that tool: a name that holds `[` is a name before it is a pattern."""
+        return tool == self.tool or fnmatchcase(tool, self.tool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,7 @@ class Policy:
         return verdict
 
     def _decide(self, tool: str, own: Permission) -> Verdict:
-        hits = [rule for rule in self.rules if fnmatchcase(tool, rule.tool)]
+        hits = [rule for rule in self.rules if rule.fits(tool)]
         if own == "deny" or not hits:
             return Verdict(effect=own, reasons=(f"the permission of {tool!r} is {own}",))
         strictest = max(hits, key=lambda rule: STRICTNESS[rule.effect]).effect

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
-from toolwire.sandbox.blocking import answer_frame, fault
+from toolwire.sandbox.blocking import READ_BYTES, answer_frame, fault
 from toolwire.sandbox.channel import CallFrame, Channel, DropFrame, ProtocolViolation, WakeFrame
 from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
 from toolwire.sandbox.isolation import require
@@ -20,7 +20,7 @@ from toolwire.sandbox.outcome import compose, start_options
 from toolwire.sandbox.places import Overloaded, Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
-from toolwire.sandbox.zygote import Zygotes
+from toolwire.sandbox.zygote import Zygotes, lost
 
 Call = Callable[[ProgramCall], Awaitable[Answer]]
 
@@ -39,7 +39,10 @@ async def run_on_loop(
     try:
         if not place.done():
             await _place(asyncio.wrap_future(place), places, started + program.limits.deadline_s)
-        child, isolation = await _spawn(zygotes, workers, program)
+        try:
+            child, isolation = await _spawn(zygotes, workers, program)
+        except WorkersExhausted:
+            raise places.overloaded() from None
         try:
             require(program, isolation)
             live = LiveProgram(program, started)
@@ -128,6 +131,7 @@ class AsyncDrive(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio gives the name
         """The program's end of the channel is gone."""
+        self._read_rest()
         self._finish()
         self._writable.set()
         if not self._heard.done():
@@ -140,6 +144,12 @@ class AsyncDrive(asyncio.Protocol):
     def resume_writing(self) -> None:
         """It reads again."""
         self._writable.set()
+
+    def _read_rest(self) -> None:
+        """After a failed write the transport reads no more, but the program's last words may be there already."""
+        with contextlib.suppress(OSError):
+            while not self._live.is_over and (data := self._child.channel.recv(READ_BYTES)):
+                self.data_received(data)
 
     def _finish(self) -> None:
         if not self._over.done():
@@ -232,10 +242,10 @@ async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[
         try:
             zygote = zygotes.current()
             return await _received(zygote.ask(program.limits)), zygote.isolation
-        except ZygoteGone:
+        except ZygoteGone as gone:
             zygotes.discard()
             if attempt == 2:
-                raise
+                raise lost(gone) from None
     raise AssertionError("unreachable: the second attempt returns or raises")
 
 

@@ -56,7 +56,7 @@ class BlockingDrive:
 
     def start(self, options: dict[str, object]) -> None:
         """Sends the program. Its clock runs from here."""
-        _send_timeout(self._socket, self._live.limits.deadline_s)
+        _send_timeout(self._socket, min(self._live.limits.wall_s, self._live.limits.deadline_s))
         self._live.started_running(_clock())
         self._write(self._channel.start(self._live.program.source, options))
 
@@ -128,11 +128,7 @@ class BlockingDrive:
             return
         frame = answer_frame(self._channel, call.ordinal, answer)
         if self._live.answered(call.ordinal, answer, _clock()):
-            try:
-                self._write(frame)
-            except OSError:
-                # The program ended meanwhile; its end is read elsewhere.
-                return
+            self._write(frame)
 
     def _look_at_clocks(self) -> None:
         now = _clock()
@@ -172,10 +168,17 @@ class BlockingDrive:
         _receive_timeout(self._socket, max(patience, 0.0))
 
     def _write(self, data: bytes) -> None:
-        with self._write_lock:
-            sent = self._socket.send(data)
-            while sent < len(data):
-                sent += self._socket.send(memoryview(data)[sent:])
+        try:
+            with self._write_lock:
+                sent = self._socket.send(data)
+                while sent < len(data):
+                    sent += self._socket.send(memoryview(data)[sent:])
+        except BlockingIOError:
+            # It has not read for as long as it may run, and the frame is cut in two: nothing can be sent any more.
+            self._live.give_up(self._live.overdue(_clock()) or "timeout_program")
+        except OSError:
+            # The child has ended. What it said before that is still to be read.
+            return
 
 
 def answer_frame(channel: Channel, ordinal: int, answer: Answer) -> bytes:

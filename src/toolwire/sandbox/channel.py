@@ -108,7 +108,6 @@ class Channel:
         self._limits = limits
         self._tools = [{parameter.name: parameter.kind for parameter in tool.parameters} for tool in tools]
         self._cap = max(limits.call_bytes, limits.result_bytes) + FRAME_SLACK
-        self._answer_cap = limits.call_bytes + FRAME_SLACK
         self._pending = bytearray()
         self._wrapped: Any = None
         self._raw_sizes: list[int] | None = None
@@ -159,7 +158,7 @@ class Channel:
         Raises:
             Unrepresentable, Oversized: the value cannot be sent; answer with an error instead.
         """
-        return encode(["answer", ordinal], value, self._answer_cap)
+        return encode(["answer", ordinal], value, self._limits.call_bytes)
 
     def error(self, ordinal: int, error: AnswerError) -> bytes:
         """The frame that gives a call its exception."""
@@ -238,7 +237,7 @@ class Channel:
             raise ProtocolViolation("a call of an unknown tool")
         if type(parallel) is not bool or type(arguments) is not dict:
             raise ProtocolViolation("a call that is not complete")
-        if size > self._answer_cap:
+        if size > self._limits.call_bytes + FRAME_SLACK:
             raise ProtocolViolation(f"arguments of {size:,} bytes, at most {self._limits.call_bytes:,} are allowed")
         kinds = self._tools[tool]
         for name, value in cast("dict[str, Any]", arguments).items():
@@ -309,7 +308,9 @@ def _raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
 def _checked(read: Callable[[], Any]) -> Any:
     try:
         return read()
-    except (ValueError, RecursionError, Unrepresentable) as error:
+    except Unrepresentable as error:
+        raise ProtocolViolation(f"a value that cannot be read: {error.what}") from None
+    except (ValueError, RecursionError) as error:
         raise ProtocolViolation(f"a value that cannot be read: {error}") from None
 
 

@@ -14,7 +14,7 @@ from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.isolation import require
 from toolwire.sandbox.live import LiveProgram
-from toolwire.sandbox.outcome import compose, refused, start_options
+from toolwire.sandbox.outcome import compose, not_started, oversize, refusal, start_options
 from toolwire.sandbox.places import Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
 from toolwire.sandbox.report import ProgramResult
@@ -149,9 +149,11 @@ class Sandbox:
 
 def _refuse(program: Program, started: float) -> ProgramResult | None:
     """The result of a program that is not started at all."""
-    refusals = check_source(program)
-    if refusals:
-        return refused(program, refusals, time.monotonic() - started)
+    error = oversize(program)
+    if error is None and (refusals := check_source(program)):
+        error = refusal(program, refusals)
+    if error is not None:
+        return not_started(error, time.monotonic() - started)
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 from toolwire.vocabulary.errors import ConfigurationError
@@ -38,6 +39,11 @@ class Limits:
     """Bytes of one call's encoded arguments, and of one encoded answer."""
     source_bytes: int = 65_536
     """Bytes of source text, in UTF-8."""
+
+    @classmethod
+    def within(cls, seconds: float) -> Limits:
+        """One clock for all: nothing finer stops a program before its `seconds` are over, tools included."""
+        return cls(deadline_s=seconds, wall_s=seconds, cpu_s=math.ceil(seconds))
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

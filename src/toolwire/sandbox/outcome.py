@@ -71,18 +71,31 @@ def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: floa
     )
 
 
-def refused(program: Program, refusals: Sequence[Refusal], duration_s: float) -> ProgramResult:
-    """The result of a program that the source checks did not let start."""
-    first = refusals[0]
-    texts = "\n".join(refusal.text(program.source) for refusal in refusals)
-    message = "; ".join(f"line {refusal.line}: {refusal.reason}" for refusal in refusals)
+def refusal(program: Program, found: Sequence[Refusal]) -> ProgramError:
+    """What the source checks have against a program."""
+    texts = "\n".join(one.text(program.source) for one in found)
+    message = "; ".join(f"line {one.line}: {one.reason}" for one in found)
+    return ProgramError(type=REFUSED, message=message, traceback=texts, hint=NOTHING_RAN, line=found[0].line)
+
+
+def oversize(program: Program) -> ProgramError | None:
+    """What to say of a program that is too long; None when it is not."""
+    size, cap = len(program.source.encode("utf-8", "surrogatepass")), program.limits.source_bytes
+    if size <= cap:
+        return None
+    message = f"the program is {size:,} bytes long, at most {cap:,} are allowed"
+    return ProgramError(type=REFUSED, message=message, hint="Write a shorter one, or several. Nothing of it has run.")
+
+
+def not_started(error: ProgramError, duration_s: float) -> ProgramResult:
+    """The result of a program that was refused."""
     return ProgramResult(
         status="failed",
         value=None,
         has_value=False,
         stdout="",
         stdout_bytes=0,
-        error=ProgramError(type=REFUSED, message=message, traceback=texts, hint=NOTHING_RAN, line=first.line),
+        error=error,
         calls=(),
         isolation=Isolation(level="process", report={}),
         duration_s=duration_s,
@@ -98,8 +111,9 @@ def _status(live: LiveProgram, end: Exit | None) -> ProgramStatus:
     if isinstance(live.end, FailedFrame):
         return "memory" if live.end.type == "MemoryError" else "failed"
     # It went without a word. The kernel's own account tells whether it was the processor limit that ended it.
-    if end is not None and os.WIFSIGNALED(end.status) and end.cpu_s >= live.limits.cpu_s - _NEARLY_S:
-        return "timeout_cpu"
+    if end is not None and os.WIFSIGNALED(end.status):
+        if os.WTERMSIG(end.status) == signal.SIGXCPU or end.cpu_s >= live.limits.cpu_s - _NEARLY_S:
+            return "timeout_cpu"
     return "crashed"
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.text import cut_text, kept_text
 from toolwire.vocabulary.values import show
 
 ProgramStatus = Literal[
@@ -109,25 +110,42 @@ class ProgramResult:
     @property
     def for_model(self) -> str:
         """What a model reads: the output, then the result or the error. Output alone is given byte for byte."""
-        after = self._after_output()
-        if not after:
-            return self.stdout if self.stdout else (self.notice or NOTHING_TO_SHOW)
-        if not self.stdout:
-            return after
-        return _joined(self.stdout, after)
+        return self.shown(None)
 
-    def _after_output(self) -> str:
-        parts: list[str] = []
-        kept = len(self.stdout.encode("utf-8", "surrogatepass"))
+    def shown(self, limit_bytes: int | None) -> str:
+        """`for_model` with output and result cut so that they fit; an error is always whole.
+
+        The output gives way to the result, which is what the program was run for, up to half of the room.
+        """
+        result = self._result(limit_bytes)
+        output = self.stdout
+        if limit_bytes is not None:
+            output = kept_text(output, max(limit_bytes - _size(result), limit_bytes // 2))
+        kept = _size(output)
+        parts = [result] if result else []
         if kept < self.stdout_bytes:
-            parts.append(f"[output cut: the first {kept:,} of {self.stdout_bytes:,} bytes are shown]")
-        if self.error is not None:
-            parts.append(self.error.traceback.rstrip("\n") or self.error.message)
-            if self.error.hint:
-                parts.append(f"Hint: {self.error.hint}")
-        elif self.has_value:
-            parts.append(_value_text(self.value))
-        return "\n".join(parts)
+            parts.insert(0, f"[output cut: the first {kept:,} of {self.stdout_bytes:,} bytes are shown]")
+        parts += self._error_lines()
+        if not parts:
+            return output or self.notice or NOTHING_TO_SHOW
+        after = "\n".join(parts)
+        return _joined(output, after) if output else after
+
+    def _result(self, limit_bytes: int | None) -> str:
+        if self.error is not None or not self.has_value:
+            return ""
+        text = _value_text(self.value)
+        return text if limit_bytes is None else cut_text(text, limit_bytes // 2 if self.stdout else limit_bytes)
+
+    def _error_lines(self) -> list[str]:
+        if self.error is None:
+            return []
+        said = [self.error.traceback.rstrip("\n") or self.error.message]
+        return [*said, f"Hint: {self.error.hint}"] if self.error.hint else said
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _joined(first: str, second: str) -> str:

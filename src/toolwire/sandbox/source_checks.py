@@ -48,7 +48,7 @@ class Refusal:
 
     def text(self, source: str) -> str:
         """As Python shows an error: place, line, marker, and what it says."""
-        lines = source.splitlines()
+        lines = _lines(source)
         line = lines[self.line - 1] if self.line <= len(lines) else ""
         bare = line.lstrip()
         marker = " " * max(self.column - (len(line) - len(bare)), 0) + "^" * self.width
@@ -79,7 +79,7 @@ class _Checks:
 
     def __init__(self, program: Program) -> None:
         self._tools = program.tools
-        self._lines = program.source.splitlines()
+        self._lines = _lines(program.source)
 
     def refusals(self, tree: ast.Module) -> Iterator[Refusal]:
         for node in ast.walk(tree):
@@ -129,6 +129,11 @@ class _Checks:
         if family == "environment":
             return "Write the values that it needs into the program, or get them from a tool."
         return _tools_text(self._tools)
+
+
+def _lines(source: str) -> list[str]:
+    """The lines as Python counts them: `splitlines` would also end one at a form feed or U+2028."""
+    return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _tools_text(tools: tuple[ProgramTool, ...]) -> str:

@@ -170,14 +170,6 @@ class Zygotes:
                 self._current = Zygote(self._script)
             return self._current
 
-    def ask(self, limits: Limits) -> Spawning:
-        """Asks for a child, from a new zygote if the present one has died."""
-        try:
-            return self.current().ask(limits)
-        except ZygoteGone:
-            self.discard()
-            return self.current().ask(limits)
-
     def spawn(self, limits: Limits, *, kind: ChildKind = "any") -> tuple[Child, Isolation]:
         """A child and what its zygote observed; blocks until it is there.
 
@@ -188,7 +180,10 @@ class Zygotes:
             return self._spawn(limits, kind)
         except ZygoteGone:
             self.discard()
+        try:
             return self._spawn(limits, kind)
+        except ZygoteGone as gone:
+            raise lost(gone) from None
 
     def discard(self) -> None:
         """Lets go of the present zygote; the next run starts another."""
@@ -215,6 +210,15 @@ class Zygotes:
     def _spawn(self, limits: Limits, kind: ChildKind) -> tuple[Child, Isolation]:
         zygote = self.current()
         return zygote.ask(limits, kind=kind).wait(), zygote.isolation
+
+
+def lost(gone: ZygoteGone) -> SandboxUnavailable:
+    """What to say when a new zygote dies as well."""
+    return SandboxUnavailable(
+        f"the sandbox's process dies before it gives a child: {gone}",
+        report={"python": sys.executable},
+        how_to_fix="Look for what kills processes here: memory limits of a container, or an operator.",
+    )
 
 
 def _start_process(control: socket.socket, script: Path) -> subprocess.Popen[bytes]:

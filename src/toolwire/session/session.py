@@ -67,8 +67,8 @@ class Session:
         """The system prompt: the format, the tools, and examples that call them."""
         return self.protocol.describe(self.tools)
 
-    async def turn(self, reply: str) -> Turn:
-        """Reads a reply, runs its calls, and gives the results with what the model reads next.
+    async def turn(self, reply: str | bytes) -> Turn:
+        """Reads a reply (text, or bytes in UTF-8), runs its calls, and gives what the model reads next.
 
         Never raises for a reply that cannot be read or a call that fails: the turn says so.
         """

@@ -57,7 +57,7 @@ FAILURE_RULES: dict[FailureKind, FailureRule] = {
         actor="model", retry=False, hint="Read the error; change the arguments or try another tool."
     ),
     "invalid_result": FailureRule(actor="developer", retry=False, hint="The tool ran, but its result cannot be shown."),
-    "timeout": FailureRule(actor="model", retry=True, hint="It was stopped. Ask for less, or try again."),
+    "timeout": FailureRule(actor="model", retry=True, hint="Ask for less, or try again."),
     "unknown_outcome": FailureRule(
         actor="operator", retry=False, hint="It may have taken effect. Check before you call it again."
     ),

@@ -8,6 +8,7 @@ import resource
 import socket
 import struct
 from collections.abc import Callable
+from pathlib import Path
 
 from . import syscalls
 
@@ -24,7 +25,7 @@ _CAPABILITIES_VERSION = 0x20080522
 _PTRACE_TRACEME = 0
 _STDOUT = 1
 _NOWHERE = ("127.0.0.1", 9)
-_FOLDER = "/toolwire-self-test"
+_FOLDER = Path("/toolwire-self-test")
 
 
 def own_state() -> dict[str, Outcome]:
@@ -64,7 +65,7 @@ def surroundings() -> dict[str, Outcome]:
     """What namespaces are for."""
     return {
         "own process id": str(os.getpid()),
-        "look at /usr": _outcome(lambda: os.stat("/usr")),
+        "look at /usr": _outcome(Path("/usr").stat),
         "make a folder": _outcome(_make_folder),
         "reach the loopback": _outcome(_send_datagram),
         "host name": os.uname().nodename,
@@ -134,8 +135,8 @@ def _send_datagram() -> None:
 
 
 def _make_folder() -> None:
-    os.mkdir(_FOLDER)
-    os.rmdir(_FOLDER)
+    _FOLDER.mkdir()
+    _FOLDER.rmdir()
 
 
 def _fork() -> None:

@@ -13,6 +13,8 @@ from .wire import TooLarge, Wire, encode
 class Deadlock(RuntimeError):
     """The program awaits what nothing can bring about any more."""
 
+    __module__ = "builtins"  # shown by its bare name
+
 
 class Calls:
     """Sends calls and hands out answers. All of it in one thread: whoever reads, reads for everybody."""

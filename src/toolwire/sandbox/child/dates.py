@@ -64,7 +64,7 @@ class _Both(type):
         return sorted({*dir(real.datetime), *_MEMBERS})
 
 
-class _Program(metaclass=_Both):
+class _Program(real.datetime, metaclass=_Both):
     pass
 
 

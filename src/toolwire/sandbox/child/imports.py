@@ -10,9 +10,11 @@ import math
 import random
 import re
 import statistics
+import sys
 from typing import Any
 
 from . import dates
+from .values import kind_of
 
 MODULES = ("math", "json", "datetime", "re", "random", "statistics", "asyncio")
 """There without import; `asyncio` is the part that works over the channel."""
@@ -47,6 +49,10 @@ class Importer:
         """As the built-in."""
         if level == 0 and name in self._known:
             return self._from_forms.get(name, self._known[name]) if fromlist else self._known[name]
+        if kind_of(fromlist) is list and name in sys.modules:
+            # C code's own imports come by the program's builtins too: `strptime` looks `_strptime` up. Only they
+            # pass a list; import statements pass a tuple or None.
+            return sys.modules[name]
         if self.is_open:
             return builtins.__import__(name, globals, locals, fromlist, level)
         raise ImportError(f"a program cannot import {name!r}; it has {', '.join(MODULES)} without import", name=name)

@@ -68,12 +68,12 @@ class Lockdown:
     @property
     def present(self) -> frozenset[Layer]:
         """The layers that this kernel seems to have. What they are worth, only a child can tell."""
-        missing: set[Layer] = set()
-        if not self._has_ruleset:
-            missing.add("landlock")
-        if self._load_filter is None:
-            missing.add("seccomp")
-        return frozenset({"limits", "landlock", "seccomp"}) - missing
+        found: set[Layer] = {"limits"}
+        if self._has_ruleset:
+            found.add("landlock")
+        if self._load_filter is not None:
+            found.add("seccomp")
+        return frozenset(found)
 
     def apply(self, channel: int, zygote: int, layers: Collection[Layer]) -> None:
         """Locks the calling child down. `zygote` is its parent's id as it knows it; 0 in a PID namespace of its own.

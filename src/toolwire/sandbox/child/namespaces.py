@@ -132,4 +132,3 @@ def _mount(source: bytes, target: bytes, kind: bytes, flags: int, options: bytes
     texts = [ctypes.create_string_buffer(text) for text in (source, target, kind, options)]
     source_at, target_at, kind_at, options_at = map(ctypes.addressof, texts)
     syscalls.call("mount", source_at, target_at, kind_at, flags, options_at)
-

@@ -3,6 +3,7 @@
 import builtins
 import mmap
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -111,7 +112,7 @@ class Stage:
             return self._result_frame(trailing)
         except TypeError:
             # At the end of a program, as at a prompt, an expression that is no data shows what it is.
-            return self._result_frame(repr(trailing))
+            return self._result_frame(re.sub(r" at 0x[0-9a-f]+", "", repr(trailing)))
 
     def _result_frame(self, value: Any) -> bytes:
         try:
@@ -127,7 +128,7 @@ class Stage:
             self._ballast.close()
             self._ballast = None
         told = tracebacks.tell(error)
-        lines = source.splitlines()
+        lines = tracebacks.lines_of(source)
         frames = tracebacks.program_frames(error)
         scene = Scene(
             signatures=self._tools.signatures,

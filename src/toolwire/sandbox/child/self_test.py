@@ -88,7 +88,11 @@ def _process(attempt: Try) -> _Found:
 
 
 def _limits(attempt: Try, layers: frozenset[Layer]) -> _Found:
-    expected = {"memory beyond the limit": "MemoryError", "processor time": f"{ALLOWANCE.cpu_s} s", "open a file": "EMFILE"}
+    expected = {
+        "memory beyond the limit": "MemoryError",
+        "processor time": f"{ALLOWANCE.cpu_s} s",
+        "open a file": "EMFILE",
+    }
     found = attempt(attempts.beyond_limits, layers & {"limits"}, _nothing).outcomes
     # Root may start processes whatever its limit says; seccomp and the PID namespace are in its way.
     processes = "" if found.pop("fork", "") == "EAGAIN" else ", but not on processes, since the host runs as root"
@@ -134,7 +138,9 @@ def _namespaces(attempt: Try, entered: Entered) -> _Found:
         "reach the loopback": "ENETUNREACH",
         "host name": HOST_NAME,
     }
-    judged = _judge(attempt(attempts.surroundings, [], _nothing).outcomes, expected, "no files, no network, no other processes")
+    judged = _judge(
+        attempt(attempts.surroundings, [], _nothing).outcomes, expected, "no files, no network, no other processes"
+    )
     if judged.holds or not entered.refused:
         return judged
     return _Found(holds=False, text=f"NOT there: {entered.refused}")

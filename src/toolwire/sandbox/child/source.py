@@ -44,8 +44,15 @@ def prepare(text: str, tools: Iterable[str]) -> Prepared:
     """Compiles the program.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: it is no program, as CPython says it.
+        SyntaxError, ValueError: it is no program, as CPython says it.
     """
+    try:
+        return _prepare(text, tools)
+    except (RecursionError, MemoryError):
+        raise SyntaxError("the program is nested too deeply") from None
+
+
+def _prepare(text: str, tools: Iterable[str]) -> Prepared:
     tree = ast.parse(text, FILENAME)
     # Walking the tree is a tenth of the time that a small program takes: only where there can be something to find.
     caught = tuple(_caught(tree)) if "except" in text else ()

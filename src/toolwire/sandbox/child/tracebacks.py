@@ -24,7 +24,14 @@ class Told:
 
 def seed(source: str) -> None:
     """Makes the program's lines known to tracebacks, which would look for a file."""
-    linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
+    # Without its line end, CPython places the marker under the last line wrongly.
+    lines = [f"{line}\n" for line in lines_of(source)]
+    linecache.cache[FILENAME] = (len(source), None, lines, FILENAME)
+
+
+def lines_of(source: str) -> list[str]:
+    """The lines as Python counts them: `splitlines` would also end one at a form feed or U+2028."""
+    return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def tell(error: BaseException) -> Told:

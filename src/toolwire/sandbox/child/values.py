@@ -7,6 +7,7 @@ import math
 from collections import deque
 from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, ValuesView
 from decimal import Decimal
+from types import GeneratorType
 from typing import Any, cast
 
 TAG = "$t"
@@ -17,7 +18,9 @@ _DECIMAL_LIMIT = 4_200
 kind_of: Callable[[Any], type[Any]] = type
 """`type` with one argument, in words that a type checker follows."""
 _SCALARS = frozenset({str, int, bool, type(None)})
-_LAZY = (map, filter, zip, enumerate, reversed, range, deque, KeysView, ValuesView, ItemsView)
+_AS_LIST = (
+    list, map, filter, zip, enumerate, reversed, range, deque, GeneratorType, KeysView, ValuesView, ItemsView,
+)  # fmt: skip
 """Views and iterators of built-in kinds: a program that hands one over means its items."""
 
 
@@ -91,7 +94,7 @@ def _special(value: Any, path: str, depth: int) -> Any:
         return str(value)
     if isinstance(value, int):
         return _bounded(int(value), path)
-    if isinstance(value, list) or isinstance(value, _LAZY):
+    if isinstance(value, _AS_LIST):
         return _items(cast("Iterable[Any]", value), path, depth)
     raise NotData(f"{_named(value)}{_at(path)}")
 

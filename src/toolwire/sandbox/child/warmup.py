@@ -1,7 +1,6 @@
 """Everything that is slow, or needs a file, the first time: done once in the zygote, before it forks."""
 
 import importlib
-import os
 import sys
 import time
 import warnings
@@ -14,9 +13,10 @@ LAZY = (
     "encodings.hex_codec", "encodings.base64_codec", "encodings.rot_13", "unicodedata", "stringprep", "locale",
     "textwrap", "copyreg", "copy", "decimal", "fractions", "numbers", "traceback", "linecache", "calendar", "bisect",
     "heapq", "itertools", "functools", "operator", "collections.abc", "string", "contextvars", "types", "weakref",
-    "_sitebuiltins", "_colorize",
+    "_sitebuiltins", "_colorize", "_pylong",
 )  # fmt: skip
 """Modules that the six modules, tracebacks or text methods import when they are first needed."""
+_OF_SOME_VERSIONS = frozenset({"_colorize", "_pylong"})
 
 SAMPLE = r"""
 import json
@@ -46,6 +46,7 @@ async with asyncio.timeout(5):
     values = await asyncio.gather(one(1), one(2))
 await asyncio.wait_for(one(3), 1)
 """
+SAMPLES = {"sample": SAMPLE, "async sample": ASYNC_SAMPLE}
 FAILURES = (
     "def f(rows):\n    return rows[0]['x'] + undefined_name\nf([{'x': 1}])",
     "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError('why') from error",
@@ -57,32 +58,34 @@ FAILURES = (
 )
 
 
-def warm_up() -> None:
-    """Imports, compiles, runs and fails once with everything that programs usually do."""
-    for name in LAZY:
-        _import(name)
+def warm_up() -> list[str]:
+    """Imports, compiles, runs and fails once with everything that programs usually do; gives what was not possible."""
+    missed = [name for name in LAZY if not _import(name)]
     # What a model's text looks like is no part of what its program prints.
     warnings.simplefilter("ignore", SyntaxWarning)
     warnings.simplefilter("ignore", DeprecationWarning)
     time.tzset()
     time.localtime()
     program = importlib.import_module(f"{__package__}.program")
-    for source in (SAMPLE, ASYNC_SAMPLE, *FAILURES):
+    for name, source in SAMPLES.items():
+        if not _run(program, source):
+            missed.append(name)
+    for source in FAILURES:
         _run(program, source)
-    os.environ.clear()
     sys.path_importer_cache.clear()
+    return missed
 
 
-def _import(name: str) -> None:
+def _import(name: str) -> bool:
     try:
         importlib.import_module(name)
     except ImportError:
-        # Not every interpreter has every one of them.
-        return
+        return name in _OF_SOME_VERSIONS
+    return True
 
 
-def _run(program: Any, source: str) -> None:
-    """Runs a sample as a child would, with a host that sends the start and then only listens."""
+def _run(program: Any, source: str) -> bool:
+    """Runs a sample as a child would, with a host that sends the start and then only listens; whether it finished."""
     wire = importlib.import_module(f"{__package__}.wire")
     tool = ["sample", "", [], [["value", "value", "either", True]]]
     options = {
@@ -93,8 +96,14 @@ def _run(program: Any, source: str) -> None:
     def read(_: int) -> bytes:
         return frames.pop() if frames else b""
 
+    def write(frame: bytes) -> int:
+        written.append(frame)
+        return len(frame)
+
+    written: list[bytes] = []
     before = sys.stdout, sys.stderr
     try:
-        program.Stage(read, len).play()
+        program.Stage(read, write).play()
     finally:
         sys.stdout, sys.stderr = before
+    return bool(written) and b'["result"' in written[-1]

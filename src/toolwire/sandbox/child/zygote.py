@@ -45,13 +45,14 @@ class Kept(NamedTuple):
 def main() -> None:
     """Warms up, locks itself in, says that it is ready, and forks until the host goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control = socket.socket(fileno=CONTROL)
+    missed = warmup.warm_up()
     sys.argv = [""]
     sys.path.clear()
-    control = socket.socket(fileno=CONTROL)
-    warmup.warm_up()
+    _empty_environment()
     locks = lockdown.Lockdown()
     entered = namespaces.enter(lambda process: _tell(control, {"process": process}))
-    zygote = Zygote(control, locks, entered)
+    zygote = Zygote(control, locks, entered, "complete" if not missed else f"without {', '.join(missed)}")
     gc.collect()
     gc.freeze()
     _tell(control, zygote.examine())
@@ -61,8 +62,9 @@ def main() -> None:
 class Zygote:
     """Single-threaded: a fork copies no lock that another thread holds."""
 
-    def __init__(self, control: socket.socket, locks: lockdown.Lockdown, entered: Entered) -> None:
+    def __init__(self, control: socket.socket, locks: lockdown.Lockdown, entered: Entered, warm_up: str) -> None:
         self._control = control
+        self._warm_up = warm_up
         self._locks = locks
         self._entered = entered
         self._layers = locks.present
@@ -81,7 +83,11 @@ class Zygote:
         """What children found that ran into the walls: the level, and the report that every result carries."""
         verdict = self_test.examine(self._try, self._layers, self._locks.landlock_abi, self._entered)
         self._layers = verdict.layers
-        system = {"python": sys.version.split()[0], "platform": f"{sys.platform} {os.uname().machine}"}
+        system = {
+            "python": sys.version.split()[0],
+            "platform": f"{sys.platform} {os.uname().machine}",
+            "warm_up": self._warm_up,
+        }
         return {"ready": system | verdict.report, "level": verdict.level}
 
     def serve(self) -> None:
@@ -186,6 +192,14 @@ class Zygote:
         _, wait_status, usage = os.wait4(process, 0)
         _send(status, {"status": wait_status, "cpu_s": usage.ru_utime + usage.ru_stime})
         status.close()
+
+
+def _empty_environment() -> None:
+    """Only the C library keeps the time zone: without it, formatting a date makes it look for the machine's file."""
+    zone = os.environ.get("TZ")
+    os.environ.clear()
+    if zone:
+        os.putenv("TZ", zone)
 
 
 def _become(begin: Callable[[int], None], channel: int) -> None:

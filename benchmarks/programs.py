@@ -1,0 +1,75 @@
+"""What a program and its tool calls cost through the whole path: registry, validation, permission, and back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import statistics
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from benchmarks.plain import add
+from benchmarks.sandbox import TRIPS, one_processor, ping_pong
+from benchmarks.sandbox import figures as sandbox_figures
+from benchmarks.timing import Figure
+from toolwire import ToolRegistry
+from toolwire.sandbox.limits import Limits
+
+ROUNDS = 15
+LOOP = f"for number in range({TRIPS}):\n    add(number, 2)\n"
+EMPTY = "for number in range(0):\n    add(number, 2)\n"
+
+
+async def add_async(a: int, b: int) -> int:
+    """Adds two numbers, awaited."""
+    return a + b
+
+
+def figures() -> list[Figure]:
+    """A fresh program against a bare fork of the same zygote; a tool call against a raw ping-pong, on one processor."""
+    logging.getLogger("toolwire.sandbox").setLevel(logging.ERROR)
+    alone = sandbox_figures()
+    with one_processor():
+        trips = _trips()
+    return [
+        Figure(
+            name="a program, against a bare fork of the zygote", ratio=alone["fresh execution / bare fork"], limit=2
+        ),
+        Figure(name="its call of a sync tool, against a ping-pong", ratio=trips["blocking"], limit=3),
+        Figure(name="a sync tool under asyncio", ratio=trips["under asyncio"], limit=3.5),
+        Figure(name="an async tool", ratio=trips["async tool"], limit=7),
+        Figure(name="the channel alone: a sync tool", ratio=alone["plain tool / ping-pong"], limit=None),
+    ]
+
+
+def _trips() -> dict[str, float]:
+    plain, awaited = ToolRegistry(), ToolRegistry()
+    plain.register(add)
+    awaited.register(add_async, name="add")
+    limits = Limits(calls=TRIPS)
+    for registry in (plain, awaited):
+        registry.enable_code_execution(limits=limits)
+    variants: dict[str, Callable[[str], object]] = {
+        "blocking": lambda code: plain.run_program(code, limits=limits),
+        "under asyncio": lambda code: asyncio.run(_awaited(plain.ainvoke("code_execution", {"code": code}))),
+        "async tool": lambda code: asyncio.run(_awaited(awaited.ainvoke("code_execution", {"code": code}))),
+    }
+    ratios: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(ROUNDS):
+        for name, run in variants.items():
+            # Each beside a floor of its own: what else the machine does then weighs on both.
+            floor = ping_pong()
+            ratios[name].append((_timed(run, LOOP) - _timed(run, EMPTY)) / floor)
+    return {name: statistics.median(values) for name, values in ratios.items()}
+
+
+async def _awaited(result: Coroutine[Any, Any, Any]) -> None:
+    ended = await result
+    assert ended.success, ended.text
+
+
+def _timed(run: Callable[[str], object], code: str) -> float:
+    started = time.perf_counter()
+    run(code)
+    return time.perf_counter() - started

@@ -1,0 +1,79 @@
+"""Which of the names that are there one that is not there may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+from toolwire.definition.naming import NAME_LIMIT
+
+NEAREST_SHARE = 0.62
+"""How much of two names must stand in words that both have. `delete_user` and `get_user` share 0.47 and are not near;
+`weather` and `get_weather` share 0.82."""
+
+_SAME_WORD = 0.75
+"""`serch` and `search` are one word (0.91), `get` and `set` are two (0.67)."""
+_SAME_LETTERS = 0.87
+"""How alike names must be whose words are not told apart, as in `gitstatus`."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The one of `names` that `name` most likely meant; None when it is like none of them.
+
+    Letters may be left out, doubled, swapped or wrong; words in another case, order or number; one more or fewer.
+    """
+    if len(name) > NAME_LIMIT:
+        return None
+    words = _words(name)
+    scored = [(_likeness(words, _words(candidate)), candidate) for candidate in names]
+    best = max(scored, default=(0.0, ""), key=lambda pair: pair[0])
+    return best[1] if best[0] >= NEAREST_SHARE else None
+
+
+def suggestion(name: str | None) -> str:
+    """`; did you mean 'search'?`, or nothing."""
+    return f"; did you mean {name!r}?" if name else ""
+
+
+def _likeness(one: list[str], two: list[str]) -> float:
+    """1.0 for the same words in any order; else the share of both that stands in common words."""
+    first, second = "".join(one), "".join(two)
+    if not first or not second:
+        return 0.0
+    alike = _ratio(first, second, _SAME_LETTERS)
+    left, shared = list(two), 0.0
+    for word in one:
+        found = max(left, key=lambda other: _same(word, other), default="")
+        weight = _same(word, found)
+        if weight:
+            left.remove(found)
+            shared += weight * (len(word) + len(found))
+    return max(alike, shared / (len(first) + len(second)))
+
+
+def _same(one: str, two: str) -> float:
+    """How much two words are one, from 0.75 up; 0.0 when they are not."""
+    if one == two:
+        return 1.0
+    if len(one) == len(two) > 2 and one[0] == two[0] and sorted(one) == sorted(two):
+        return 0.9
+    return _ratio(one, two, _SAME_WORD)
+
+
+def _ratio(one: str, two: str, least: float) -> float:
+    """How much of both is shared, letter by letter, or 0.0 when that is less than `least`."""
+    # The lengths alone settle most pairs, in far less time than comparing them.
+    if 2 * min(len(one), len(two)) < least * (len(one) + len(two)):
+        return 0.0
+    matcher = SequenceMatcher(None, one, two, autojunk=False)
+    ratio = matcher.ratio() if matcher.quick_ratio() >= least else 0.0
+    return ratio if ratio >= least else 0.0
+
+
+def _words(name: str) -> list[str]:
+    """`getUserName`, `get-user-name` and `users/get_user.name` in lower-case words; `fetchURL` is `fetch` and `url`."""
+    spaced = "".join(
+        f" {letter}" if letter.isupper() and not name[max(place - 1, 0)].isupper() else letter
+        for place, letter in enumerate(name)
+    )
+    return "".join(letter if letter.isalnum() else " " for letter in spaced.lower()).split()

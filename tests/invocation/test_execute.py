@@ -1,0 +1,244 @@
+"""What a tool made of a call, whatever it returns or raises."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.invocation.world import World
+from toolwire.definition.from_function import from_function
+from toolwire.invocation.execute import ERROR_LIMIT
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.failures import FAILURE_RULES, Failure
+from toolwire.vocabulary.results import ToolResult
+
+READ_IT = FAILURE_RULES["tool_error"].hint
+
+
+def later(function: Callable[[], Any]) -> Callable[[], Any]:
+    """The same as a coroutine function."""
+
+    async def tool() -> Any:
+        await asyncio.sleep(0)
+        return function()
+
+    return tool
+
+
+def gives(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def raises(error: BaseException) -> Callable[[], Any]:
+    def tool() -> Any:
+        raise error
+
+    return tool
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request: pytest.FixtureRequest, world: World) -> Callable[[Callable[[], Any]], ToolResult]:
+    """Runs a function as the tool `tool`, or a coroutine function that does the same."""
+
+    def made(function: Callable[[], Any]) -> ToolResult:
+        world.add(function if request.param == "sync" else later(function), name="tool")
+        return world.call("tool")
+
+    return made
+
+
+Run = Callable[[Callable[[], Any]], ToolResult]
+
+
+@pytest.mark.parametrize("data", [None, 3, "text", [1, {"a": None}], b"raw", ("a", {1})], ids=repr)
+def test_what_a_tool_returns_is_the_data(run: Run, data: Any) -> None:
+    result = run(gives(data))
+    assert (result.success, result.data, result.call) == (True, data, ToolCall("tool", {}, id="r_1"))
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+class Panic(BaseException):
+    """As extension modules written in Rust raise."""
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("no such file"), "ValueError: no such file"),
+        (KeyError("name"), "KeyError: 'name'"),
+        (RuntimeError(), "RuntimeError"),
+        (OSError(2, "No such file", "x.txt"), "FileNotFoundError: [Errno 2] No such file: 'x.txt'"),
+        (SystemExit(3), "SystemExit: 3"),
+        (Panic("index out of bounds"), "Panic: index out of bounds"),
+        (Unprintable(), "Unprintable: (its message cannot be shown)"),
+        (AssertionError("多字节 \ud800"), "AssertionError: 多字节 \ud800"),
+        (TimeoutError("the server did"), "TimeoutError: the server did"),
+        (concurrent.futures.CancelledError(), "CancelledError"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (ExceptionGroup("both", [ValueError(1), ValueError(2)]), "ExceptionGroup: both (2 sub-exceptions)"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_tool_raises_is_its_error(run: Run, error: BaseException, text: str) -> None:
+    result = run(raises(error))
+    assert result.text == f"{text}\n{READ_IT}"
+    name, _, message = text.partition(": ")
+    assert result.failure == Failure(kind="tool_error", hint=READ_IT, data={"exception": name, "message": message})
+    assert result.failure.exception is error
+
+
+def test_a_sync_tool_may_raise_stop_iteration(world: World) -> None:
+    world.add(lambda: next(iter([])), name="first")
+    assert world.call("first").text == f"StopIteration\n{READ_IT}"
+
+
+def test_a_keyboard_interrupt_passes(run: Run, world: World) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(raises(KeyboardInterrupt()))
+    assert world.recording.story == [("r_1", "", "interrupted")]
+
+
+def test_the_world_still_works_after_a_keyboard_interrupt(run: Run, world: World) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(raises(KeyboardInterrupt()))
+    world.add(later(gives("fine")), name="other")
+    assert world.call("other").data == "fine"
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [
+        (ERROR_LIMIT, "x" * ERROR_LIMIT),
+        (ERROR_LIMIT + 1, f"{'x' * 8192}\n[1 characters left out]\n{'x' * 8192}"),
+        (ERROR_LIMIT * 10, f"{'x' * 8192}\n[147456 characters left out]\n{'x' * 8192}"),
+    ],
+    ids=["at the limit", "above it", "far above it"],
+)
+def test_a_long_message_keeps_its_beginning_and_its_end(run: Run, length: int, shown: str) -> None:
+    assert run(raises(ValueError("x" * length))).error == f"ValueError: {shown}"
+
+
+def test_a_long_error_of_a_result_keeps_its_beginning_and_its_end(run: Run) -> None:
+    result = run(gives(ToolResult(False, error="x" * (ERROR_LIMIT + 1))))
+    assert result.error == f"{'x' * 8192}\n[1 characters left out]\n{'x' * 8192}"
+
+
+class OwnResult(ToolResult):
+    """A tool author's own."""
+
+
+@pytest.mark.parametrize("kind", [ToolResult, OwnResult])
+def test_a_result_that_a_tool_makes_is_its_result(run: Run, kind: type[ToolResult]) -> None:
+    result = run(gives(kind(True, {"n": 1}, metadata={"took": 1}, content=[{"type": "text", "text": "one"}])))
+    assert result == ToolResult(
+        True,
+        {"n": 1},
+        metadata={"took": 1},
+        content=[{"type": "text", "text": "one"}],
+        call=ToolCall("tool", {}, id="r_1"),
+    )
+
+
+def test_a_failure_that_a_tool_makes_is_its_failure(run: Run, world: World) -> None:
+    assert run(gives(ToolResult.failed("unavailable", "Down.", hint="Wait."))).text == "Down.\nWait."
+    assert world.recording.story == [("r_1", "", "unavailable")]
+
+
+def counting(values: int, fails: bool = False) -> Iterator[int]:
+    yield from range(values)
+    if fails:
+        raise ValueError("half way")
+
+
+def test_a_generators_values_are_a_list(world: World) -> None:
+    world.add(lambda: counting(3), name="count")
+    assert world.call("count").data == [0, 1, 2]
+
+
+def test_what_a_generator_raises_is_its_error(world: World) -> None:
+    world.add(lambda: counting(3, fails=True), name="count")
+    assert world.call("count").error == "ValueError: half way"
+
+
+def test_a_generators_body_runs_within_the_time_limit_and_off_the_loop(world: World) -> None:
+    threads = []
+
+    def where() -> Iterator[str]:
+        threads.append(threading.current_thread().name)
+        yield "done"
+
+    world.add(where, timeout_s=5)
+    assert (world.call("where").data, threads) == (["done"], ["toolwire-worker"])
+
+
+def test_a_coroutine_instead_of_a_value_is_named(world: World) -> None:
+    async def fetch() -> str:
+        return "x"
+
+    world.add(lambda: fetch(), name="fetch_later")
+    assert world.call("fetch_later").text == (
+        "'fetch_later' gave back a coroutine instead of a value.\n"
+        "(For the owner: define it with `async def`, so that it is awaited.)"
+    )
+
+
+async def streaming() -> AsyncIterator[int]:
+    """Gives numbers."""
+    yield 1
+
+
+def holding_itself() -> list[Any]:
+    rows: list[Any] = []
+    rows.append(rows)
+    return rows
+
+
+IT_MAY = "It may have taken effect. (For the owner: return what JSON can hold.)"
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: [{"file": object()}], "a value of type object cannot be written as JSON at [0].file"),
+        (lambda: 10**5000, "an integer of more than 4,200 digits cannot be written as JSON"),
+        (lambda: {(1, 2): 3}, "a key of type tuple cannot be written as JSON"),
+        (
+            lambda: ToolResult(True, content=[{"typ": "text"}]),
+            "a content block like {'typ': 'text'} cannot be written as JSON",
+        ),
+        (streaming, "a value of type async_generator cannot be written as JSON"),
+        (
+            holding_itself,
+            f"nested deeper than 64 levels, or holding itself cannot be written as JSON at {'[0]' * 64}",
+        ),
+    ],
+    ids=["object", "huge", "key", "block", "stream", "itself"],
+)
+def test_a_result_that_json_cannot_hold_is_named_with_its_place(run: Run, make: Callable[[], Any], what: str) -> None:
+    assert run(make).text == f"'tool' ran, but its result cannot be shown: {what}.\n{IT_MAY}"
+
+
+def test_a_tool_known_by_its_schema_alone_cannot_be_run(world: World) -> None:
+    tool = from_function(lambda: None, name="remote")
+    tool.function = None
+    world.add(tool)
+    assert world.call("remote").text == (
+        "'remote' cannot be run: it is known by its schema alone.\n(For the owner: give function= when defining it.)"
+    )
+    assert world.recording.story == [("r_1", "", "unavailable")]
+
+
+def test_a_tool_sees_its_callers_context_variables(run: Run) -> None:
+    colour = contextvars.ContextVar("colour", default="none")
+    colour.set("red")
+    assert run(lambda: colour.get()).data == "red"

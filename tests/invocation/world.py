@@ -1,0 +1,126 @@
+"""A small world in which calls are made: tools, rules, and one of the two drivers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Composite, Entry
+from toolwire.definition.from_function import from_function
+from toolwire.definition.tool import Permission, Tool
+from toolwire.invocation.asynchronous import AsynchronousPorts
+from toolwire.invocation.batch import invoke_all
+from toolwire.invocation.blocking import BlockingPorts, needs_loop
+from toolwire.invocation.invoker import invoke
+from toolwire.invocation.ports import Ports
+from toolwire.invocation.scope import RESULT_LIMIT_BYTES, CallRecord, Observer, Scope
+from toolwire.permission.approval import Approver
+from toolwire.permission.policy import Policy, Rule
+from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.step import step
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.results import ToolResult
+
+PATIENCE_S = 5
+Driver = Literal["blocking", "asyncio"]
+
+
+class Recording:
+    """An observer that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.records: list[CallRecord] = []
+
+    def ended(self, record: CallRecord, /) -> None:
+        self.records.append(record)
+
+    @property
+    def story(self) -> list[tuple[str, str, str]]:
+        """Id, parent and outcome of each call, in the order they were told."""
+        return [(each.call.id, each.call.parent, outcome(each.result)) for each in self.records]
+
+
+def outcome(result: ToolResult) -> str:
+    return "success" if result.failure is None else result.failure.kind
+
+
+@dataclass(kw_only=True)
+class World:
+    """Everything a call needs, and the driver that makes it."""
+
+    driver: Driver
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    runtime: Runtime = field(default_factory=Runtime)
+    recording: Recording = field(default_factory=Recording)
+    observers: tuple[Observer, ...] = ()
+    rules: Iterable[Rule] = ()
+    approver: Approver | None = None
+    deadline: float | None = None
+    run_id: str = ""
+    result_limit_bytes: int | None = RESULT_LIMIT_BYTES
+
+    def add(
+        self,
+        function: Callable[..., Any] | Tool,
+        *,
+        name: str | None = None,
+        permission: Permission | None = None,
+        timeout_s: float | None = None,
+        composite: Composite | None = None,
+        parallel: bool = True,
+    ) -> Entry:
+        """Registers a tool."""
+        tool = function if isinstance(function, Tool) else from_function(function, name=name)
+        entry = Entry(
+            name=name or tool.name,
+            tool=tool,
+            handle=function,
+            permission=permission,
+            timeout_s=timeout_s,
+            composite=composite,
+            gate=None if parallel else Gate(),
+        )
+        self.catalogue.add(entry)
+        return entry
+
+    def call(self, name: str, /, **arguments: Any) -> ToolResult:
+        """How a call with these arguments, of id `r_1`, ends."""
+        return self.make(ToolCall(name, arguments, id="r_1"))
+
+    def make(self, call: ToolCall) -> ToolResult:
+        """How this very call ends."""
+        return self._drive((call,), lambda scope: invoke(call, scope))
+
+    def batch(self, *calls: tuple[str, Mapping[str, Any]]) -> list[ToolResult]:
+        """How calls made together end; their ids are `r_1`, `r_2` and so on."""
+        made = [ToolCall(name, arguments, id=f"r_{place}") for place, (name, arguments) in enumerate(calls, 1)]
+        return self._drive(made, lambda scope: invoke_all(made, scope))
+
+    def scope(self, ports: Ports) -> Scope:
+        """What surrounds the calls, for those who drive them themselves."""
+        return Scope(
+            catalogue=self.catalogue,
+            policy=Policy(self.rules),
+            ports=ports,
+            approver=self.approver,
+            observers=(self.recording, *self.observers),
+            run_id=self.run_id,
+            deadline=self.deadline,
+            result_limit_bytes=self.result_limit_bytes,
+        )
+
+    def loop_scope(self) -> Scope:
+        """The scope of calls that are awaited."""
+        return self.scope(AsynchronousPorts(self.runtime))
+
+    def _drive(self, calls: Iterable[ToolCall], core: Callable[[Scope], Coroutine[Any, Any, Any]]) -> Any:
+        if self.driver == "asyncio":
+            return asyncio.run(core(self.loop_scope()))
+        scope = self.scope(BlockingPorts(self.runtime))
+        if needs_loop(tuple(calls), scope):
+            return self.runtime.portal.run(lambda: core(self.loop_scope()))
+        return step(core(scope))

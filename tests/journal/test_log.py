@@ -1,0 +1,177 @@
+"""The history of calls, for reading."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from typing import Any
+
+import pytest
+
+from toolwire.journal.log import LOG_ENTRIES, ExecutionLog, LogEntry
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.results import ToolResult
+
+NOON = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
+
+
+class FakeRecord:
+    """What an observer is told, made by hand. `minute` is when it began, after noon."""
+
+    def __init__(
+        self,
+        name: str = "add",
+        arguments: dict[str, Any] | None = None,
+        result: ToolResult | None = None,
+        *,
+        id: str = "r_1",
+        run_id: str = "r_1",
+        minute: int = 0,
+    ) -> None:
+        self.call = ToolCall(name, arguments or {}, id=id, parent="r_0")
+        self.result = result or ToolResult(True, 3)
+        self.run_id = run_id
+        self.started_at = NOON.timestamp() + 60 * minute
+        self.duration_s = 0.25
+
+
+def log_of(*records: FakeRecord, entries: int = LOG_ENTRIES) -> ExecutionLog:
+    log = ExecutionLog(entries)
+    for record in records:
+        log.ended(record)
+    return log
+
+
+def ids(entries: list[LogEntry]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+def test_an_entry_says_what_was_called_and_how_it_ended() -> None:
+    log = log_of(FakeRecord("add", {"a": 1}, id="tr_7/1", run_id="tr_7", minute=3))
+    assert log.get_entries() == [
+        LogEntry(
+            id="tr_7/1",
+            invocation_id="tr_7",
+            parent="r_0",
+            tool_name="add",
+            timestamp=NOON + datetime.timedelta(minutes=3),
+            status="success",
+            duration_ms=250.0,
+            arguments={"a": 1},
+            result=3,
+            error=None,
+        )
+    ]
+
+
+def test_a_failed_call_has_its_kind_for_a_status_and_no_result() -> None:
+    (entry,) = log_of(FakeRecord(result=ToolResult.failed("denied", "No."))).get_entries()
+    assert (entry.status, entry.result, entry.error) == ("denied", None, "No.")
+
+
+HISTORY = log_of(
+    FakeRecord("add", id="a", run_id="one", minute=0),
+    FakeRecord("pay", id="b", run_id="one", minute=1, result=ToolResult.failed("denied", "No.")),
+    FakeRecord("add", id="c", run_id="two", minute=2),
+    FakeRecord("add", id="d", run_id="two", minute=3, result=ToolResult.failed("tool_error", "Oops.")),
+)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({}, "dcba"),
+        ({"invocation_id": "one"}, "ba"),
+        ({"invocation_id": "none"}, ""),
+        ({"tool_name": "add"}, "dca"),
+        ({"status": "success"}, "ca"),
+        ({"status": "denied"}, "b"),
+        ({"since": NOON + datetime.timedelta(minutes=2)}, "dc"),
+        ({"since": datetime.datetime(2024, 5, 1, 12, 2)}, "dc"),
+        (
+            {"since": datetime.datetime(2024, 5, 1, 14, 2, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))},
+            "d",
+        ),
+        ({"since": NOON.timestamp() + 120}, "dc"),
+        ({"since": NOON.timestamp() + 120.5}, "d"),
+        ({"limit": 0}, ""),
+        ({"limit": 2}, "dc"),
+        ({"limit": 99}, "dcba"),
+        ({"tool_name": "add", "status": "success", "limit": 1}, "c"),
+        ({"invocation_id": "one", "tool_name": "add", "since": NOON + datetime.timedelta(minutes=1)}, ""),
+    ],
+)
+def test_entries_are_given_newest_first_and_every_filter_must_fit(filters: dict[str, Any], expected: str) -> None:
+    assert "".join(ids(HISTORY.get_entries(**filters))) == expected
+
+
+def test_a_limit_below_zero_is_refused() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        HISTORY.get_entries(limit=-1)
+    assert str(caught.value) == "limit=-1: give how many entries at most, or None for all"
+
+
+def test_only_the_newest_entries_are_kept() -> None:
+    log = log_of(*[FakeRecord(id=str(number)) for number in range(5)], entries=3)
+    assert (ids(log.get_entries()), len(log)) == (["4", "3", "2"], 3)
+    assert LOG_ENTRIES == 10_000
+
+
+def test_nothing_is_left_when_it_is_cleared() -> None:
+    log = log_of(FakeRecord())
+    log.clear()
+    assert (log.get_entries(), len(log)) == ([], 0)
+
+
+def test_later_changes_do_not_reach_the_log() -> None:
+    arguments, data = {"rows": [1]}, {"found": [1]}
+    log = log_of(FakeRecord(arguments=arguments, result=ToolResult(True, data)))
+    arguments["rows"].append(2)
+    data["found"].append(2)
+    (entry,) = log.get_entries()
+    assert (entry.arguments, entry.result) == ({"rows": [1]}, {"found": [1]})
+
+
+def test_what_a_reader_does_with_an_entry_does_not_reach_the_log() -> None:
+    log = log_of(FakeRecord(arguments={"rows": [1]}, result=ToolResult(True, {"found": [1]})))
+    entry = log.get_entries()[0]
+    entry.arguments["rows"].append(2)
+    entry.result["found"].append(2)
+    (again,) = log.get_entries()
+    assert (again.arguments, again.result) == ({"rows": [1]}, {"found": [1]})
+
+
+def test_values_that_json_lacks_are_written_as_json_has_them() -> None:
+    record = FakeRecord(arguments={"day": NOON.date()}, result=ToolResult(True, {b"x"}))
+    (entry,) = log_of(record).get_entries()
+    assert (entry.arguments, entry.result) == ({"day": "2024-05-01"}, ["eA=="])
+
+
+class Hostile:
+    """Something whose text must not be asked for."""
+
+    def __repr__(self) -> str:
+        raise ValueError
+
+
+def test_a_value_that_json_cannot_hold_is_told_of_and_the_others_are_kept() -> None:
+    record = FakeRecord(arguments={"file": Hostile(), "n": 1}, result=ToolResult(True, [1, 10**5000]))
+    (entry,) = log_of(record).get_entries()
+    assert entry.arguments == {"file": "<a value of type Hostile cannot be written as JSON>", "n": 1}
+    assert entry.result == "<an integer of more than 4,200 digits cannot be written as JSON at [1]>"
+
+
+def test_the_log_is_read_while_calls_end() -> None:
+    log, sizes = ExecutionLog(entries=100), []
+
+    def end() -> None:
+        for _ in range(500):
+            log.ended(FakeRecord())
+
+    writers = [threading.Thread(target=end) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        sizes.append(len(log.get_entries(limit=3)))
+    assert (len(log), all(size <= 3 for size in sizes)) == (100, True)

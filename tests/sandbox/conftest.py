@@ -1,0 +1,33 @@
+"""One sandbox for all tests of a process: they share its zygote, as users do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.sandbox.programs import Runner
+from toolwire.runtime.workers import Workers
+from toolwire.sandbox.host import Sandbox
+
+
+@pytest.fixture(scope="session")
+def shared_sandbox() -> Iterator[Sandbox]:
+    workers = Workers()
+    with Sandbox(workers) as sandbox:
+        yield sandbox
+    workers.close()
+
+
+@pytest.fixture
+def run(shared_sandbox: Sandbox) -> Runner:
+    return Runner(shared_sandbox)
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """One of the test's own, for those that break it."""
+    workers = Workers()
+    with Sandbox(workers) as own:
+        yield own
+    workers.close()

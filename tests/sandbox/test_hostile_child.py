@@ -1,0 +1,253 @@
+"""A child that has been taken over: whatever it sends or withholds, the host gives a typed result, in time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.sandbox.programs import TOOLS, FakeTools, Runner
+from tests.sandbox.test_channel import BAD, BOMBS, GOOD, frame
+from toolwire.runtime.workers import Workers
+from toolwire.sandbox.asynchronous import AsyncDrive
+from toolwire.sandbox.blocking import BlockingDrive
+from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.live import LiveProgram
+from toolwire.sandbox.program import Answer, Program, ProgramCall
+
+LIMITS = Limits(
+    deadline_s=0.4, wall_s=0.3, call_bytes=100_000, result_bytes=100_000, output_flood_bytes=1_000_000, calls=5
+)
+
+
+class FakeChild:
+    """The host's end of a channel whose other end is in the test's hands."""
+
+    def __init__(self) -> None:
+        self.channel, self.other = socket.socketpair()
+        self.signals: list[signal.Signals] = []
+
+    def signal(self, number: signal.Signals) -> None:
+        self.signals.append(number)
+
+    def kill(self) -> None:
+        self.signals.append(signal.SIGKILL)
+        # What killing does to a channel, without closing a descriptor that another thread may be using.
+        self.other.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self.channel.close()
+        self.other.close()
+
+
+def drive(attack: Callable[[socket.socket], None], tools: Callable[[ProgramCall], Answer] | None = None) -> LiveProgram:
+    """Runs the blocking driver against an attack, which has one thread of its own."""
+    child: Any = FakeChild()
+    live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS), time.monotonic())
+    workers = Workers()
+    driver = BlockingDrive(live, child, tools or FakeTools(), workers)
+    attacker = threading.Thread(target=_quietly, args=(attack, child.other))
+    attacker.start()
+    driver.start({})
+    driver.run()
+    attacker.join(5)
+    workers.close()
+    child.close()
+    return live
+
+
+async def drive_async(attack: Callable[[socket.socket], None]) -> LiveProgram:
+    child: Any = FakeChild()
+    live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS), time.monotonic())
+    attacker = threading.Thread(target=_quietly, args=(attack, child.other))
+    attacker.start()
+    await AsyncDrive(live, child, FakeTools().awaited).run()
+    await asyncio.to_thread(attacker.join, 5)
+    child.close()
+    return live
+
+
+def _quietly(attack: Callable[[socket.socket], None], other: socket.socket) -> None:
+    try:
+        attack(other)
+    except OSError:
+        return
+
+
+def sends(data: bytes) -> Callable[[socket.socket], None]:
+    return lambda other: other.sendall(data)
+
+
+@pytest.mark.threat(48)
+@pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD.keys())
+def test_a_violation_ends_the_program_with_its_reason(data: bytes, reason: str) -> None:
+    live = drive(sends(data))
+    assert (live.stop, live.detail) == ("protocol_violation", reason)
+
+
+@pytest.mark.parametrize("data", [BAD["no JSON"][0], BAD["raw, too much"][0]])
+async def test_a_violation_ends_the_program_on_a_loop_too(data: bytes) -> None:
+    live = await drive_async(sends(data))
+    assert live.stop == "protocol_violation"
+
+
+@pytest.mark.threat(45)
+@pytest.mark.parametrize("data", BOMBS.values(), ids=BOMBS.keys())
+def test_a_bomb_ends_the_program(data: bytes) -> None:
+    live = drive(sends((len(data) - 4).to_bytes(4, "big") + data[4:]))
+    assert live.stop == "protocol_violation"
+
+
+def forged_calls(other: socket.socket) -> None:
+    other.sendall(b"".join(frame("call", n, 0, False, {"a": n, "b": 0}) for n in range(1, 20)))
+    while other.recv(65_536):
+        pass
+
+
+def test_forged_calls_are_counted_like_any_other() -> None:
+    tools = FakeTools()
+    live = drive(forged_calls, tools)
+    assert (live.stop, len(tools.calls)) == ("calls", 5)
+
+
+def test_more_parallel_calls_than_allowed_are_a_violation() -> None:
+    class Stuck(FakeTools):
+        def __call__(self, call: ProgramCall) -> Answer:
+            release.wait(5)
+            return Answer()
+
+    release = threading.Event()
+    child: Any = FakeChild()
+    limits = Limits(outstanding_calls=2, deadline_s=2)
+    live = LiveProgram(Program(source="x", tools=TOOLS, limits=limits), time.monotonic())
+    workers = Workers()
+    child.other.sendall(b"".join(frame("call", n, 0, True, {"a": n, "b": 0}) for n in range(1, 4)))
+    BlockingDrive(live, child, Stuck(), workers).run()
+    release.set()
+    workers.close()
+    child.close()
+    assert (live.stop, live.detail) == ("protocol_violation", "more than 2 calls at the same time")
+
+
+def silent(other: socket.socket) -> None:
+    while other.recv(65_536):
+        pass
+
+
+def never_reads(other: socket.socket) -> None:
+    for n in range(1, 5):
+        other.sendall(frame("call", n, 2, False, {"value": "x" * 60_000}))
+
+
+def drips(other: socket.socket) -> None:
+    data = frame("print", "x" * 50_000)
+    for place in range(len(data)):
+        other.sendall(data[place : place + 1])
+        time.sleep(0.005)
+
+
+def floods(other: socket.socket) -> None:
+    while True:
+        other.sendall(frame("print", "x" * 1000) * 20)
+
+
+def wakes(other: socket.socket) -> None:
+    while True:
+        other.sendall(frame("wake", 1, 0))
+
+
+def closes(other: socket.socket) -> None:
+    other.sendall(b"\x00\x00")
+    other.shutdown(socket.SHUT_RDWR)
+
+
+ATTACKS: dict[str, tuple[Callable[[socket.socket], None], set[str | None]]] = {
+    "says nothing": (silent, {"timeout_program", "deadline"}),
+    "never reads its answers": (never_reads, {"timeout_program", "deadline"}),
+    "drips": (drips, {"timeout_program", "deadline"}),
+    "floods": (floods, {"output"}),
+    "asks to be woken without end": (wakes, {"timeout_program", "deadline"}),
+    "closes in a frame": (closes, {None}),
+}
+
+
+@pytest.mark.threat(49)
+@pytest.mark.parametrize(("attack", "stops"), ATTACKS.values(), ids=ATTACKS.keys())
+def test_the_host_does_not_wait_longer_than_its_clocks(
+    attack: Callable[[socket.socket], None], stops: set[str | None]
+) -> None:
+    started = time.monotonic()
+    live = drive(attack)
+    assert time.monotonic() - started < LIMITS.deadline_s + 0.5
+    assert live.stop in stops
+
+
+@pytest.mark.threat(49)
+@pytest.mark.parametrize(("attack", "stops"), ATTACKS.values(), ids=ATTACKS.keys())
+async def test_nor_does_a_loop(attack: Callable[[socket.socket], None], stops: set[str | None]) -> None:
+    started = time.monotonic()
+    live = await drive_async(attack)
+    assert time.monotonic() - started < LIMITS.deadline_s + 0.5
+    assert live.stop in stops
+
+
+@pytest.mark.threat(47)
+def test_damaged_conversations_end_in_typed_results() -> None:
+    seeded = random.Random(20_240_131)
+    whole = b"".join(data for data, _ in GOOD)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for _ in range(seeded.randint(1, 6)):
+            place = seeded.randrange(len(damaged))
+            damaged[place : place + seeded.randint(0, 2)] = seeded.randbytes(seeded.randint(0, 3))
+
+        def attack(other: socket.socket, data: bytes = bytes(damaged)) -> None:
+            other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+
+        live = drive(attack)
+        assert live.is_over or live.end is None
+
+
+IN_PROGRAM = {
+    "garbage on the channel": "random._os.write(3, b'garbage that is no frame at all')",
+    "a forged result": 'random._os.write(3, b\'\\x00\\x00\\x00\\x16["result",true,"","x"]\')\nwhile True: pass',
+    "a forged call": 'random._os.write(3, b\'\\x00\\x00\\x00\\x1d["call",1,99,false,{"a":1}]  \')\nwhile 1: pass',
+    "the end of the process": "random._os._exit(0)",
+}
+
+
+@pytest.mark.threat(48)
+@pytest.mark.parametrize("source", IN_PROGRAM.values(), ids=IN_PROGRAM.keys())
+def test_a_program_that_takes_the_channel_in_its_own_hands(run: Runner, source: str) -> None:
+    result = run(source, wall_s=1)
+    assert result.status in ("protocol_violation", "finished", "crashed")
+    assert result.duration_s < 1
+
+
+@pytest.mark.threat(50)
+def test_only_data_leaves_a_program(run: Runner) -> None:
+    source = """
+class Trap:
+    def __reduce__(self):
+        return print, ("owned",)
+    def __del__(self):
+        print("gone")
+__result__ = [Trap()]
+"""
+    result = run(source)
+    assert result.error is not None
+    assert (result.status, result.error.message) == ("failed", "__result__ holds a Trap at [0]")
+
+
+def test_a_class_that_looks_like_data_gives_data(run: Runner) -> None:
+    source = "class Text(str): pass\nclass Map(dict): pass\n__result__ = Map(a=Text('b'), n=[True])"
+    value = run(source).value
+    assert (value, type(value), type(value["a"])) == ({"a": "b", "n": [True]}, dict, str)

@@ -1,0 +1,206 @@
+"""Each limit on both sides: what stays under it finishes, what goes over it is stopped for that reason alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from tests.sandbox.programs import FakeTools, Runner
+from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.program import Answer, ProgramCall
+from toolwire.vocabulary.errors import ConfigurationError
+
+LATE_S = 0.5
+
+
+@pytest.mark.threat(49)
+def test_processor_time(run: Runner) -> None:
+    result = run("print('start')\nwhile True:\n    pass", cpu_s=1)
+    assert result.error is not None
+    assert (result.status, result.stdout, result.error.line) == ("timeout_cpu", "start\n", 2)
+    assert result.error.message == "the program used more than 1 s of processor time."
+    # On a busy machine a second of processor time takes longer than a second.
+    assert 0.8 < result.cpu_s < 1 + LATE_S
+
+
+@pytest.mark.threat(49)
+def test_processor_time_of_a_program_that_ignores_the_signal(run: Runner) -> None:
+    source = """
+signal = statistics.sys.modules["signal"]
+signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+print("start")
+while True: pass
+"""
+    result = run(source, cpu_s=1)
+    assert (result.status, result.stdout) == ("timeout_cpu", "start\n")
+    assert 1.8 < result.cpu_s < 2 + LATE_S
+
+
+@pytest.mark.threat(49)
+def test_time_of_the_program(run: Runner) -> None:
+    result = run("print('a', end='')\nwhile True:\n    pass", wall_s=0.2)
+    assert result.error is not None
+    assert (result.status, result.stdout, result.error.line) == ("timeout_program", "a", 2)
+    assert result.for_model == (
+        "a\n"
+        "Traceback (most recent call last):\n"
+        '  File "<program>", line 2, in <module>\n'
+        "    while True:\n"
+        "Stopped: the program ran for more than 0.2 s, time spent waiting for tools not counted."
+    )
+    assert result.duration_s < 0.2 + LATE_S
+
+
+def test_sleeping_is_time_of_the_program(run: Runner) -> None:
+    assert run("await asyncio.sleep(5)", wall_s=0.1).status == "timeout_program"
+
+
+@pytest.mark.threat(49)
+def test_a_program_that_does_not_answer_the_signal_is_killed(run: Runner) -> None:
+    source = "signal = statistics.sys.modules['signal']\nsignal.signal(15, signal.SIG_IGN)\nwhile True: pass"
+    result = run(source, wall_s=0.1)
+    assert result.status == "timeout_program"
+    assert result.duration_s < 0.1 + LATE_S
+
+
+def test_waiting_for_tools_is_no_time_of_the_program(run: Runner) -> None:
+    def slow(call: ProgramCall) -> Answer:
+        time.sleep(0.15)
+        return Answer(value=call.arguments["value"])
+
+    result = run("echo(1), echo(2), await asyncio.gather(echo(3), echo(4))", FakeTools(echo=slow), wall_s=0.2)
+    assert (result.status, result.value) == ("finished", (1, 2, [3, 4]))
+
+
+def test_deadline(run: Runner) -> None:
+    result = run("print('a')\nwhile True:\n    pass", deadline_s=0.2)
+    assert result.error is not None
+    assert (result.status, result.stdout, result.error.line) == ("deadline", "a\n", 2)
+    assert result.error.message == "the program was not done 0.2 s after its start, tools included."
+
+
+@pytest.mark.threat(51)
+@pytest.mark.parametrize("source", ["print('a')\necho(1)", "print('a')\nawait asyncio.gather(echo(1), echo(2))"])
+def test_a_tool_that_never_returns_does_not_hold_up_the_run(run: Runner, source: str) -> None:
+    release = threading.Event()
+
+    def stuck(call: ProgramCall) -> Answer:
+        release.wait(20)
+        return Answer()
+
+    started = time.monotonic()
+    result = run(source, FakeTools(echo=stuck), deadline_s=0.2)
+    assert time.monotonic() - started < 0.2 + LATE_S
+    assert (result.status, result.stdout, {call.status for call in result.calls}) == ("deadline", "a\n", {"unknown"})
+    release.set()
+
+
+@pytest.mark.threat(49)
+def test_memory(run: Runner) -> None:
+    result = run("print('a')\nrows = []\nwhile True:\n    rows.append('x' * 1_000_000)", memory_mb=64)
+    assert result.error is not None
+    assert (result.status, result.stdout, result.error.type, result.error.line) == ("memory", "a\n", "MemoryError", 4)
+    assert result.error.hint == "It needed more than 64 MiB. Handle the data in smaller pieces."
+
+
+def test_memory_under_the_limit(run: Runner) -> None:
+    assert run("len('x' * 40_000_000)", memory_mb=64).value == 40_000_000
+
+
+def test_a_memory_error_can_be_caught(run: Runner) -> None:
+    source = "try:\n    'x' * 100_000_000\nexcept MemoryError:\n    print('caught')\nadd(1, 2)"
+    result = run(source, memory_mb=64)
+    assert (result.status, result.stdout, result.value) == ("finished", "caught\n", 3)
+
+
+def test_memory_taken_by_small_objects(run: Runner) -> None:
+    result = run("rows = []\nwhile True:\n    rows.append([len(rows)])", memory_mb=32)
+    assert result.status == "memory"
+
+
+def test_output_beyond_what_is_kept_is_counted(run: Runner) -> None:
+    result = run("for n in range(100): print('ü' * 10)", output_bytes=100)
+    assert (result.status, result.stdout, result.stdout_bytes) == (
+        "finished",
+        ("ü" * 10 + "\n") * 4 + "ü" * 8,
+        2100,
+    )
+    assert result.for_model.splitlines()[-1] == "[output cut: the first 100 of 2,100 bytes are shown]"
+
+
+def test_output_cut_within_a_character_loses_that_character(run: Runner) -> None:
+    result = run("print('ü' * 10)\nprint('x')", output_bytes=5)
+    assert (result.stdout, result.stdout_bytes) == ("üü", 23)
+
+
+@pytest.mark.threat(49)
+def test_output_flood(run: Runner) -> None:
+    result = run("while True: print('x' * 1000)", output_flood_bytes=2_000_000, output_bytes=50)
+    assert result.error is not None
+    assert (result.status, result.stdout) == ("output", "x" * 50)
+    assert result.error.message == "the program printed more than 2,000,000 bytes."
+    assert 2_000_000 <= result.stdout_bytes < 2_200_000
+
+
+def test_one_long_print_arrives_whole(run: Runner) -> None:
+    result = run("print('ü' * 100_000, end='')", output_bytes=250_000)
+    assert result.stdout == "ü" * 100_000
+
+
+def test_result_size(run: Runner) -> None:
+    assert run("'x' * 900", result_bytes=1000).value == "x" * 900
+    result = run("print('a')\n'x' * 1_000_000", result_bytes=1000)
+    assert result.error is not None
+    assert (result.status, result.stdout, result.error.type) == ("failed", "a\n", "ResultTooLarge")
+    assert result.for_model == (
+        "a\nthe result is 1,000,055 bytes, at most 1,000 fit. Give less of it: a part, a count or a summary"
+    )
+
+
+def test_number_of_calls(run: Runner) -> None:
+    assert run("for n in range(3): add(n, 1)", calls=3).status == "finished"
+    tools = FakeTools()
+    result = run("for n in range(4): print(add(n, 1))", tools, calls=3)
+    assert result.error is not None
+    assert (result.status, result.stdout, len(result.calls), len(tools.calls)) == ("calls", "1\n2\n3\n", 3, 3)
+    assert result.error.message == "the program made more than 3 tool calls."
+
+
+def test_size_of_a_call(run: Runner) -> None:
+    assert run("len(echo('x' * 900))", call_bytes=1000).value == 900
+    result = run("try:\n    echo('x' * 2000)\nexcept LimitReached as error:\n    print(error)", call_bytes=1000)
+    assert result.stdout == "echo() cannot be given so much: 2,031 bytes, at most 1,000 fit\n"
+
+
+def test_size_of_an_answer(run: Runner) -> None:
+    tools = FakeTools(echo=lambda call: Answer(value="x" * 1_000_000))
+    source = "try:\n    echo(1)\nexcept LimitReached as error:\n    print(error)"
+    assert run(source, tools, call_bytes=1000).stdout == (
+        "the tool's answer is too large for a program: 1,000,049 bytes, at most 1,000 fit. Ask for less.\n"
+    )
+
+
+def test_size_of_the_source(run: Runner) -> None:
+    assert run("#" * 1000, source_bytes=1000).status == "finished"
+    result = run("#" * 1001, source_bytes=1000)
+    assert result.error is not None
+    assert (result.status, result.error.type, result.error.message) == (
+        "failed",
+        "SourceRefused",
+        "the program is 1,001 bytes long, at most 1,000 are allowed",
+    )
+
+
+@pytest.mark.threat(49)
+def test_a_program_cannot_start_others(run: Runner) -> None:
+    source = "try:\n    random._os.pipe()\nexcept OSError as error:\n    print(error)"
+    assert run(source).stdout == "[Errno 1] Operation not permitted\n"
+
+
+@pytest.mark.parametrize("value", [0, -1, True, "10", None, float("nan")])
+def test_a_limit_that_is_no_positive_number_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="Limits\\(wall_s="):
+        Limits(wall_s=value)
