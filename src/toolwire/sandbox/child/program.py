@@ -157,7 +157,7 @@ def _namespace(modules: dict[str, Any], importer: imports.Importer) -> dict[str,
     own["__import__"] = importer
     own["input"] = _input
     own["exit"] = own["quit"] = _exit
-    return {"__name__": "__main__", "__builtins__": own, AWAITABLE: awaitable, **modules, **DOCUMENTED}
+    return {"__name__": "__main__", "__doc__": None, "__builtins__": own, AWAITABLE: awaitable, **modules, **DOCUMENTED}
 
 
 def _input(_: object = "") -> str:

@@ -13,6 +13,10 @@ LAZY = (
     "encodings.hex_codec", "encodings.base64_codec", "encodings.rot_13", "unicodedata", "stringprep", "locale",
     "textwrap", "copyreg", "copy", "decimal", "fractions", "numbers", "traceback", "linecache", "calendar", "bisect",
     "heapq", "itertools", "functools", "operator", "collections.abc", "string", "contextvars", "types", "weakref",
+    "encodings.gbk", "encodings.gb18030", "encodings.gb2312", "encodings.big5", "encodings.shift_jis", "encodings.cp932",
+    "encodings.euc_jp", "encodings.euc_kr", "encodings.cp949", "encodings.cp950", "encodings.utf_7", "encodings.utf_32_le",
+    "encodings.utf_32_be", "encodings.cp1250", "encodings.cp1251", "encodings.cp437", "encodings.cp850",
+    "encodings.koi8_r", "encodings.iso8859_2", "encodings.iso8859_5", "encodings.iso8859_15", "encodings.mac_roman",
     "_sitebuiltins", "_colorize", "_pylong",
 )  # fmt: skip
 """Modules that the six modules, tracebacks or text methods import when they are first needed."""
