@@ -17,7 +17,7 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.report import ProgramResult
+from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -28,26 +28,39 @@ def shared_sandbox(runtime: Runtime) -> Sandbox:
 
 
 def programs_entry(
-    runtime: Runtime, limits: Limits, call_back: Callable[[str, Mapping[str, Any]], ToolResult]
+    runtime: Runtime,
+    limits: Limits,
+    call_back: Callable[[str, Mapping[str, Any]], ToolResult],
+    *,
+    min_isolation: MinIsolation,
 ) -> Entry:
     """The tool `code_execution`; `call_back` is how its owner's own `run` gets back into the path."""
     tool = code_execution_tool()
-    execution = CodeExecution(lambda: shared_sandbox(runtime), limits=limits)
+    execution = CodeExecution(lambda: shared_sandbox(runtime), limits=limits, min_isolation=min_isolation)
     handle = CodeExecutionTool(tool, execution, call_back)
     return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution)
 
 
 def run_program(
-    code: str, catalogue: Catalogue, setup: Setup, *, limits: Limits | None, source_checks: bool
+    code: str,
+    catalogue: Catalogue,
+    setup: Setup,
+    *,
+    limits: Limits | None,
+    source_checks: bool,
+    min_isolation: MinIsolation,
 ) -> ProgramResult:
     """How a program that may call these tools ended. The owner runs it: only the calls it makes are judged.
 
     Raises:
-        SandboxUnavailable: no sandbox can be had here.
+        SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
         Overloaded: too many programs are running already.
     """
     execution = CodeExecution(
-        lambda: shared_sandbox(setup.runtime), limits=limits or Limits(), source_checks=source_checks
+        lambda: shared_sandbox(setup.runtime),
+        limits=limits or Limits(),
+        source_checks=source_checks,
+        min_isolation=min_isolation,
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
     if catalogue.is_async:

@@ -52,6 +52,8 @@ class LogEntry:
     """The data, in JSON types, or a short text about them; None for a failure."""
     error: str | None
     """What went wrong; None on success."""
+    isolation: Mapping[str, Any] | None = None
+    """What stood between a program and the host, as `level` and `report`; None for calls that ran no program."""
 
 
 class ExecutionLog:
@@ -76,6 +78,7 @@ class ExecutionLog:
                 _copied(call.arguments),
                 None if failure is not None else _copy(result.data),
                 result.error,
+                _copy(result.metadata.get("isolation")),
             )
         )
 
@@ -130,6 +133,7 @@ def _entry(row: tuple[Any, ...]) -> LogEntry:
         arguments=plain(row[7]),
         result=plain(row[8]),
         error=row[9],
+        isolation=plain(row[10]),
     )
 
 

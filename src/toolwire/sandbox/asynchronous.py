@@ -20,7 +20,7 @@ from toolwire.sandbox.outcome import compose, start_options
 from toolwire.sandbox.places import Overloaded, Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
-from toolwire.sandbox.zygote import Zygotes, lost
+from toolwire.sandbox.zygote import Zygote, Zygotes, lost
 
 Call = Callable[[ProgramCall], Awaitable[Answer]]
 
@@ -236,17 +236,23 @@ async def _place(place: asyncio.Future[None], places: Places, until: float) -> N
 
 async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[Child, Isolation]:
     for attempt in (1, 2):
-        if not zygotes.is_ready:
-            # Starting one takes a tenth of a second, too long for a loop to stand still.
-            await asyncio.wrap_future(workers.start(zygotes.current))
+        zygote = await zygote_of(zygotes, workers)
         try:
-            zygote = zygotes.current()
             return await _received(zygote.ask(program.limits)), zygote.isolation
         except ZygoteGone as gone:
             zygotes.discard()
             if attempt == 2:
                 raise lost(gone) from None
     raise AssertionError("unreachable: the second attempt returns or raises")
+
+
+async def zygote_of(zygotes: Zygotes, workers: Workers) -> Zygote:
+    """A live zygote. Starting one takes a tenth of a second, too long for a loop to stand still.
+
+    Raises:
+        SandboxUnavailable: none can be started here.
+    """
+    return zygotes.current() if zygotes.is_ready else await asyncio.wrap_future(workers.start(zygotes.current))
 
 
 async def _received(spawning: Spawning) -> Child:

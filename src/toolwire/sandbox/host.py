@@ -17,7 +17,7 @@ from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.outcome import compose, not_started, oversize, refusal, start_options
 from toolwire.sandbox.places import Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
-from toolwire.sandbox.report import ProgramResult
+from toolwire.sandbox.report import ProgramError, ProgramResult
 from toolwire.sandbox.source_checks import check_source
 from toolwire.sandbox.zygote import Zygotes
 
@@ -64,8 +64,8 @@ class Sandbox:
             SandboxUnavailable: its walls are weaker here than `min_isolation`, or no process can be had.
         """
         started = time.monotonic()
-        if early := _refuse(program, started):
-            return early
+        if error := _refusal(program):
+            return not_started(error, self._zygotes.current().isolation, time.monotonic() - started)
         place = self._places.take()
         try:
             self._wait_for(place, started + program.limits.deadline_s)
@@ -79,11 +79,12 @@ class Sandbox:
         When the task that awaits this is cancelled, the program is ended and its calls are cancelled.
         """
         # asyncio costs more to import than all of this: only who has a loop pays for it.
-        from toolwire.sandbox.asynchronous import run_on_loop
+        from toolwire.sandbox.asynchronous import run_on_loop, zygote_of
 
         started = time.monotonic()
-        if early := _refuse(program, started):
-            return early
+        if error := _refusal(program):
+            zygote = await zygote_of(self._zygotes, self.workers)
+            return not_started(error, zygote.isolation, time.monotonic() - started)
         return await run_on_loop(self._zygotes, self._places, self.workers, program, call, started)
 
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer]) -> ProgramResult:
@@ -147,14 +148,12 @@ class Sandbox:
             child.close()
 
 
-def _refuse(program: Program, started: float) -> ProgramResult | None:
-    """The result of a program that is not started at all."""
+def _refusal(program: Program) -> ProgramError | None:
+    """Why a program is not started at all; None when it is."""
     error = oversize(program)
     if error is None and (refusals := check_source(program)):
         error = refusal(program, refusals)
-    if error is not None:
-        return not_started(error, time.monotonic() - started)
-    return None
+    return error
 
 
 def _watch(driving: Future[None], live: LiveProgram, child: Child, cancel: Flag | None) -> None:

@@ -60,10 +60,18 @@ class Program:
     """Without walls as strong as these, nothing runs. `process` is for programs that are as trusted as the host."""
 
     def __post_init__(self) -> None:
-        if self.min_isolation not in _MIN_ISOLATIONS:
-            raise ConfigurationError(
-                f"min_isolation={self.min_isolation!r}: give one of {', '.join(map(repr, _MIN_ISOLATIONS))}"
-            )
+        checked_isolation(self.min_isolation)
+
+
+def checked_isolation(least: MinIsolation) -> MinIsolation:
+    """The same level.
+
+    Raises:
+        ConfigurationError: it is none that can be asked for.
+    """
+    if least not in _MIN_ISOLATIONS:
+        raise ConfigurationError(f"min_isolation={least!r}: give one of {', '.join(map(repr, _MIN_ISOLATIONS))}")
+    return least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from toolwire.protocols import get
 from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.report import MinIsolation
 from toolwire.session.turn import Message, Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
@@ -38,12 +39,13 @@ class Session:
         policy: Iterable[Rule] | None = None,
         approver: Approver | None = None,
         limits: Limits | None = None,
+        min_isolation: MinIsolation = "kernel",
     ) -> None:
         """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
 
         `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` are
         rules in place of the registry's. `approver` is asked where a rule or tool says confirm; without one such
-        calls do not run. `limits` bound each program.
+        calls do not run. `limits` bound each program; behind weaker walls than `min_isolation` none runs.
 
         Raises:
             ConfigurationError: the protocol is unknown, or `permissions` name a tool that is not there.
@@ -54,7 +56,7 @@ class Session:
             rules = setup.policy.rules if policy is None else policy
             setup = replace(setup, policy=Policy(rules, defaults=self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
-        programs = programs_entry(setup.runtime, limits or Limits(), self._call_back)
+        programs = programs_entry(setup.runtime, limits or Limits(), self._call_back, min_isolation=min_isolation)
         self._catalogue.add(programs, replace=True)
 
     @property
