@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
     from toolwire.permission.approval import Decision as Decision
     from toolwire.permission.policy import Rule as Rule
+    from toolwire.sandbox.doctor import Diagnosis as Diagnosis
+    from toolwire.sandbox.doctor import diagnose as diagnose
     from toolwire.sandbox.limits import Limits as Limits
     from toolwire.sandbox.report import ProgramResult as ProgramResult
     from toolwire.session.session import Session as Session
@@ -55,6 +57,7 @@ _HOMES = {
     "ConfigurationError": "vocabulary.errors",
     "Decision": "permission.approval",
     "DefinitionError": "vocabulary.errors",
+    "Diagnosis": "sandbox.doctor",
     "Failure": "vocabulary.failures",
     "Limits": "sandbox.limits",
     "Problem": "vocabulary.calls",
@@ -73,6 +76,7 @@ _HOMES = {
     "Toolkit": "facade.toolkit",
     "ToolwireError": "vocabulary.errors",
     "Turn": "session.turn",
+    "diagnose": "sandbox.doctor",
     "protocols": "",
     "reg_toolspec": "facade.registry",
     "tool": "facade.tool",
@@ -90,6 +94,7 @@ __all__ = [
     "ConfigurationError",
     "Decision",
     "DefinitionError",
+    "Diagnosis",
     "Failure",
     "Limits",
     "Problem",
@@ -108,6 +113,7 @@ __all__ = [
     "Toolkit",
     "ToolwireError",
     "Turn",
+    "diagnose",
     "protocols",
     "reg_toolspec",
     "tool",

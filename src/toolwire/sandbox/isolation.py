@@ -6,12 +6,14 @@ import logging
 from dataclasses import dataclass
 
 from toolwire.sandbox.program import Program
-from toolwire.sandbox.report import Isolation
+from toolwire.sandbox.report import Isolation, IsolationLevel
 from toolwire.vocabulary.errors import SandboxUnavailable
 
+ENOUGH: IsolationLevel = "kernel"
+"""What programs get at least, unless code asks for less by name."""
 _LOG = logging.getLogger("toolwire.sandbox")
-_MISSING = "NOT"
-"""How the report of a layer begins that does not hold."""
+_MISSING = "not "
+"""How the report of a layer begins that does not hold, in letters of any size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +35,9 @@ def layers_of(isolation: Isolation) -> tuple[Layer, ...]:
     return tuple(
         Layer(
             name=name,
-            holds=not observed.startswith(_MISSING),
+            holds=not _is_missing(observed),
             observed=observed,
-            how_to_fix=_HOW_TO_FIX[name] if observed.startswith(_MISSING) else "",
+            how_to_fix=_HOW_TO_FIX[name] if _is_missing(observed) else "",
         )
         for name, observed in isolation.report.items()
         if name in _HOW_TO_FIX
@@ -69,12 +71,16 @@ def too_weak(isolation: Isolation, least: str) -> SandboxUnavailable:
     )
 
 
+def _is_missing(observed: str) -> bool:
+    return observed.lower().startswith(_MISSING)
+
+
 _ANYWAY = ' For programs that you trust as you trust your own code, ask for less by name: min_isolation="process".'
 _HOW_TO_FIX = {
     "process": "Programs need Linux and a CPython of their own that may use prctl and capset.",
     "limits": "Let the host's process lower its limits (setrlimit, prlimit).",
-    "landlock": "This kernel says that it has Landlock, but it does not hold: update the kernel, or let the container "
-    "use landlock_restrict_self.",
+    "landlock": "Use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK and landlock among its `lsm=`, and let the "
+    "container use landlock_create_ruleset and landlock_restrict_self.",
     "seccomp": "Use Linux on x86-64 or aarch64 with CONFIG_SECCOMP_FILTER, and let the container use "
     "prctl(PR_SET_SECCOMP).",
     "namespaces": "Allow user namespaces: sysctl user.max_user_namespaces above 0, "

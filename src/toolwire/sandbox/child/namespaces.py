@@ -56,7 +56,7 @@ def enter(announce: Callable[[int], None]) -> Entered:
         socket.sethostname(HOST_NAME)
         _leave_files()
     except OSError as error:
-        return Entered(own_processes=True, refused=str(error))
+        return Entered(own_processes=True, refused=error.strerror or str(error))
     return Entered(own_processes=True, refused="")
 
 
@@ -94,7 +94,7 @@ def _unshare() -> str:
         syscalls.call("unshare", flags)
         _map(user, group)
     except OSError as error:
-        return str(error)
+        return error.strerror or str(error)
     return ""
 
 
