@@ -19,7 +19,7 @@ from toolwire.sandbox.zygote import SCRIPT, Zygotes
 VOID = {
     "process": ("lockdown.py", "Lockdown._restrict = lambda self, zygote: None"),
     "limits": ("lockdown.py", "_FOR_CHILD = ()\nLockdown.allow = lambda self, process, allowance: None"),
-    "landlock": ("landlock.py", "def restrict(descriptor): pass"),
+    "landlock": ("landlock.py", "def restricter(descriptor): return int"),
     "seccomp": ("seccomp.py", "def loader(): return lambda: None"),
     "namespaces": ("namespaces.py", "def _unshare(): return 'made void'"),
 }

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import syscalls
@@ -61,9 +62,9 @@ def make_ruleset(version: int, descriptor: int) -> bool:
     return True
 
 
-def restrict(descriptor: int) -> None:
-    """Puts the calling process under the ruleset, for good."""
-    syscalls.call("landlock_restrict_self", descriptor, 0)
+def restricter(descriptor: int) -> Callable[[], object]:
+    """What puts the calling process under the ruleset, for good."""
+    return syscalls.prepared("landlock_restrict_self", descriptor, 0)
 
 
 class _Attributes(ctypes.Structure):

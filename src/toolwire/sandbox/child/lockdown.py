@@ -20,7 +20,7 @@ import struct
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from . import landlock, seccomp, syscalls
 
@@ -37,6 +37,8 @@ _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _SIGKILL = 9
 _CAPABILITIES_VERSION = 0x20080522
+_HEADER = ctypes.create_string_buffer(struct.pack("@Ii", _CAPABILITIES_VERSION, 0))
+_NO_CAPABILITIES = ctypes.create_string_buffer(struct.calcsize("@6I"))
 _DROPPED = ("ctypes", "_ctypes", "socket", "_socket", "select", "selectors", "array", "mmap")
 _FOR_CHILD = (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC)
 _FOR_ALL = (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
@@ -57,13 +59,17 @@ class Lockdown:
 
     def __init__(self) -> None:
         self._base_bytes = _address_space()
-        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         self._close_others = _closer()
-        self._set_capabilities = _capability_dropper()
+        self._give_up: list[Callable[[], object]] = [
+            _capability_dropper(),
+            syscalls.prepared("prctl", _PR_SET_PDEATHSIG, _SIGKILL),
+            syscalls.prepared("prctl", _PR_SET_DUMPABLE, 0),
+        ]
         self.landlock_abi = landlock.abi()
         self._has_ruleset = landlock.make_ruleset(self.landlock_abi, _RULESET)
+        self._restrict_files = landlock.restricter(_RULESET)
         self._load_filter = seccomp.loader()
-        _inherit(self._prctl)
+        _inherit()
 
     @property
     def present(self) -> frozenset[Layer]:
@@ -87,7 +93,7 @@ class Lockdown:
                 _set_limit(what, _NONE)
         self._restrict(zygote)
         if "landlock" in layers:
-            landlock.restrict(_RULESET)
+            self._restrict_files()
         os.closerange(_RULESET, _RULESET + 1)
         if "seccomp" in layers and self._load_filter is not None:
             self._load_filter()
@@ -112,19 +118,18 @@ class Lockdown:
 
     def _restrict(self, zygote: int) -> None:
         """Step 3, without what the zygote has given up for itself already."""
-        self._set_capabilities()
-        _control(self._prctl, _PR_SET_PDEATHSIG, _SIGKILL)
-        _control(self._prctl, _PR_SET_DUMPABLE, 0)
+        for give_up in self._give_up:
+            give_up()
         # A zygote that died before PDEATHSIG was set would leave this process to nobody.
         if os.getppid() != zygote:
             os._exit(0)
 
 
-def _inherit(prctl: Any) -> None:
+def _inherit() -> None:
     """The parts of steps 2, 3 and 6 that a zygote can bear itself."""
     for what in _FOR_ALL:
         _set_limit(what, _NONE)
-    _control(prctl, _PR_SET_NO_NEW_PRIVS, 1)
+    syscalls.call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
     # The modules stay in memory: this is tidiness, not a wall. `os.wait4` looks `resource` up by itself.
     for name in _DROPPED:
         sys.modules.pop(name, None)
@@ -136,20 +141,9 @@ def _at_most(what: int, soft: int, hard: int) -> tuple[int, int]:
     return (soft, hard) if cap == resource.RLIM_INFINITY else (min(soft, cap), min(hard, cap))
 
 
-def _control(prctl: Any, option: int, value: int) -> None:
-    if prctl(option, value, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), f"prctl({option})")
-
-
-def _capability_dropper() -> Callable[[], None]:
-    """Gives up every capability: of root's, and of those that a user namespace brings."""
-    header = ctypes.create_string_buffer(struct.pack("@Ii", _CAPABILITIES_VERSION, 0))
-    none = ctypes.create_string_buffer(struct.calcsize("@6I"))
-
-    def drop() -> None:
-        syscalls.call("capset", ctypes.addressof(header), ctypes.addressof(none))
-
-    return drop
+def _capability_dropper() -> Callable[[], object]:
+    """What gives up every capability: root's, and those that a user namespace brings."""
+    return syscalls.prepared("capset", ctypes.addressof(_HEADER), ctypes.addressof(_NO_CAPABILITIES))
 
 
 def _closer() -> Callable[[], None]:

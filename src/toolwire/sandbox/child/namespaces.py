@@ -67,16 +67,16 @@ def make_fork(*, own_processes: bool) -> tuple[Callable[[], int], bool]:
     does not have; they touch, and so copy, a hundred pages and more: a third of the time to a program's first line.
     """
     is_apart = own_processes and _can_fork_apart()
-    return (_fork_apart if is_apart else syscalls.fork), is_apart
+    return (_fork_apart() if is_apart else syscalls.fork), is_apart
 
 
-def _fork_apart() -> int:
-    return syscalls.call("clone", signal.SIGCHLD | NEW_PID)
+def _fork_apart() -> Callable[[], int]:
+    return syscalls.prepared("clone", signal.SIGCHLD | NEW_PID)
 
 
 def _can_fork_apart() -> bool:
     try:
-        process = _fork_apart()
+        process = _fork_apart()()
     except OSError:
         return False
     if process == 0:

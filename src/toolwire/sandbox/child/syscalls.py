@@ -1,9 +1,12 @@
 """System calls by number, for both processors that programs run on, and a way to make those without a wrapper."""
 
 import ctypes
+import errno
 import os
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 _ARGUMENTS = 6
 
@@ -180,15 +183,29 @@ def call(name: str, *arguments: int) -> int:
     Raises:
         OSError: the kernel refused it, or there is no table for this processor.
     """
+    return prepared(name, *arguments)()
+
+
+def prepared(name: str, *arguments: int) -> Callable[[], int]:
+    """The call, to be made later and often: all that can be done beforehand is done here.
+
+    Raises:
+        OSError: there is no table for this processor. The returned function raises it where the kernel refuses.
+    """
     architecture = here()
     if architecture is None:
-        raise OSError(38, f"{name}: no table of system calls for {platform.machine()}")
+        raise OSError(errno.ENOSYS, f"{name}: no table of system calls for {platform.machine()}")
     padding = (0,) * (_ARGUMENTS - len(arguments))
-    value: int = _syscall(architecture.numbers[name], *arguments, *padding)
-    if value < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{name}: {os.strerror(number)}")
-    return value
+    make = partial(_syscall, *map(ctypes.c_long, (architecture.numbers[name], *arguments, *padding)))
+
+    def call() -> int:
+        value: int = make()
+        if value < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"{name}: {os.strerror(number)}")
+        return value
+
+    return call
 
 
 def fork() -> int:

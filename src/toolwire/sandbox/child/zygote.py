@@ -132,10 +132,14 @@ class Zygote:
 
     def _make_spare(self) -> None:
         try:
-            self._spares.append(self._locked(self._stage.play))
+            self._spares.append(self._locked(self._wait_rehearsed))
         except OSError:
             # Too much is running. The next request says so, or finds that it is over.
             self._may_spare = False
+
+    def _wait_rehearsed(self) -> None:
+        self._stage.rehearse()
+        self._stage.play()
 
     def _spare(self) -> Kept | None:
         """A spare that still lives; one that the machine ended, for want of memory, is no use to anybody."""
