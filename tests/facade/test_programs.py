@@ -154,3 +154,18 @@ def test_a_program_has_no_files_and_no_network_of_its_own(code: str) -> None:
     result = registry_of(add).run_program(code)
     assert result.error is not None
     assert (result.status, result.error.type) == ("failed", "SourceRefused")
+
+
+def test_code_execution_tells_a_model_the_signatures_of_what_a_program_may_call() -> None:
+    registry = registry_of(add)
+    registry.enable_code_execution()
+    registry.register(add_later, permission="deny")
+    tool = registry.get_tool("code_execution")
+    assert tool.description == (
+        "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
+        "(assigned to __result__ or standing as the last expression), comes back.\n"
+        "A program may call:\n"
+        "- add(a: int, b: int) -> int"
+    )
+    registry.register(add, name="list", replace=True)
+    assert tool.description.endswith("- add(a: int, b: int) -> int\n- list_(a: int, b: int) -> int")

@@ -276,7 +276,7 @@ class ToolRegistry:
         from toolwire.sandbox.limits import Limits
 
         parts = self._parts
-        entry = programs_entry(parts.setup.runtime, limits or Limits.within(timeout), self._invoke_own)
+        entry = programs_entry(parts.catalogue, lambda: parts.setup, limits or Limits.within(timeout), self._invoke_own)
         parts.catalogue.add(entry, replace=True)
 
     def disable_code_execution(self) -> None:
