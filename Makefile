@@ -7,7 +7,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format bench lock clean setup
+.PHONY: help demo test check format bench soak lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -40,6 +40,9 @@ format: setup  ## put the source in order
 
 bench: $(BENCH)/.stamp  ## the figures, with the floor and peers in the same run: minutes
 	$(BENCH)/bin/python -m benchmarks
+
+soak: setup  ## ten thousand programs: files, processes and memory stay flat
+	$(BIN)/python -m benchmarks.soak
 
 # The peers have many dependencies of their own: they get an environment of their own, with toolwire in it.
 $(BENCH)/.stamp: requirements/peers.txt pyproject.toml $(VENV)/.stamp

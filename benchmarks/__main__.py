@@ -5,10 +5,15 @@ from __future__ import annotations
 import platform
 import sys
 
-from benchmarks import calls, imports, programs
+from benchmarks import calls, executors, imports, programs
 from benchmarks.timing import show
 
-GROUPS = {"One call, against validation alone": calls, "Importing and defining": imports, "Programs": programs}
+GROUPS = {
+    "One call, against validation alone": calls,
+    "Importing and defining": imports,
+    "Programs": programs,
+    "One program, against a bare fork": executors,
+}
 
 
 def main() -> int:

@@ -20,10 +20,14 @@ class Figure:
     limit: float | None
     """What it must not exceed; None for peers, which are there to be compared with."""
     unit: str = "x"
+    is_least: bool = False
+    """The limit is the least that must be reached."""
 
     @property
     def is_met(self) -> bool:
-        return self.limit is None or self.ratio <= self.limit
+        if self.limit is None:
+            return True
+        return self.ratio >= self.limit if self.is_least else self.ratio <= self.limit
 
 
 def medians(variants: Mapping[str, Callable[[], object]], *, number: int, rounds: int = ROUNDS) -> dict[str, float]:
@@ -42,6 +46,7 @@ def show(title: str, figures: list[Figure]) -> None:
     """A table that reads without colour."""
     print(f"\n{title}")
     for figure in figures:
-        limit = "" if figure.limit is None else f"  (at most {figure.limit:g} {figure.unit})"
+        bound = "at least" if figure.is_least else "at most"
+        limit = "" if figure.limit is None else f"  ({bound} {figure.limit:g} {figure.unit})"
         verdict = "" if figure.limit is None else "  ok" if figure.is_met else "  NOT MET"
         print(f"  {figure.name:<58} {figure.ratio:>9.2f} {figure.unit}{limit}{verdict}")

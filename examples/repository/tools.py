@@ -167,7 +167,7 @@ def git_log(path: str = ".", limit: Annotated[int, Field(ge=1, le=200)] = 10) ->
 
     Example:
         >>> git_log("CHANGELOG.md", limit=1)
-        [{'hash': '2fd4e1c67a', 'date': '2025-03-14', 'author': 'Ada', 'subject': 'Note the new timer'}]
+        [{'hash': '2fd4e1c67a', 'date': '2025-03-14', 'author': 'toolwire', 'subject': 'Note the new timer'}]
     """
     form = "--format=%h%x00%as%x00%an%x00%s"
     place = _inside(path)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.calls import Problem as Problem
     from toolwire.vocabulary.calls import Reply as Reply
     from toolwire.vocabulary.calls import ToolCall as ToolCall
+    from toolwire.vocabulary.content import AudioBlock as AudioBlock
+    from toolwire.vocabulary.content import ImageBlock as ImageBlock
+    from toolwire.vocabulary.content import TextBlock as TextBlock
     from toolwire.vocabulary.context import CallContext as CallContext
     from toolwire.vocabulary.errors import BindingError as BindingError
     from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgentToolkit": "facade.toolkit:Toolkit",
     "ApprovalRequest": "permission.approval",
+    "AudioBlock": "vocabulary.content",
     "BaseTool": "facade.base_tool",
     "BindingError": "vocabulary.errors",
     "CallContext": "vocabulary.context",
@@ -59,6 +63,7 @@ _HOMES = {
     "DefinitionError": "vocabulary.errors",
     "Diagnosis": "sandbox.doctor",
     "Failure": "vocabulary.failures",
+    "ImageBlock": "vocabulary.content",
     "Limits": "sandbox.limits",
     "Problem": "vocabulary.calls",
     "ProgramResult": "sandbox.report",
@@ -67,6 +72,7 @@ _HOMES = {
     "Rule": "permission.policy",
     "SandboxUnavailable": "vocabulary.errors",
     "Session": "session.session",
+    "TextBlock": "vocabulary.content",
     "ToolCall": "vocabulary.calls",
     "ToolParameter": "definition.from_schema",
     "ToolPermission": "facade.base_tool",
@@ -85,6 +91,7 @@ _HOMES = {
 __all__ = [
     "AgentToolkit",
     "ApprovalRequest",
+    "AudioBlock",
     "BaseTool",
     "BindingError",
     "CallContext",
@@ -96,6 +103,7 @@ __all__ = [
     "DefinitionError",
     "Diagnosis",
     "Failure",
+    "ImageBlock",
     "Limits",
     "Problem",
     "ProgramResult",
@@ -104,6 +112,7 @@ __all__ = [
     "Rule",
     "SandboxUnavailable",
     "Session",
+    "TextBlock",
     "ToolCall",
     "ToolParameter",
     "ToolPermission",

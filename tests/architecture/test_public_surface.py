@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 import toolwire
 from tests.architecture.source import PACKAGE
 
 PUBLIC = [
     "AgentToolkit",
     "ApprovalRequest",
+    "AudioBlock",
     "BaseTool",
     "BindingError",
     "CallContext",
@@ -21,6 +24,7 @@ PUBLIC = [
     "DefinitionError",
     "Diagnosis",
     "Failure",
+    "ImageBlock",
     "Limits",
     "Problem",
     "ProgramResult",
@@ -29,6 +33,7 @@ PUBLIC = [
     "Rule",
     "SandboxUnavailable",
     "Session",
+    "TextBlock",
     "ToolCall",
     "ToolParameter",
     "ToolPermission",
@@ -49,6 +54,7 @@ def test_exactly_the_documented_names_are_public() -> None:
     assert toolwire.__all__ == PUBLIC
 
 
+@pytest.mark.requirement("base.modules.names")
 def test_every_public_name_can_be_had() -> None:
     assert [name for name in PUBLIC if getattr(toolwire, name) is None] == []
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from toolwire import ToolRegistry
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.from_function import from_function
@@ -150,3 +151,19 @@ def test_reading_goes_on_while_another_thread_adds() -> None:
     stop.set()
     reader.join(5)
     assert (len(tools), max(lengths) <= 301, tools.nearest("toool_7")) == (301, True, "tool_7")
+
+
+def test_the_same_object_with_other_options_is_refused_so_that_no_permission_is_lost() -> None:
+    registry = ToolRegistry()
+    registry.register(len_of, permission="deny")
+    with pytest.raises(RegistrationError) as raised:
+        registry.register(len_of)
+    assert str(raised.value) == "'len_of' is registered already with other options; replace=True takes the new ones"
+    assert registry.permission_of("len_of") == "deny"
+    registry.register(len_of, replace=True)
+    assert registry.permission_of("len_of") == "auto"
+
+
+def len_of(text: str) -> int:
+    """Counts."""
+    return len(text)

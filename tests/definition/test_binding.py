@@ -37,6 +37,7 @@ def refused(tool: Tool, **arguments: Any) -> tuple[ArgumentProblem, ...]:
     return found.problems
 
 
+@pytest.mark.requirement("spec.docs.bound-form")
 def test_a_bound_parameter_leaves_the_schema_and_takes_its_default() -> None:
     tool = from_function(act)
     tool.bindings.bind("user_id", default="user123")
@@ -78,6 +79,7 @@ def test_a_dotted_key_descends_into_nested_mappings() -> None:
     assert run(tool, query="q") == "default_key/q"
 
 
+@pytest.mark.requirement("spec.bind.any-object")
 def test_any_object_is_handed_on_as_it_is_and_never_validated() -> None:
     def take(db: int, q: str) -> Any:
         return db
@@ -92,6 +94,7 @@ def test_any_object_is_handed_on_as_it_is_and_never_validated() -> None:
     assert run(tool, q="x") is None
 
 
+@pytest.mark.requirement("spec.bind.no-value")
 def test_an_absent_key_without_default_fails_and_names_the_key() -> None:
     tool = from_function(keyed)
     tool.bindings.bind("api_key", "config.key")
@@ -114,6 +117,7 @@ def test_what_is_wrong_with_arguments_and_state_is_said_at_once() -> None:
     ]
 
 
+@pytest.mark.requirement("spec.bind.not-overridable")
 def test_a_model_cannot_give_a_bound_parameter() -> None:
     tool = from_function(act)
     tool.bindings.bind("user_id", default="me")
@@ -175,6 +179,7 @@ def test_a_parameter_whose_type_no_model_can_give_may_be_bound() -> None:
     assert run(tool, sql="select") == "Database: select"
 
 
+@pytest.mark.requirement("spec.clone.bindings")
 def test_a_clone_shares_no_container() -> None:
     tool = from_function(keyed)
     connection = object()
@@ -209,6 +214,7 @@ def test_a_schema_given_out_is_the_takers_own() -> None:
     assert tool.input_schema["properties"] == {"user_id": {"type": "string"}, "action": {"type": "string"}}
 
 
+@pytest.mark.requirement("spec.bind.unknown-parameter")
 @pytest.mark.parametrize(
     ("param", "state_key", "message"),
     [

@@ -75,6 +75,7 @@ def test_env_is_seen_by_the_text_and_stays_as_it_was() -> None:
     assert env == {"rate": 3, "seen": [2]}
 
 
+@pytest.mark.requirement("spec.from-code.func-name-ambiguous", "spec.from-code.func-name-missing")
 def test_text_that_cannot_be_a_tool_is_refused() -> None:
     assert refusal("x = 1\ndef f(:\n  pass") == "the code has a syntax error in line 2: invalid syntax"
     assert refusal("x = 1\ny = 1 / 0") == "the code failed in line 2: ZeroDivisionError: division by zero"
@@ -87,3 +88,9 @@ def test_text_that_cannot_be_a_tool_is_refused() -> None:
         "the code defines no function 'frist': did you mean 'first'?"
     )
     assert refusal("def first(): ...", "zzz") == "the code defines no function 'zzz': it defines 'first'"
+
+
+@pytest.mark.requirement("spec.from-code.options")
+def test_the_options_of_from_function_work_here_too() -> None:
+    made = from_code("def twice(n):\n    return 2 * n\n", name="double", description="Doubles.", permission="confirm")
+    assert (made.name, made.description, made.permission) == ("double", "Doubles.", "confirm")

@@ -43,6 +43,7 @@ def refusal(make: Callable[[], object]) -> str:
     return str(refused.value)
 
 
+@pytest.mark.requirement("spec.tool.standardises")
 def test_a_function_gives_name_description_and_schema() -> None:
     tool = from_function(search)
     assert (tool.name, tool.description, tool.title, tool.permission) == ("search", "Searches.", None, "auto")
@@ -78,6 +79,7 @@ def test_a_function_gives_name_description_and_schema() -> None:
     assert run(tool, {"query": "x"}) == {"query": "x", "limit": 10}
 
 
+@pytest.mark.requirement("spec.from-function.options")
 def test_options_are_kept() -> None:
     tool = from_function(
         search,
@@ -99,6 +101,7 @@ def test_options_are_kept() -> None:
     )
 
 
+@pytest.mark.requirement("spec.from-function.parse-docstring-off")
 def test_without_parsing_the_docstring_its_first_paragraph_is_the_description() -> None:
     tool = from_function(search, parse_docstring=False)
     assert tool.description == "Searches."
@@ -270,6 +273,7 @@ def test_types_defined_inside_a_function_are_found() -> None:
     assert run(from_function(store), {"rows": [{"name": "a"}]}) == ["a"]
 
 
+@pytest.mark.requirement("spec.tool.documents-itself")
 def test_descriptions_come_from_field_then_annotated_text_then_docstring() -> None:
     def f(
         a: Annotated[int, Field(description="field a")],
@@ -342,6 +346,7 @@ def test_a_pydantic_error_in_the_body_is_the_tools_own() -> None:
         tool.invoke(validated)
 
 
+@pytest.mark.requirement("spec.why.type-safety")
 def test_a_models_own_validator_says_what_is_wrong() -> None:
     class Even(BaseModel):
         n: int
@@ -373,6 +378,7 @@ def test_tool_of_takes_tools_what_has_one_and_callables() -> None:
     assert refusal(lambda: tool_of(3)) == "3 is no tool: give a function, a ToolSpec or a BaseTool"
 
 
+@pytest.mark.requirement("spec.from-function.unknown-option")
 def test_an_unknown_option_lists_the_known_ones() -> None:
     known = "parse_docstring, examples, name, title, description, tags, annotations, output_schema, permission"
     assert refusal(lambda: from_function(search, desciption="x")) == (
@@ -382,6 +388,7 @@ def test_an_unknown_option_lists_the_known_ones() -> None:
     assert said == f"function 'search': unknown option 'zzz': the options are {known}"
 
 
+@pytest.mark.requirement("spec.create.errors")
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import pytest
+
 from toolwire import Limits, ToolRegistry, ToolResult
 
 
@@ -50,6 +52,7 @@ def test_async_tools_run_from_blocking_code() -> None:
     assert registry_of(add, add_later).run_program(code).stdout == "[3, 7]\n"
 
 
+@pytest.mark.requirement("ptc.flow.on-host")
 def test_gathered_calls_of_sync_tools_run_side_by_side() -> None:
     meeting = threading.Barrier(2, timeout=5)
 
@@ -143,3 +146,26 @@ def test_a_program_may_take_as_long_as_the_timeout_says() -> None:
     result = registry.invoke("code_execution", {"code": "while True: pass"})
     assert result.failure is not None
     assert (result.failure.kind, result.failure.data["status"] in {"deadline", "timeout_program"}) == ("timeout", True)
+
+
+@pytest.mark.requirement("ptc.limit.no-io")
+@pytest.mark.parametrize("code", ["open('/etc/hostname')", "import socket", "import os", "__import__('os')"])
+def test_a_program_has_no_files_and_no_network_of_its_own(code: str) -> None:
+    result = registry_of(add).run_program(code)
+    assert result.error is not None
+    assert (result.status, result.error.type) == ("failed", "SourceRefused")
+
+
+def test_code_execution_tells_a_model_the_signatures_of_what_a_program_may_call() -> None:
+    registry = registry_of(add)
+    registry.enable_code_execution()
+    registry.register(add_later, permission="deny")
+    tool = registry.get_tool("code_execution")
+    assert tool.description == (
+        "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
+        "(assigned to __result__ or standing as the last expression), comes back.\n"
+        "A program may call:\n"
+        "- add(a: int, b: int) -> int"
+    )
+    registry.register(add, name="list", replace=True)
+    assert tool.description.endswith("- add(a: int, b: int) -> int\n- list_(a: int, b: int) -> int")

@@ -105,6 +105,7 @@ def test_register_is_a_decorator_with_and_without_options() -> None:
     assert (one(), other(), registry.invoke("one").data, registry.invoke("two").data) == (1, 2, 1, 2)
 
 
+@pytest.mark.requirement("spec.core.tool")
 def test_what_is_bound_later_counts_in_the_registry() -> None:
     spec = ToolSpec.from_function(add)
     registry = registry_of(spec)
@@ -113,6 +114,7 @@ def test_what_is_bound_later_counts_in_the_registry() -> None:
     assert kind_of(registry.invoke("add", {"a": 2, "b": 1})) == "invalid_arguments"
 
 
+@pytest.mark.requirement("base.registry.duplicate")
 def test_a_taken_name_is_refused_unless_it_is_the_same_object_or_replaced() -> None:
     registry = registry_of(add)
     registry.register(add)
@@ -138,6 +140,7 @@ def test_what_cannot_be_a_tool_says_what_to_register() -> None:
         registry_of(Calculator)
 
 
+@pytest.mark.requirement("base.extend.new-tool")
 def test_a_base_tool_and_its_class_can_be_registered() -> None:
     assert registry_of(Echo).invoke("echo", {"text": "hi"}).data == "hi"
     assert registry_of(Echo()).invoke("echo", {"text": "hi"}).data == "hi"
@@ -245,6 +248,7 @@ def test_each_instance_has_its_own_state() -> None:
     assert (one.invoke("count", {"item": "book"}).data, two.invoke("count", {"item": "book"}).data) == (9, 2)
 
 
+@pytest.mark.requirement("spec.registry.inherited")
 def test_an_override_keeps_the_mark_and_runs_itself() -> None:
     assert Market().invoke("items").data == ["stall", "book"]
 
@@ -297,3 +301,22 @@ def test_the_log_is_there_once_it_is_enabled() -> None:
         ("add", "invalid_arguments", {"a": "x"}, None),
         ("add", "success", {"a": 1}, 3),
     ]
+
+
+@pytest.mark.requirement("spec.registry.option-others")
+def test_the_decorators_other_options_work_and_an_unknown_one_is_told_with_the_method() -> None:
+    class Named(ToolRegistry):
+        @reg_toolspec(name="count_all", title="Count", tags=["numbers"])
+        def count(self) -> int:
+            """Counts."""
+            return 1
+
+    spec = Named().to_toolspecs()["count_all"]
+    assert (spec.title, spec.tags, spec()) == ("Count", frozenset({"numbers"}), 1)
+    with pytest.raises(TypeError, match="count': unknown option 'nam' \\(did you mean 'name'\\?\\)"):
+
+        class Misspelt(ToolRegistry):
+            @reg_toolspec(nam="x")
+            def count(self) -> int:
+                """Counts."""
+                return 1

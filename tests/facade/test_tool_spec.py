@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypedDict
 
 import pytest
 
-from toolwire import BindingError, CallFailed, DefinitionError, ToolSpec, tool
+from toolwire import BindingError, CallFailed, DefinitionError, ToolRegistry, ToolSpec, tool
 
 
 def search_database(query: str, limit: int = 10) -> list[str]:
@@ -90,6 +92,7 @@ def test_call_with_wrong_arguments_raises_call_failed_with_the_result() -> None:
     assert failed.value.result.failure.kind == "invalid_arguments"
 
 
+@pytest.mark.requirement("spec.from-mcp.no-function")
 def test_a_spec_without_a_callable_says_so_when_called() -> None:
     spec = ToolSpec.from_jsonschema(name="far", description="Far away", input_schema={"type": "object"})
     with pytest.raises(CallFailed, match="'far' cannot be run: it is known by its schema alone"):
@@ -141,6 +144,7 @@ def test_binding_an_unknown_parameter_fails_at_once() -> None:
         ToolSpec.from_function(search_database).bind("limits")
 
 
+@pytest.mark.requirement("spec.clone.bindings")
 def test_a_clone_shares_nothing() -> None:
     first = ToolSpec.from_function(search_database).bind("limit", default=1)
     first.state["limit"] = 2
@@ -190,3 +194,93 @@ def test_an_unknown_option_is_a_type_error_that_lists_the_known() -> None:
 def test_code_of_the_owner_becomes_a_tool() -> None:
     spec = ToolSpec.from_code("def twice(n: int) -> int:\n    '''Doubles.'''\n    return 2 * n\n")
     assert (spec.name, spec(n=4)) == ("twice", 8)
+
+
+class Greeter:
+    def greet(self, name: str) -> str:
+        """Greets."""
+        return f"hello {name}"
+
+    def __call__(self, name: str) -> str:
+        """Greets."""
+        return self.greet(name)
+
+
+def greet(name: str, word: str = "hello") -> str:
+    """Greets."""
+    return f"{word} {name}"
+
+
+GREETINGS = {
+    "function": lambda: ToolSpec.from_function(greet),
+    "method": lambda: ToolSpec.from_function(Greeter().greet),
+    "partial": lambda: ToolSpec.from_function(partial(greet, word="hello"), name="greet"),
+    "callable object": lambda: ToolSpec.from_function(Greeter(), name="greet"),
+    "code": lambda: ToolSpec.from_code("def greet(name: str) -> str:\n    '''Greets.'''\n    return 'hello ' + name\n"),
+    "schema": lambda: ToolSpec.from_jsonschema(
+        name="greet",
+        description="Greets.",
+        input_schema={"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+        function=greet,
+    ),
+    "mcp value": lambda: ToolSpec.from_mcp(
+        {
+            "name": "greet",
+            "description": "Greets.",
+            "inputSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+        },
+        function=greet,
+    ),
+}
+
+
+@pytest.mark.requirement("spec.why.flexible", "spec.core.creators", "spec.advanced.every-origin")
+@pytest.mark.parametrize("make", GREETINGS.values(), ids=GREETINGS)
+def test_a_tool_of_every_origin_is_called_cloned_and_described(make: Callable[[], ToolSpec]) -> None:
+    spec = make()
+    copy = spec.clone().bind("name", default="you")
+    spec._clear_cache()
+    assert (spec.name, spec.description, spec(name="there"), copy()) == ("greet", "Greets.", "hello there", "hello you")
+    assert "name" in spec.binded.input_schema["properties"]
+    assert "name" not in copy.binded.input_schema["properties"]
+
+
+@pytest.mark.requirement(
+    "spec.tool.one-object",
+    "spec.tool.format-independent",
+    "spec.tool.interoperates",
+    "spec.why.single-source",
+    "spec.core.exports",
+)
+def test_every_export_says_the_same_and_changes_nothing() -> None:
+    spec = ToolSpec.from_function(search_database)
+    registry = ToolRegistry()
+    registry.register(spec)
+    flat, mcp = spec.to_jsonschema(), spec.to_mcp()
+    assert (flat["name"], flat["description"]) == (mcp.name, mcp.description) == (spec.name, spec.description)
+    assert flat["parameters"] == mcp.input_schema == spec.input_schema
+    flat["parameters"].clear()
+    assert spec.name in spec.to_prompt()
+    assert spec.to_jsonschema()["parameters"] == spec.input_schema
+    assert registry.invoke("search_database", {"query": "x", "limit": 1}).data == ["x"]
+
+
+@pytest.mark.requirement("spec.export.bound-form")
+def test_a_bound_parameter_is_in_no_export() -> None:
+    spec = ToolSpec.from_function(search_database).bind("limit", default=1)
+    texts = [
+        spec.docstring,
+        spec.code,
+        spec.to_prompt(),
+        str(spec.to_jsonschema()),
+        str(spec.to_mcp()),
+        str(spec.params),
+    ]
+    assert [text for text in texts if "limit" in text] == []
+
+
+@pytest.mark.requirement("spec.tool.runs-both-kinds")
+async def test_sync_and_async_functions_are_run_by_sync_and_async_methods() -> None:
+    plain, awaited = ToolSpec.from_function(search_database), ToolSpec.from_function(later)
+    assert (plain.call(query="x", limit=1), await plain.acall(query="x", limit=1)) == (["x"], ["x"])
+    assert (awaited.call(n=1), await awaited.acall(n=1)) == (1, 1)

@@ -72,6 +72,14 @@ def test_a_composite_tool_is_validated_and_judged_itself(world: World) -> None:
     assert outcome(world.call("plan", more=1)) == "invalid_arguments"
 
 
+def test_after_the_deadline_a_composite_tool_is_not_started(world: World) -> None:
+    world.add(plan, composite=script())
+    world.deadline = time.monotonic()
+    assert world.call("plan").text == (
+        "'plan' was not started: the run's time is over.\nIt did not run. Ask for less in one run."
+    )
+
+
 def test_inner_results_are_whole(world: World) -> None:
     world.result_limit_bytes = 10
     world.add(lambda: "x" * 100, name="long")

@@ -40,6 +40,7 @@ def old_spelling() -> Any:
     )
 
 
+@pytest.mark.requirement("spec.from-mcp.spellings")
 @pytest.mark.parametrize(
     "value",
     [new_spelling(), old_spelling(), vars(old_spelling()), new_spelling().model_dump(by_alias=True)],
@@ -64,6 +65,7 @@ def test_the_function_given_is_called() -> None:
     assert tool.invoke(validated) == "X"
 
 
+@pytest.mark.requirement("spec.export.bound-form")
 def test_a_function_becomes_a_value_without_its_bound_parameters() -> None:
     def add(a: int, b: int, user: str) -> int:
         """Adds."""

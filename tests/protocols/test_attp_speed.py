@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 import tomllib
 from collections.abc import Callable
@@ -30,27 +31,30 @@ PUMPS: dict[str, Callable[[int], str]] = {
 }
 
 
-def processor_ms(work: Callable[[], object], rounds: int = 3) -> float:
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best * 1_000
+def processor_ms(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return (time.process_time() - start) * 1_000
 
 
 @pytest.mark.threat(46)
 @pytest.mark.parametrize("pump", PUMPS.values(), ids=PUMPS)
 def test_twice_the_text_takes_at_most_about_twice_the_time(pump: Callable[[int], str]) -> None:
     half, full = pump(SIZE // 2), pump(SIZE)
-    time_half = processor_ms(lambda: ATTP.parse(half))
-    time_full = processor_ms(lambda: ATTP.parse(full))
-    assert time_full <= 50
-    assert time_full <= 2.5 * max(time_half, 1)  # below a millisecond it is the clock that is measured
+    # In pairs: what else the machine does weighs on both of a pair alike.
+    pairs = [(processor_ms(lambda: ATTP.parse(half)), processor_ms(lambda: ATTP.parse(full))) for _ in range(11)]
+    assert min(time_full for _, time_full in pairs) <= 50
+    # Below a millisecond it is the clock that is measured.
+    assert statistics.median(time_full / max(time_half, 1) for time_half, time_full in pairs) <= 2.5
 
 
 def test_a_clean_reply_takes_little_more_than_its_toml() -> None:
     reply = HEAD + "code = '''\n" + "row = search('x')\n" * 50 + "'''\n"
-    bare = processor_ms(lambda: [tomllib.loads(reply) for _ in range(50)], rounds=9)
-    read = processor_ms(lambda: [ATTP.parse(reply) for _ in range(50)], rounds=9)
-    assert read <= 2.5 * bare
+    pairs = [
+        (
+            processor_ms(lambda: [tomllib.loads(reply) for _ in range(50)]),
+            processor_ms(lambda: [ATTP.parse(reply) for _ in range(50)]),
+        )
+        for _ in range(11)
+    ]
+    assert statistics.median(read / bare for bare, read in pairs) <= 2.5

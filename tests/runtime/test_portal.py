@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.runtime.subprocesses import output_of
 from toolwire.runtime.portal import Portal
 from toolwire.runtime.workers import Workers
 
@@ -109,6 +110,7 @@ def test_many_threads_share_the_one_loop(portal: Portal) -> None:
 
 
 def test_closing_cancels_what_runs_and_ends_the_thread() -> None:
+    before = set(threading.enumerate())
     portal, begun, ends = Portal(), threading.Event(), []
 
     async def wait() -> None:
@@ -131,7 +133,7 @@ def test_closing_cancels_what_runs_and_ends_the_thread() -> None:
     portal.close()
     thread.join(PATIENCE_S)
     assert ends == ["cleaned up", "CancelledError"]
-    assert "toolwire-portal" not in {thread.name for thread in threading.enumerate()}
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_closed_portal_says_so_and_closing_again_does_nothing() -> None:
@@ -150,3 +152,24 @@ def test_a_tool_may_close_the_portal_that_runs_it() -> None:
         return "closed"
 
     assert portal.run(close) == "closed"
+
+
+def test_an_interrupt_of_the_waiting_thread_cancels_what_it_waits_for() -> None:
+    script = """
+        import asyncio, signal, threading
+        from toolwire.runtime.runtime import default_runtime
+        ended, main = threading.Event(), threading.main_thread().ident
+
+        async def wait():
+            try:
+                asyncio.get_running_loop().call_soon(signal.pthread_kill, main, signal.SIGINT)
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        try:
+            default_runtime().portal.run(wait)
+        except KeyboardInterrupt:
+            print(ended.wait(5))
+    """
+    assert output_of(script) == "True\n"

@@ -23,7 +23,7 @@ from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.program import Answer, Program, ProgramCall
 
 LIMITS = Limits(
-    deadline_s=0.4, wall_s=0.3, call_bytes=100_000, result_bytes=100_000, output_flood_bytes=1_000_000, calls=5
+    deadline_s=0.4, wall_s=0.3, call_bytes=100_000, result_bytes=100_000, output_flood_bytes=200_000, calls=5
 )
 
 

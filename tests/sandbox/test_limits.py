@@ -18,12 +18,12 @@ LATE_S = 0.5
 
 @pytest.mark.threat(49)
 def test_processor_time(run: Runner) -> None:
-    result = run("print('start')\nwhile True:\n    pass", cpu_s=1)
+    result = run("print('start')\nwhile True:\n    pass", cpu_s=1, wall_s=50)
     assert result.error is not None
     assert (result.status, result.stdout, result.error.line) == ("timeout_cpu", "start\n", 2)
     assert result.error.message == "the program used more than 1 s of processor time."
     # On a busy machine a second of processor time takes longer than a second.
-    assert 0.8 < result.cpu_s < 1 + LATE_S
+    assert 0.7 < result.cpu_s < 1 + LATE_S
 
 
 @pytest.mark.threat(49)
@@ -34,11 +34,12 @@ signal.signal(signal.SIGXCPU, signal.SIG_IGN)
 print("start")
 while True: pass
 """
-    result = run(source, cpu_s=1)
+    result = run(source, cpu_s=1, wall_s=50)
     assert (result.status, result.stdout) == ("timeout_cpu", "start\n")
-    assert 1.8 < result.cpu_s < 2 + LATE_S
+    assert 1.5 < result.cpu_s < 2 + LATE_S
 
 
+@pytest.mark.requirement("attp.isolation.timeout")
 @pytest.mark.threat(49)
 def test_time_of_the_program(run: Runner) -> None:
     result = run("print('a', end='')\nwhile True:\n    pass", wall_s=0.2)
@@ -76,10 +77,10 @@ def test_waiting_for_tools_is_no_time_of_the_program(run: Runner) -> None:
 
 
 def test_deadline(run: Runner) -> None:
-    result = run("print('a')\nwhile True:\n    pass", deadline_s=0.2)
+    result = run("print('a')\nwhile True:\n    pass", deadline_s=0.6)
     assert result.error is not None
     assert (result.status, result.stdout, result.error.line) == ("deadline", "a\n", 2)
-    assert result.error.message == "the program was not done 0.2 s after its start, tools included."
+    assert result.error.message == "the program was not done 0.6 s after its start, tools included."
 
 
 @pytest.mark.threat(51)
@@ -92,12 +93,13 @@ def test_a_tool_that_never_returns_does_not_hold_up_the_run(run: Runner, source:
         return Answer()
 
     started = time.monotonic()
-    result = run(source, FakeTools(echo=stuck), deadline_s=0.2)
-    assert time.monotonic() - started < 0.2 + LATE_S
+    result = run(source, FakeTools(echo=stuck), deadline_s=0.6)
+    assert time.monotonic() - started < 0.6 + LATE_S
     assert (result.status, result.stdout, {call.status for call in result.calls}) == ("deadline", "a\n", {"unknown"})
     release.set()
 
 
+@pytest.mark.requirement("attp.isolation.memory")
 @pytest.mark.threat(49)
 def test_memory(run: Runner) -> None:
     result = run("print('a')\nrows = []\nwhile True:\n    rows.append('x' * 1_000_000)", memory_mb=64)

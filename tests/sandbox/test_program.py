@@ -171,6 +171,7 @@ def test_a_call_that_raises_in_the_host_tells_the_program_only_its_type(run: Run
     assert result.stdout == "the call could not be made: KeyError\n"
 
 
+@pytest.mark.requirement("attp.isolation.namespace")
 def test_nothing_of_one_run_is_seen_by_the_next(run: Runner) -> None:
     run("json.dumps = None\nmath.pi = 3\nx = 1\nstatistics.sys.modules['os'].environ['A'] = 'b'\nrandom.seed(1)")
     source = "print(json.dumps(1), math.pi > 3, 'x' in globals(), len(statistics.sys.modules['os'].environ))"
@@ -199,6 +200,7 @@ EXITS = {
 }
 
 
+@pytest.mark.requirement("ptc.point.crash")
 @pytest.mark.parametrize(("source", "status"), EXITS.items())
 def test_every_way_out_is_a_typed_end(run: Runner, source: str, status: str) -> None:
     result = run(f"print('before')\n{source}")
@@ -215,6 +217,7 @@ CRASHES = {
 }
 
 
+@pytest.mark.requirement("ptc.safety.process")
 @pytest.mark.parametrize(("source", "message"), CRASHES.items())
 def test_a_crash_says_how_the_process_ended(run: Runner, source: str, message: str) -> None:
     result = run(source)

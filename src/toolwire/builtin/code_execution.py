@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_parameter
+from toolwire.definition.python_text import signature_line
 from toolwire.definition.tool import Tool, Validated
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.host import Sandbox
@@ -83,11 +84,18 @@ class Inside(Protocol):
     def blocking_calls(self, run_id: str) -> Callable[[ToolCall], ToolResult]: ...
 
 
-def code_execution_tool() -> Tool:
-    """The tool as models see it."""
+def code_execution_tool(tools: Callable[[], Iterable[tuple[str, Tool]]]) -> Tool:
+    """The tool as models see it: its description lists the signatures of `tools()`, as they are when it is read."""
+
+    def describe() -> str:
+        signatures = [f"- {signature_line(tool, program_name(name))}" for name, tool in tools()]
+        return "\n".join(
+            [DESCRIPTION, "A program may call:" if signatures else "There are no tools to call.", *signatures]
+        )
+
     return from_schema(
         name=CODE_EXECUTION,
-        description=DESCRIPTION,
+        description=describe,
         input_schema={
             "type": "object",
             "properties": {"code": {"type": "string", "description": "The Python source text"}},

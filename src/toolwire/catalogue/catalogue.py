@@ -38,7 +38,7 @@ class Catalogue:
         return self._entries.get(name)
 
     def add(self, entry: Entry, *, replace: bool = False) -> None:
-        """Puts an entry in.
+        """Puts an entry in. The same object with the same options is there already, and stays as it is.
 
         Raises:
             RegistrationError: the name is taken by another object (unless `replace`), or a program could not tell
@@ -46,11 +46,18 @@ class Catalogue:
         """
         with self._lock:
             there = self._entries.get(entry.name)
-            if there is not None and not _is_one(there.handle, entry.handle) and not replace:
-                raise RegistrationError(
-                    f"a tool named {entry.name!r} is registered already; "
-                    "give another name=, or replace=True to put this one in its place"
-                )
+            if there is not None and not replace:
+                if not _is_one(there.handle, entry.handle):
+                    raise RegistrationError(
+                        f"a tool named {entry.name!r} is registered already; "
+                        "give another name=, or replace=True to put this one in its place"
+                    )
+                if not there.has_options_of(entry):
+                    # Silently taking the new ones could lose a permission.
+                    raise RegistrationError(
+                        f"{entry.name!r} is registered already with other options; replace=True takes the new ones"
+                    )
+                return
             self._write(entry.name)
             self._set({**self._entries, entry.name: entry})
 

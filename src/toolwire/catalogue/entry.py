@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from threading import TIMEOUT_MAX
+from typing import Any, Protocol, cast, get_args
 
 from toolwire.definition.tool import Permission, Tool, Validated
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.results import ToolResult
 
@@ -23,7 +25,11 @@ class Composite(Protocol):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Entry:
-    """One tool under one name."""
+    """One tool under one name.
+
+    Raises:
+        ConfigurationError: an unknown permission, or a time limit out of its range.
+    """
 
     name: str
     """The name here; the tool's own may differ."""
@@ -40,6 +46,21 @@ class Entry:
     gate: Gate | None = None
     """What calls pass one by one; None when they may run beside each other."""
 
+    def __post_init__(self) -> None:
+        if self.permission is not None:
+            self.permission = _permission(self.name, self.permission)
+        if self.timeout_s is not None and not 0 < self.timeout_s <= TIMEOUT_MAX:
+            raise ConfigurationError(
+                f"tool {self.name!r}: timeout_s={self.timeout_s!r}: give seconds above 0, or None for no limit"
+            )
+
+    def has_options_of(self, other: Entry) -> bool:
+        """Whether the other was registered with the same permission, time limit and room beside itself."""
+        mine, theirs = (
+            (entry.permission, entry.timeout_s, entry.gate is None, entry.composite) for entry in (self, other)
+        )
+        return mine == theirs
+
     @property
     def described(self) -> Tool:
         """The tool as models are told of it here: under the name it has here."""
@@ -48,3 +69,12 @@ class Entry:
         view = copy.copy(self.tool)
         view.name = self.name
         return view
+
+
+def _permission(name: str, given: object) -> Permission:
+    # An enum member is taken by its value: beside the words it would be none of them, and a `deny` that is not "deny"
+    # would be asked about and run.
+    plain = getattr(given, "value", given)
+    if plain not in get_args(Permission):
+        raise ConfigurationError(f"tool {name!r}: permission={plain!r} is unknown: write 'auto', 'confirm' or 'deny'")
+    return cast("Permission", plain)

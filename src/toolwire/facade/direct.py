@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -43,7 +44,7 @@ async def _run(tool: Tool, arguments: Mapping[str, Any], scope: Scope) -> ToolRe
     prepared = validate(call, entry)
     if isinstance(prepared, ToolResult):
         return prepared
-    result = postprocess(call, entry, await attempt(prepared, scope, invoke), None)
+    result = postprocess(call, entry, await attempt(prepared, scope, invoke), sys.maxsize)
     return result.with_metadata(duration_ms=(time.perf_counter() - started) * 1000)
 
 

@@ -294,7 +294,9 @@ class ToolRegistry:
 
         parts = self._parts
         limits = limits or Limits.within(timeout)
-        entry = programs_entry(parts.setup.runtime, limits, self._invoke_own, min_isolation=min_isolation)
+        entry = programs_entry(
+            parts.catalogue, lambda: parts.setup, limits, self._invoke_own, min_isolation=min_isolation
+        )
         parts.catalogue.add(entry, replace=True)
 
     def disable_code_execution(self) -> None:

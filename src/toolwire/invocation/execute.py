@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -17,6 +18,7 @@ from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import ForOperator
+from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.results import ToolResult
 
 ERROR_LIMIT = 16_384
@@ -35,25 +37,41 @@ async def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
         )
     if entry.gate is None:
         return await _run(prepared, scope, invoke)
-    try:
-        await scope.ports.pass_gate(entry.gate, _time_left(None, scope.deadline))
-    except TimedOut:
-        return _too_late(call)
-    try:
-        return await _run(prepared, scope, invoke)
-    finally:
-        entry.gate.leave()
+    return await _run_alone(prepared, scope, invoke, entry.gate)
 
 
 async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> ToolResult:
     """What a tool that is made of calls made of it. Its calls come back to the path by what `inside` lends it."""
-    call = prepared.call
+    call, left_s = prepared.call, _time_left(None, inside.deadline)
+    if left_s is not None and left_s <= 0:
+        return _too_late(call)
     try:
         return await composite(prepared.validated, inside)
     except ForOperator as error:
         return ToolResult.failed("unavailable", f"{call.name!r} cannot run here: {error}", exception=error, call=call)
     except Exception as error:  # noqa: BLE001 - as for any other tool
         return raised(call, error)
+
+
+async def _run_alone(prepared: Prepared, scope: Scope, invoke: Path, gate: Gate) -> ToolResult:
+    outer = _HOLDERS.get()
+    if gate.holder in outer:
+        return _waits_for_itself(prepared.call)
+    try:
+        await scope.ports.pass_gate(gate, _time_left(None, scope.deadline))
+    except TimedOut:
+        return _too_late(prepared.call)
+    gate.holder = prepared
+    _HOLDERS.set((*outer, prepared))
+    try:
+        return await _run(prepared, scope, invoke)
+    finally:
+        gate.leave()
+        _HOLDERS.set(outer)
+
+
+_HOLDERS: ContextVar[tuple[Prepared, ...]] = ContextVar("holders", default=())
+"""The calls around this one that are inside of a gate: in this thread, or in those that led here."""
 
 
 async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
@@ -157,6 +175,15 @@ def _too_late(call: ToolCall) -> ToolResult:
         "timeout",
         f"{call.name!r} was not started: the run's time is over.",
         hint="It did not run. Ask for less in one run.",
+        call=call,
+    )
+
+
+def _waits_for_itself(call: ToolCall) -> ToolResult:
+    return ToolResult.failed(
+        "unavailable",
+        f"{call.name!r} was not started: it runs one call at a time, and this call comes from inside of one.",
+        hint="(For the owner: register it with parallel=True, or call its function instead.)",
         call=call,
     )
 

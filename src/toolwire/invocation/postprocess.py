@@ -10,7 +10,7 @@ from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import cut_text
-from toolwire.vocabulary.values import show
+from toolwire.vocabulary.values import show, tag
 
 _SHORT = frozenset({float, bool, type(None)})
 _SHORT_INT = 1 << 64
@@ -20,11 +20,15 @@ _SHORT_INT = 1 << 64
 def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: int | None) -> ToolResult:
     """The result as it may be shown; its data stay whole, its text is cut at `limit_bytes`.
 
+    Without a limit it goes to a program, which takes all that has a tag: a dict with tuples as keys too.
     Errors are never cut here: the end of a message is often what it is about.
     """
     if result.failure is not None or (not result.blocks and _is_short(result.data)):
         return result
     try:
+        if limit_bytes is None:
+            tag(result.data)
+            return result
         text = result.text if result.blocks else show(result.data)
     except Unrepresentable as error:
         return ToolResult.failed(
@@ -35,8 +39,6 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
             metadata=result.metadata,
             call=call,
         )
-    if limit_bytes is None:
-        return result
     shown = cut_text(text, limit_bytes)
     return result if shown is text else _with_text(result, shown)
 

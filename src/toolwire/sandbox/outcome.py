@@ -111,10 +111,13 @@ def _status(live: LiveProgram, end: Exit | None) -> ProgramStatus:
     if isinstance(live.end, FailedFrame):
         return "memory" if live.end.type == "MemoryError" else "failed"
     # It went without a word. The kernel's own account tells whether it was the processor limit that ended it.
-    if end is not None and os.WIFSIGNALED(end.status):
-        if os.WTERMSIG(end.status) == signal.SIGXCPU or end.cpu_s >= live.limits.cpu_s - _NEARLY_S:
-            return "timeout_cpu"
-    return "crashed"
+    return "timeout_cpu" if end is not None and _is_by_cpu_limit(end, live.limits) else "crashed"
+
+
+def _is_by_cpu_limit(end: Exit, limits: Limits) -> bool:
+    if not os.WIFSIGNALED(end.status):
+        return False
+    return os.WTERMSIG(end.status) == signal.SIGXCPU or end.cpu_s >= limits.cpu_s - _NEARLY_S
 
 
 def _error(status: ProgramStatus, live: LiveProgram, end: Exit | None) -> ProgramError | None:

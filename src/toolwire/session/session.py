@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.intake import entries_of
-from toolwire.facade.programs import programs_entry
+from toolwire.facade.programs import offered, programs_entry
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
@@ -56,13 +55,15 @@ class Session:
             rules = setup.policy.rules if policy is None else policy
             setup = replace(setup, policy=Policy(rules, defaults=self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
-        programs = programs_entry(setup.runtime, limits or Limits(), self._call_back, min_isolation=min_isolation)
+        programs = programs_entry(
+            self._catalogue, lambda: self._setup, limits or Limits(), self._call_back, min_isolation=min_isolation
+        )
         self._catalogue.add(programs, replace=True)
 
     @property
     def tools(self) -> list[Tool]:
         """The tools that the model is told of: those that are not denied to it."""
-        return [entry.described for entry in self._catalogue if entry.composite is None and not self._is_denied(entry)]
+        return [tool for _, tool in offered(self._catalogue, self._setup.policy)]
 
     @property
     def instructions(self) -> str:
@@ -91,9 +92,6 @@ class Session:
     def _call_back(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         call = ToolCall(name, arguments, id=new_id("r"))
         return call_blocking(call, self._setup.scope(self._catalogue), self._setup)
-
-    def _is_denied(self, entry: Entry) -> bool:
-        return self._setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect == "deny"
 
     def _known(self, permissions: Mapping[str, Permission]) -> Mapping[str, Permission]:
         for name in permissions:

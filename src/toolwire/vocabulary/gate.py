@@ -33,6 +33,7 @@ class Gate:
     def leave(self) -> None:
         """Lets the next one in."""
         with self._lock:
+            self.holder = None
             while self._waiting:
                 turn = self._waiting.popleft()
                 # A task that was cancelled cancels its turn before it can withdraw it.
@@ -55,6 +56,8 @@ class Gate:
         # Reentrant: collecting garbage in here may close a coroutine that waits, which withdraws.
         self._lock = threading.RLock()
         self._taken = False
+        self.holder: object | None = None
+        """Whatever the one inside puts here to be known by; None while there is none."""
         self._waiting: deque[Future[None]] = deque()
 
 

@@ -1,0 +1,43 @@
+"""The README's code runs, and gives what its comments say."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.architecture.source import ROOT
+
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def run(block: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "readme"}
+    exec(compile(block, "README.md", "exec"), names)
+    return names
+
+
+def test_the_first_example_gives_the_model_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run(BLOCKS[0])
+    assert names["turn"].text == "dune 2\nemma 1\n"
+    assert capsys.readouterr().out.startswith(names["session"].instructions)
+
+
+def test_the_tool_is_described_and_called_as_it_says() -> None:
+    spec = run(BLOCKS[1])["spec"]
+    assert spec.signature(to="team", text="hi") == "send(to='team', text='hi')"
+    assert spec(to="team", text="hi") == "sent to team with k-..."
+    assert "api_key" not in spec.code
+
+
+def test_the_registry_answers_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run(BLOCKS[2])
+    assert names["registry"].invoke("add", {"a": 1, "b": 2}).data == 3
+    assert capsys.readouterr().out.startswith("There is no tool named 'ad'.\nDid you mean 'add'?\n")
+    result = names["result"]
+    assert (result.status, result.stdout, len(result.calls)) == ("finished", "90\n", 10)
+
+
+def test_there_are_no_other_examples() -> None:
+    assert len(BLOCKS) == 3
