@@ -51,9 +51,11 @@ def main() -> None:
     sys.path.clear()
     _empty_environment()
     locks = lockdown.Lockdown()
+    # Before the fork into the namespaces too: a collection touches every object, and so copies every page.
+    gc.collect()
+    gc.freeze()
     entered = namespaces.enter(lambda process: _tell(control, {"process": process}))
     zygote = Zygote(control, locks, entered, "complete" if not missed else f"without {', '.join(missed)}")
-    gc.collect()
     gc.freeze()
     _tell(control, zygote.examine())
     zygote.serve()
