@@ -85,6 +85,7 @@ class AsyncDrive(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._wake: asyncio.TimerHandle | None = None
+        self._unread = 0
         self._fatal: BaseException | None = None
 
     async def run(self) -> None:
@@ -178,10 +179,23 @@ class AsyncDrive(asyncio.Protocol):
         finally:
             self._tasks.pop(call.ordinal, None)
         frame = answer_frame(self._channel, call.ordinal, answer)
+        # Answered before it is read: a program that reads nothing must not make its own clock stand still.
+        if not self._live.answered(call.ordinal, answer, _clock()):
+            return
         if not self._writable.is_set():
-            await self._writable.wait()
-        if self._live.answered(call.ordinal, answer, _clock()):
+            await self._wait_to_write()
+        if not self._live.is_over:
             self._write(frame)
+
+    async def _wait_to_write(self) -> None:
+        self._unread += 1
+        if self._unread > self._live.limits.outstanding_calls:
+            self._live.give_up("protocol_violation", f"more than {self._live.limits.outstanding_calls} unread answers")
+            self._finish()
+        try:
+            await self._writable.wait()
+        finally:
+            self._unread -= 1
 
     def _drop(self, ordinal: int) -> None:
         self._live.dropped(ordinal, _clock())

@@ -16,7 +16,7 @@ have its exact shape; anything else is a `ProtocolViolation`, which ends the pro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.sandbox.limits import Limits
@@ -31,6 +31,11 @@ RAW_STRINGS_CAP = 1024
 TEXT_CAP = 65_536
 """Characters in a traceback, message or piece of output."""
 WAKE_CAP_S = 1e9
+UNWEIGHED_BYTES = 65_536
+"""Bytes of a frame that are read without a look at what they hold: they cannot become more than a few MB."""
+WEIGHT_CAP = 25_165_824
+"""Bytes that the values of one frame may take in the host's memory: `{"":0},` is 8 bytes of JSON and 250 of Python."""
+_WEIGHTS = ((b"{", 250), (b"[", 90), (b",", 40))
 
 
 class ProtocolViolation(Exception):
@@ -45,6 +50,8 @@ class CallFrame:
     tool: int
     parallel: bool
     arguments: dict[str, Any]
+    size: int = field(default=0, compare=False)
+    """Bytes that the arguments took on the way."""
 
 
 @dataclass(slots=True)
@@ -195,6 +202,8 @@ class Channel:
 
     def _read(self, data: bytes) -> Frame | None:
         """The frame; None for a header whose raw strings are still to come."""
+        if len(data) > UNWEIGHED_BYTES and (weight := _weight(data)) > WEIGHT_CAP:
+            raise ProtocolViolation(f"a frame that takes about {weight:,} bytes once read, at most {WEIGHT_CAP:,}")
         try:
             text = data.decode("utf-8", "surrogatepass")
             parts, end = raw_decode(text)
@@ -244,7 +253,7 @@ class Channel:
             if not _fits(kinds.get(name), value):
                 raise ProtocolViolation("an argument that the tool does not have")
         self._last_ordinal = ordinal
-        return CallFrame(ordinal, tool, parallel, cast("dict[str, Any]", arguments))
+        return CallFrame(ordinal, tool, parallel, cast("dict[str, Any]", arguments), size)
 
     def _drop(self, parts: list[Any], _size: int) -> DropFrame:
         if len(parts) != 2 or type(parts[1]) is not int or not 0 < parts[1] <= self._last_ordinal:
@@ -294,6 +303,11 @@ def refusal(error: Unrepresentable | Oversized) -> AnswerError:
     return AnswerError(
         type_name="", family="internal", message=f"the tool's answer cannot be given to a program: {error}"
     )
+
+
+def _weight(data: bytes) -> int:
+    """About how many bytes the values take once read, at a glance: what stands within strings counts too."""
+    return len(data) + sum(data.count(mark) * weight for mark, weight in _WEIGHTS)
 
 
 def _raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
