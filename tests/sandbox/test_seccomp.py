@@ -199,6 +199,8 @@ IN_THE_KERNEL = """
 import ctypes, json, os, sys
 from toolwire.sandbox.child import seccomp, syscalls
 load = seccomp.loader()
+# Without it only root may load a filter; the sandbox's own children have it from the zygote.
+syscalls.call("prctl", 38, 1)
 libc = ctypes.CDLL(None, use_errno=True)
 architecture = syscalls.here()
 skipped = {architecture.numbers[name] for name in (*seccomp.ALLOWED, *seccomp.NOT_EXECUTABLE)}
