@@ -36,6 +36,15 @@ def figures() -> list[Figure]:
         Figure(
             name="a program, against a bare fork of the zygote", ratio=alone["fresh execution / bare fork"], limit=2
         ),
+        Figure(name="the same with a spare", ratio=alone["with a spare / bare fork"], limit=1),
+        Figure(
+            name="programs a second, from two threads",
+            ratio=alone["executions a second"],
+            limit=400,
+            unit="/s",
+            is_least=True,
+        ),
+        Figure(name="memory of a live program", ratio=alone["memory of a live program, MB"], limit=2, unit="MB"),
         Figure(name="its call of a sync tool, against a ping-pong", ratio=trips["blocking"], limit=3),
         Figure(name="a sync tool under asyncio", ratio=trips["under asyncio"], limit=3.5),
         Figure(name="an async tool", ratio=trips["async tool"], limit=7),
