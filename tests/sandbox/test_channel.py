@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.sandbox.programs import TOOLS
 from toolwire.sandbox import wire
 from toolwire.sandbox.channel import (
-    WEIGHT_CAP,
     CallFrame,
     Channel,
     DropFrame,
@@ -29,7 +28,7 @@ from toolwire.sandbox.channel import (
 from toolwire.sandbox.child import wire as child_wire
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import AnswerError
-from toolwire.sandbox.wire import Oversized
+from toolwire.sandbox.wire import WEIGHT_CAP, Oversized
 from toolwire.vocabulary.errors import Unrepresentable
 
 LIMITS = Limits(call_bytes=100_000, result_bytes=100_000)

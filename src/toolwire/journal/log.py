@@ -164,7 +164,7 @@ def _is_small(value: Any) -> bool:
         return len(value) <= VALUE_LIMIT_BYTES // 4 or len(value.encode("utf-8", "replace")) <= VALUE_LIMIT_BYTES
     if not isinstance(value, dict | list):
         return True
-    items = cast("list[Any]", list(value.values()) if isinstance(value, dict) else value)
+    items = list(cast("dict[str, Any]", value).values()) if isinstance(value, dict) else cast("list[Any]", value)
     if len(items) <= _FEW and all(type(item) in _SHORT for item in items):
         return True
     return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) <= VALUE_LIMIT_BYTES

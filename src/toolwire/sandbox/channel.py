@@ -21,7 +21,17 @@ from typing import Any, cast
 
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import AnswerError, ProgramTool
-from toolwire.sandbox.wire import HEADER_BYTES, RAW, Oversized, encode, needs_untag, raw_decode, settle
+from toolwire.sandbox.wire import (
+    HEADER_BYTES,
+    RAW,
+    UNWEIGHED_BYTES,
+    WEIGHT_CAP,
+    encode,
+    needs_untag,
+    raw_decode,
+    settle,
+    weigh,
+)
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import untag
 
@@ -31,11 +41,6 @@ RAW_STRINGS_CAP = 1024
 TEXT_CAP = 65_536
 """Characters in a traceback, message or piece of output."""
 WAKE_CAP_S = 1e9
-UNWEIGHED_BYTES = 65_536
-"""Bytes of a frame that are read without a look at what they hold: they cannot become more than a few MB."""
-WEIGHT_CAP = 25_165_824
-"""Bytes that the values of one frame may take in the host's memory: `{"":0},` is 8 bytes of JSON and 250 of Python."""
-_WEIGHTS = ((b"{", 250), (b"[", 90), (b",", 40))
 
 
 class ProtocolViolation(Exception):
@@ -202,7 +207,7 @@ class Channel:
 
     def _read(self, data: bytes) -> Frame | None:
         """The frame; None for a header whose raw strings are still to come."""
-        if len(data) > UNWEIGHED_BYTES and (weight := _weight(data)) > WEIGHT_CAP:
+        if len(data) > UNWEIGHED_BYTES and (weight := weigh(data)) > WEIGHT_CAP:
             raise ProtocolViolation(f"a frame that takes about {weight:,} bytes once read, at most {WEIGHT_CAP:,}")
         try:
             text = data.decode("utf-8", "surrogatepass")
@@ -290,24 +295,6 @@ class Channel:
         if told[0] not in ("cpu", "asked") or not _is_text(told[1]) or not _is_line(told[2]):
             raise ProtocolViolation("a stop that is not complete")
         return StoppedFrame(*told)
-
-
-def refusal(error: Unrepresentable | Oversized) -> AnswerError:
-    """What a program reads when the tool's value cannot be sent to it."""
-    if isinstance(error, Oversized):
-        return AnswerError(
-            type_name="",
-            family="limit",
-            message=f"the tool's answer is too large for a program: {error}. Ask for less.",
-        )
-    return AnswerError(
-        type_name="", family="internal", message=f"the tool's answer cannot be given to a program: {error}"
-    )
-
-
-def _weight(data: bytes) -> int:
-    """About how many bytes the values take once read, at a glance: what stands within strings counts too."""
-    return len(data) + sum(data.count(mark) * weight for mark, weight in _WEIGHTS)
 
 
 def _raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
