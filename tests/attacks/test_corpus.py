@@ -28,6 +28,7 @@ def attacks(*controls: str, families: tuple[str, ...] = ()) -> list[object]:
     ]
 
 
+@pytest.mark.requirement("ptc.safety.kernel")
 @pytest.mark.parametrize("source_checks", [True, False], ids=["checked", "unchecked"])
 @pytest.mark.parametrize("attack", attacks())
 def test_an_attack_fails(attack: Attack, source_checks: bool, arena: Arena) -> None:

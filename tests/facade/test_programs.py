@@ -70,6 +70,7 @@ def test_limits_stop_a_program() -> None:
     assert (result.status, result.stdout) == ("timeout_program", "begun\n")
 
 
+@pytest.mark.requirement("ptc.config.refused-when-off")
 def test_programs_are_a_tool_only_while_enabled() -> None:
     registry = registry_of(add)
     log = registry.enable_logging()
@@ -91,6 +92,7 @@ def test_programs_are_a_tool_only_while_enabled() -> None:
     assert registry.get_tool("code_execution") is None
 
 
+@pytest.mark.requirement("ptc.config.not-from-program")
 def test_a_program_runs_no_program() -> None:
     registry = registry_of(add)
     registry.enable_code_execution()
@@ -156,6 +158,7 @@ def test_a_program_has_no_files_and_no_network_of_its_own(code: str) -> None:
     assert (result.status, result.error.type) == ("failed", "SourceRefused")
 
 
+@pytest.mark.requirement("ptc.config.description")
 def test_code_execution_tells_a_model_the_signatures_of_what_a_program_may_call() -> None:
     registry = registry_of(add)
     registry.enable_code_execution()

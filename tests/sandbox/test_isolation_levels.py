@@ -45,6 +45,7 @@ def test_what_runs_at_which_level(least: MinIsolation) -> None:
     assert {level: runs(level) for level in RUNS[least]} == RUNS[least]
 
 
+@pytest.mark.requirement("ptc.safety.level")
 def test_kernel_is_the_least_without_being_asked_for() -> None:
     assert Program(source="1").min_isolation == "kernel"
 
