@@ -133,7 +133,11 @@ def test_many_runs_leave_the_zygotes_memory_and_descriptors_as_they_were(sandbox
     for _ in range(300):
         run("print('x' * 1000)")
     after, descriptors_after = state()
-    assert descriptors_after == descriptors
+    until = time.monotonic() + WAIT_S
+    while descriptors_after > descriptors and time.monotonic() < until:
+        # The last program's own are closed as soon as its end is told.
+        after, descriptors_after = state()
+    assert descriptors_after <= descriptors
     # Pages that it shares with its spares are its own as soon as they end: the count moves a little either way.
     assert after - memory < 256
 
@@ -153,24 +157,30 @@ def test_a_live_program_takes_less_than_two_megabytes(sandbox: Sandbox) -> None:
         with pytest.raises(PermissionError):
             shared_kb(spares_of(sandbox))
         return
-    everybody = (
-        [zygote._process.pid, zygote.process_id] if zygote._process.pid != zygote.process_id else [zygote.process_id]
-    )
-    live, sizes = 8, []
-    there = threading.Barrier(live, action=lambda: sizes.append(shared_kb(everybody + children_of(zygote.process_id))))
+    live = 8
+    weighed: list[tuple[int, int]] = []
+
+    def weigh() -> None:
+        processes = [zygote.process_id, *children_of(zygote.process_id)]
+        weighed.append((shared_kb(processes), len(processes)))
+
+    there = threading.Barrier(live, action=weigh)
 
     def waits(call: ProgramCall) -> Answer:
         there.wait(WAIT_S)
         return Answer(value=1)
 
-    before = shared_kb(everybody + spares_of(sandbox))
+    spares_of(sandbox)
+    weigh()
     threads = [threading.Thread(target=lambda: run("echo(1)", FakeTools(echo=waits))) for _ in range(live)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(WAIT_S)
-    # Two of them were there before, as spares.
-    assert (sizes[0] - before) / (live - SPARES) < 2048
+    # The spares that were there before run some of them, and more may have been made since.
+    (before_kb, before), (after_kb, after) = weighed
+    assert after - before >= live - SPARES
+    assert (after_kb - before_kb) / (after - before) < 2048
 
 
 def test_spares_end_with_the_sandbox(sandbox: Sandbox) -> None:
