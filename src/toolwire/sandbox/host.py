@@ -63,9 +63,11 @@ class Sandbox:
             Overloaded: too many programs run or wait; nothing was run.
             SandboxUnavailable: its walls are weaker here than `min_isolation`, or no process can be had.
         """
+        # A zygote that has to be started first takes from no program's time.
+        isolation = self._zygotes.current().isolation
         started = time.monotonic()
         if error := _refusal(program):
-            return not_started(error, self._zygotes.current().isolation, time.monotonic() - started)
+            return not_started(error, isolation, time.monotonic() - started)
         place = self._places.take()
         try:
             self._wait_for(place, started + program.limits.deadline_s)
@@ -81,9 +83,9 @@ class Sandbox:
         # asyncio costs more to import than all of this: only who has a loop pays for it.
         from toolwire.sandbox.asynchronous import run_on_loop, zygote_of
 
+        zygote = await zygote_of(self._zygotes, self.workers)
         started = time.monotonic()
         if error := _refusal(program):
-            zygote = await zygote_of(self._zygotes, self.workers)
             return not_started(error, zygote.isolation, time.monotonic() - started)
         return await run_on_loop(self._zygotes, self._places, self.workers, program, call, started)
 
