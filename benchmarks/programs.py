@@ -17,6 +17,7 @@ from toolwire import ToolRegistry
 from toolwire.sandbox.limits import Limits
 
 ROUNDS = 15
+STRINGS = 20
 LOOP = f"for number in range({TRIPS}):\n    add(number, 2)\n"
 EMPTY = "for number in range(0):\n    add(number, 2)\n"
 
@@ -36,11 +37,46 @@ def figures() -> list[Figure]:
         Figure(
             name="a program, against a bare fork of the zygote", ratio=alone["fresh execution / bare fork"], limit=2
         ),
+        Figure(name="the same with a spare", ratio=alone["with a spare / bare fork"], limit=1),
+        Figure(
+            name="programs a second, from two threads",
+            ratio=alone["executions a second"],
+            limit=400,
+            unit="/s",
+            is_least=True,
+        ),
+        Figure(name="memory of a live program", ratio=alone["memory of a live program, MB"], limit=2, unit="MB"),
+        *_strings(),
         Figure(name="its call of a sync tool, against a ping-pong", ratio=trips["blocking"], limit=3),
         Figure(name="a sync tool under asyncio", ratio=trips["under asyncio"], limit=3.5),
         Figure(name="an async tool", ratio=trips["async tool"], limit=7),
         Figure(name="the channel alone: a sync tool", ratio=alone["plain tool / ping-pong"], limit=None),
     ]
+
+
+def _strings() -> list[Figure]:
+    """Megabytes a second of 1 MB strings, there and back through a tool."""
+    registry = ToolRegistry()
+    registry.register(echo)
+    limits = Limits(calls=STRINGS)
+    found: list[Figure] = []
+    for name, letter, least in (("ASCII", "x", 300), ("CJK", "\u4e2d", 120)):
+        text = f"{letter!r} * {1_000_000 // len(letter.encode())}"
+        code = f"text = {text}\nfor _ in range(STRINGS):\n    echo(text)".replace("STRINGS", str(STRINGS))
+        empty = f"text = {text}\nfor _ in range(0):\n    echo(text)"
+        rates: list[float] = []
+        for _ in range(ROUNDS):
+            seconds = _timed(lambda code: registry.run_program(code, limits=limits), code)
+            seconds -= _timed(lambda code: registry.run_program(code, limits=limits), empty)
+            rates.append(2 * STRINGS / seconds)
+        rate = statistics.median(rates)
+        found.append(Figure(name=f"1 MB strings, {name}", ratio=rate, limit=least, unit="MB/s", is_least=True))
+    return found
+
+
+def echo(text: str) -> str:
+    """Gives the text back."""
+    return text
 
 
 def _trips() -> dict[str, float]:

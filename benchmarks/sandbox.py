@@ -1,6 +1,7 @@
 """What a program costs, each figure beside its floor, interleaved in one run: trust the ratios.
 
-* fresh execution against a bare fork and exit of the same zygote, asked for over the same sockets;
+* fresh execution against a bare fork and exit of the same zygote, asked for over the same sockets; with a spare too;
+* executions a second, asked for by two threads; memory that one more live program takes;
 * a tool's round trip against a raw ping-pong over a socket pair, both ends on one processor:
   a plain tool without an event loop, a plain tool under asyncio, an async tool.
 
@@ -15,16 +16,26 @@ import os
 import socket
 import statistics
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
 
 from toolwire.runtime.workers import Workers
+from toolwire.sandbox.forked import Child
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Answer, Program, ProgramCall, ProgramParameter, ProgramTool
+from toolwire.sandbox.report import Isolation
+from toolwire.sandbox.zygote import ChildKind, Zygotes
 
 EXECUTIONS = 120
+SPARES_S = 0.05
+"""Seconds in which the zygote has made its spares again."""
+FLOOD_S = 2.0
+LIVE = 12
 ROUNDS = 7
 TRIPS = 700
 ADD = ProgramTool(
@@ -55,8 +66,9 @@ async def add_async(call: ProgramCall) -> Answer:
 def figures() -> dict[str, float]:
     """Medians in milliseconds and microseconds, and the ratios that the project's goals are about."""
     logging.getLogger("toolwire.sandbox").setLevel(logging.ERROR)
-    with Sandbox() as sandbox:
-        found = _executions(sandbox)
+    zygotes = _Choosing()
+    with Sandbox(zygotes=zygotes) as sandbox:
+        found = _executions(sandbox, zygotes)
     # The zygote and new threads inherit the processor: both ends of a channel share it.
     with one_processor(), Sandbox(Workers()) as sandbox:
         found |= _round_trips(sandbox)
@@ -69,22 +81,92 @@ def main() -> None:
         print(f"{name:32} {value:10.2f}")
 
 
-def _executions(sandbox: Sandbox) -> dict[str, float]:
+class _Choosing(Zygotes):
+    """Gives the kind of child that is to be measured."""
+
+    kind: ChildKind = "any"
+
+    def spawn(self, limits: Limits, *, kind: ChildKind = "any") -> tuple[Child, Isolation]:
+        return super().spawn(limits, kind=self.kind if kind == "any" else kind)
+
+
+def _executions(sandbox: Sandbox, zygotes: _Choosing) -> dict[str, float]:
     def bare() -> None:
-        child = sandbox.zygotes.current().ask(Limits(), bare=True).wait()
+        child, _ = zygotes.spawn(Limits(), kind="bare")
         child.exit(5)
         child.close()
 
-    def fresh() -> None:
-        result = sandbox.run(FRESH, add)
-        assert result.value == 2, result
+    def execution(kind: ChildKind) -> Callable[[], None]:
+        def run() -> None:
+            zygotes.kind = kind
+            result = sandbox.run(FRESH, add)
+            assert result.value == 2, result
 
-    times = _interleaved({"bare fork": bare, "fresh execution": fresh}, EXECUTIONS)
+        return run
+
+    tight = _interleaved({"bare": bare, "fresh": execution("fresh")}, EXECUTIONS)
+    # Spares are made while nothing is asked for; the floor then waits as long before its turn.
+    calm = _interleaved({"bare": bare, "spare": execution("any")}, EXECUTIONS, pause_s=SPARES_S)
     return {
-        "bare fork, ms": times["bare fork"] * 1e3,
-        "fresh execution, ms": times["fresh execution"] * 1e3,
-        "fresh execution / bare fork": times["fresh execution"] / times["bare fork"],
+        "bare fork, ms": tight["bare"] * 1e3,
+        "fresh execution, ms": tight["fresh"] * 1e3,
+        "fresh execution / bare fork": tight["fresh"] / tight["bare"],
+        "with a spare, ms": calm["spare"] * 1e3,
+        "with a spare / bare fork": calm["spare"] / calm["bare"],
+        "executions a second": _a_second(sandbox),
+        "memory of a live program, MB": _memory_mb(sandbox),
     }
+
+
+def _a_second(sandbox: Sandbox) -> float:
+    """Programs a second, asked for by two threads for two seconds."""
+    until = time.perf_counter() + FLOOD_S
+    counts = [0, 0]
+
+    def run(place: int) -> None:
+        while time.perf_counter() < until:
+            sandbox.run(FRESH, add)
+            counts[place] += 1
+
+    _in_threads([partial(run, place) for place in range(2)])
+    return sum(counts) / FLOOD_S
+
+
+def _memory_mb(sandbox: Sandbox) -> float:
+    """What one more live program adds to the memory of all, pages that they share counted once."""
+    sizes: list[tuple[int, int]] = []
+    there = threading.Barrier(LIVE, action=lambda: sizes.append(_weigh(sandbox)))
+
+    def wait(_: ProgramCall) -> Answer:
+        there.wait(30)
+        return Answer(value=0)
+
+    time.sleep(SPARES_S)
+    sizes.append(_weigh(sandbox))
+    program = Program(source="add(1, 2)", tools=(ADD,))
+    _in_threads([lambda: sandbox.run(program, wait)] * LIVE)
+    (before_kb, before), (after_kb, after) = sizes
+    return (after_kb - before_kb) / (after - before) / 1024
+
+
+def _weigh(sandbox: Sandbox) -> tuple[int, int]:
+    """Kilobytes and number of the zygote and its children."""
+    zygote = sandbox.zygotes.current().process_id
+    processes = [zygote]
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if entry.read_text().rpartition(")")[2].split()[1] == str(zygote):
+                processes.append(int(entry.parent.name))
+    lines = [line for process in processes for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()]
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")), len(processes)
+
+
+def _in_threads(runs: Sequence[Callable[[], object]]) -> None:
+    threads = [threading.Thread(target=run) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _round_trips(sandbox: Sandbox) -> dict[str, float]:
@@ -139,12 +221,14 @@ def ping_pong() -> float:
     return took
 
 
-def _interleaved(variants: dict[str, Callable[[], None]], count: int) -> dict[str, float]:
+def _interleaved(variants: dict[str, Callable[[], None]], count: int, *, pause_s: float = 0) -> dict[str, float]:
     for run in variants.values():
         run()
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(count):
         for name, run in variants.items():
+            if pause_s:
+                time.sleep(pause_s)
             seconds[name].append(_timed(run))
     return {name: statistics.median(values) for name, values in seconds.items()}
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
     from toolwire.permission.approval import Decision as Decision
     from toolwire.permission.policy import Rule as Rule
+    from toolwire.sandbox.doctor import Diagnosis as Diagnosis
+    from toolwire.sandbox.doctor import diagnose as diagnose
     from toolwire.sandbox.limits import Limits as Limits
     from toolwire.sandbox.report import ProgramResult as ProgramResult
     from toolwire.session.session import Session as Session
@@ -62,6 +64,7 @@ _HOMES = {
     "ConfigurationError": "vocabulary.errors",
     "Decision": "permission.approval",
     "DefinitionError": "vocabulary.errors",
+    "Diagnosis": "sandbox.doctor",
     "Failure": "vocabulary.failures",
     "ImageBlock": "vocabulary.content",
     "Limits": "sandbox.limits",
@@ -84,6 +87,7 @@ _HOMES = {
     "ToolwireError": "vocabulary.errors",
     "Turn": "session.turn",
     "XMLToolCallParser": "facade.xml",
+    "diagnose": "sandbox.doctor",
     "parse_tool_calls": "facade.xml",
     "protocols": "",
     "reg_toolspec": "facade.registry",
@@ -103,6 +107,7 @@ __all__ = [
     "ConfigurationError",
     "Decision",
     "DefinitionError",
+    "Diagnosis",
     "Failure",
     "ImageBlock",
     "Limits",
@@ -125,6 +130,7 @@ __all__ = [
     "ToolwireError",
     "Turn",
     "XMLToolCallParser",
+    "diagnose",
     "parse_tool_calls",
     "protocols",
     "reg_toolspec",

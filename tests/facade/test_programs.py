@@ -43,7 +43,7 @@ def test_an_error_has_type_message_and_traceback() -> None:
 
 def test_the_isolation_that_was_got_is_said() -> None:
     isolation = registry_of().run_program("1").isolation
-    assert isolation.level == "process"
+    assert isolation.level in ("kernel", "kernel+namespaces")
     assert isolation.report
 
 
@@ -70,6 +70,7 @@ def test_limits_stop_a_program() -> None:
     assert (result.status, result.stdout) == ("timeout_program", "begun\n")
 
 
+@pytest.mark.requirement("ptc.config.refused-when-off")
 def test_programs_are_a_tool_only_while_enabled() -> None:
     registry = registry_of(add)
     log = registry.enable_logging()
@@ -91,6 +92,7 @@ def test_programs_are_a_tool_only_while_enabled() -> None:
     assert registry.get_tool("code_execution") is None
 
 
+@pytest.mark.requirement("ptc.config.not-from-program")
 def test_a_program_runs_no_program() -> None:
     registry = registry_of(add)
     registry.enable_code_execution()
@@ -154,3 +156,19 @@ def test_a_program_has_no_files_and_no_network_of_its_own(code: str) -> None:
     result = registry_of(add).run_program(code)
     assert result.error is not None
     assert (result.status, result.error.type) == ("failed", "SourceRefused")
+
+
+@pytest.mark.requirement("ptc.config.description")
+def test_code_execution_tells_a_model_the_signatures_of_what_a_program_may_call() -> None:
+    registry = registry_of(add)
+    registry.enable_code_execution()
+    registry.register(add_later, permission="deny")
+    tool = registry.get_tool("code_execution")
+    assert tool.description == (
+        "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
+        "(assigned to __result__ or standing as the last expression), comes back.\n"
+        "A program may call:\n"
+        "- add(a: int, b: int) -> int"
+    )
+    registry.register(add, name="list", replace=True)
+    assert tool.description.endswith("- add(a: int, b: int) -> int\n- list_(a: int, b: int) -> int")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.journal.log import LOG_ENTRIES, ExecutionLog, LogEntry
+from toolwire.journal.log import LOG_ENTRIES, VALUE_LIMIT_BYTES, ExecutionLog, LogEntry
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -175,3 +175,15 @@ def test_the_log_is_read_while_calls_end() -> None:
     while any(writer.is_alive() for writer in writers):
         sizes.append(len(log.get_entries(limit=3)))
     assert (len(log), all(size <= 3 for size in sizes)) == (100, True)
+
+
+def test_a_value_too_large_to_keep_is_said_and_not_kept() -> None:
+    log = ExecutionLog()
+    for size in (VALUE_LIMIT_BYTES, VALUE_LIMIT_BYTES + 1):
+        log.ended(FakeRecord("note", {"text": "x" * size, "n": 1}, ToolResult(True, "y" * size)))
+    too_large, kept = log.get_entries()
+    assert (too_large.arguments, too_large.result) == (
+        {"text": "<not kept: more than 65536 bytes>", "n": 1},
+        "<not kept: more than 65536 bytes>",
+    )
+    assert (kept.arguments["text"], kept.result) == ("x" * VALUE_LIMIT_BYTES, "y" * VALUE_LIMIT_BYTES)

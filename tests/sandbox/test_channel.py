@@ -28,7 +28,7 @@ from toolwire.sandbox.channel import (
 from toolwire.sandbox.child import wire as child_wire
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import AnswerError
-from toolwire.sandbox.wire import Oversized
+from toolwire.sandbox.wire import WEIGHT_CAP, Oversized
 from toolwire.vocabulary.errors import Unrepresentable
 
 LIMITS = Limits(call_bytes=100_000, result_bytes=100_000)
@@ -184,10 +184,10 @@ BOMBS = {
 @pytest.mark.parametrize("data", BOMBS.values(), ids=BOMBS.keys())
 def test_a_bomb_is_a_violation_at_once(data: bytes) -> None:
     data = (len(data) - 4).to_bytes(4, "big") + data[4:]
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ProtocolViolation):
         channel().receive(data)
-    assert time.perf_counter() - started < 0.05
+    assert time.process_time() - started < 0.05
 
 
 def test_nothing_is_kept_of_a_frame_that_is_announced_too_long() -> None:
@@ -284,3 +284,13 @@ def test_the_child_sees_the_end_of_its_channel() -> None:
     for data in (b"", b"\x00\x00", frame("answer", 1, 2)[:-1]):
         with pytest.raises(child_wire.ChannelClosed):
             reading(data, 3).receive()
+
+
+def test_a_frame_that_grows_when_it_is_read_is_refused_unread() -> None:
+    items = (WEIGHT_CAP // 290) * 9 // 10
+    fits = json.dumps(["call", 1, 2, False, {"value": [{"": 0}] * items}], separators=(",", ":")).encode()
+    grows = json.dumps(["call", 1, 2, False, {"value": [{"": 0}] * (items * 3 // 2)}], separators=(",", ":")).encode()
+    assert len(Channel(TOOLS, Limits()).receive(len(fits).to_bytes(4, "big") + fits)) == 1
+    with pytest.raises(ProtocolViolation) as violation:
+        Channel(TOOLS, Limits()).receive(len(grows).to_bytes(4, "big") + grows)
+    assert "bytes once read, at most 25,165,824" in str(violation.value)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.sandbox.programs import FakeTools, Runner
 from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.live import NOT_KEPT, RECORDED_BYTES
 from toolwire.sandbox.program import Answer, ProgramCall
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -199,10 +200,17 @@ def test_size_of_the_source(run: Runner) -> None:
 @pytest.mark.threat(49)
 def test_a_program_cannot_start_others(run: Runner) -> None:
     source = "try:\n    random._os.pipe()\nexcept OSError as error:\n    print(error)"
-    assert run(source).stdout == "[Errno 24] Too many open files\n"
+    assert run(source).stdout == "[Errno 1] Operation not permitted\n"
 
 
 @pytest.mark.parametrize("value", [0, -1, True, "10", None, float("nan")])
 def test_a_limit_that_is_no_positive_number_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="Limits\\(wall_s="):
         Limits(wall_s=value)
+
+
+def test_the_records_of_calls_keep_so_many_bytes_of_arguments(run: Runner) -> None:
+    result = run("for n in range(3):\n    echo('x' * 400_000)")
+    kept = [call.arguments["value"] for call in result.calls]
+    assert kept == ["x" * 400_000, "x" * 400_000, NOT_KEPT]
+    assert 2 * 400_000 < RECORDED_BYTES < 3 * 400_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import os
+import platform
 from decimal import Decimal
 from typing import Any
 
@@ -196,7 +196,6 @@ EXITS = {
     "raise KeyboardInterrupt": "failed",
     "statistics.sys.exit(2)": "failed",
     "random._os._exit(0)": "crashed",
-    "random._os.kill(random._os.getpid(), 9)": "crashed",
     "random._os.abort()": "crashed",
 }
 
@@ -210,8 +209,10 @@ def test_every_way_out_is_a_typed_end(run: Runner, source: str, status: str) -> 
 
 CRASHES = {
     "random._os._exit(7)": "the program's process ended with exit code 7 before the program came to its end.",
-    "random._os.kill(random._os.getpid(), 9)": (
-        "the program's process was killed by SIGKILL before the program came to its end."
+    # Its own SIGABRT is refused to it; what the C library does then is a fault of the processor.
+    "random._os.abort()": (
+        f"the program's process was killed by {'SIGSEGV' if platform.machine() == 'x86_64' else 'SIGTRAP'} "
+        "before the program came to its end."
     ),
 }
 
@@ -226,27 +227,22 @@ def test_a_crash_says_how_the_process_ended(run: Runner, source: str, message: s
 
 def test_the_result_says_what_isolation_there_was(run: Runner) -> None:
     isolation = run("1").isolation
-    assert isolation.level == "process"
-    observed = {name: isolation.report[name] for name in ("files", "memory", "no_new_privs", "seccomp")}
-    assert observed == {"files": "refused", "memory": "refused", "no_new_privs": "set", "seccomp": "not in use"}
+    assert isolation.level in ("kernel", "kernel+namespaces")
+    assert list(isolation.report) == [
+        "python",
+        "platform",
+        "warm_up",
+        "process",
+        "limits",
+        "landlock",
+        "seccomp",
+        "namespaces",
+    ]
 
 
-@pytest.mark.threat(48)
-def test_processes_are_refused_to_all_but_root(run: Runner) -> None:
-    # The kernel does not count root's processes; that wall comes with the next layers, and the report says so.
-    expected = "not refused" if os.geteuid() == 0 else "refused"
-    assert run("1").isolation.report["processes"] == expected
-
-
-def test_each_run_warns_that_it_is_without_the_kernels_walls(run: Runner, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_behind_the_kernels_walls_warns_of_nothing(run: Runner, caplog: pytest.LogCaptureFixture) -> None:
     run("1")
-    run("1")
-    warning = (
-        "a program runs at isolation level 'process': in a process of its own with limits on memory, time and output, "
-        "without the kernel's walls. Run only programs of models and users that you trust."
-    )
-    messages = [record.getMessage() for record in caplog.records if record.name == "toolwire.sandbox"]
-    assert messages == [warning, warning]
+    assert [record.getMessage() for record in caplog.records if record.name == "toolwire.sandbox"] == []
 
 
 def test_time_used_is_told(run: Runner) -> None:

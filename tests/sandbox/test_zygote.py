@@ -15,9 +15,11 @@ from tests.sandbox.subprocesses import run_script
 from toolwire.sandbox import zygote as zygote_module
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import Answer, ProgramCall
+from toolwire.sandbox.zygote import Zygotes
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 WAIT_S = 5
+SPARES = 2
 
 
 def is_gone(process: int) -> bool:
@@ -136,9 +138,9 @@ def test_closing_ends_the_zygote_and_its_children(sandbox: Sandbox) -> None:
     sandbox.close()
     thread.join(WAIT_S)
     assert [result.status for result in results] == ["crashed"]
-    assert len(children) == 1
+    assert 1 <= len(children) <= 1 + SPARES
     assert is_gone(process)
-    assert is_gone(children[0])
+    assert all(is_gone(child) for child in children)
 
 
 def test_a_closed_sandbox_says_so(sandbox: Sandbox) -> None:
@@ -154,11 +156,11 @@ def test_runs_leave_no_descriptors_and_no_processes(run: Runner) -> None:
         run(source)
     assert open_descriptors() == before
     process = run.sandbox.zygotes.current().process_id
-    assert all(is_gone(child) for child in children_of(process))
+    assert len(children_of(process)) <= SPARES
 
 
-def test_a_zygote_that_does_not_start_says_what_failed(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zygote_module, "_SCRIPT", Path("/nonexistent/start.py"))
+def test_a_zygote_that_does_not_start_says_what_failed() -> None:
+    sandbox = Sandbox(zygotes=Zygotes(Path("/nonexistent/start.py")))
     with pytest.raises(SandboxUnavailable, match="does not start: it ended before it was ready"):
         Runner(sandbox)("1")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_parameter
+from toolwire.definition.python_text import signature_line
 from toolwire.definition.tool import Tool, Validated
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.host import Sandbox
@@ -22,8 +23,9 @@ from toolwire.sandbox.program import (
     ProgramCall,
     ProgramParameter,
     ProgramTool,
+    checked_isolation,
 )
-from toolwire.sandbox.report import ProgramResult, ProgramStatus
+from toolwire.sandbox.report import MinIsolation, ProgramResult, ProgramStatus
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.failures import FailureKind
@@ -82,11 +84,18 @@ class Inside(Protocol):
     def blocking_calls(self, run_id: str) -> Callable[[ToolCall], ToolResult]: ...
 
 
-def code_execution_tool() -> Tool:
-    """The tool as models see it."""
+def code_execution_tool(tools: Callable[[], Iterable[tuple[str, Tool]]]) -> Tool:
+    """The tool as models see it: its description lists the signatures of `tools()`, as they are when it is read."""
+
+    def describe() -> str:
+        signatures = [f"- {signature_line(tool, program_name(name))}" for name, tool in tools()]
+        return "\n".join(
+            [DESCRIPTION, "A program may call:" if signatures else "There are no tools to call.", *signatures]
+        )
+
     return from_schema(
         name=CODE_EXECUTION,
-        description=DESCRIPTION,
+        description=describe,
         input_schema={
             "type": "object",
             "properties": {"code": {"type": "string", "description": "The Python source text"}},
@@ -99,15 +108,26 @@ def code_execution_tool() -> Tool:
 class CodeExecution:
     """Runs programs in a sandbox; every call they make goes down the path that this one came by."""
 
-    def __init__(self, sandbox: Callable[[], Sandbox], *, limits: Limits, source_checks: bool = True) -> None:
+    def __init__(
+        self,
+        sandbox: Callable[[], Sandbox],
+        *,
+        limits: Limits,
+        source_checks: bool = True,
+        min_isolation: MinIsolation = "kernel",
+    ) -> None:
         self._sandbox = sandbox
         self.limits = limits
         self.source_checks = source_checks
+        self.min_isolation: MinIsolation = checked_isolation(min_isolation)
         self.last_invocation_id: str | None = None
         """`tr_ptc_` and hex digits: the run id that all calls of the latest program share; None before the first."""
 
     async def __call__(self, validated: Validated, inside: Inside) -> ToolResult:
-        """The program's output and result as text; `metadata["program"]` has the whole `ProgramResult`."""
+        """The program's output and result as text; `metadata["program"]` has the whole `ProgramResult`.
+
+        `metadata["isolation"]` is what stood between the program and the host, for the log.
+        """
         try:
             result = await self.run(validated.values["code"], inside)
         except Overloaded as overloaded:
@@ -119,7 +139,7 @@ class CodeExecution:
 
         Raises:
             Overloaded: too many programs are running already.
-            SandboxUnavailable: no sandbox can be had here.
+            SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
         """
         run_id = self.last_invocation_id = new_id("tr_ptc")
         program, sandbox = self._program(source, inside), self._sandbox()
@@ -153,6 +173,7 @@ class CodeExecution:
             tools=tuple(program_tool(name, tool) for name, tool in inside.tools),
             limits=limits,
             source_checks=self.source_checks,
+            min_isolation=self.min_isolation,
         )
 
 
@@ -185,7 +206,8 @@ def _answer(result: ToolResult) -> Answer:
 
 
 def _result(result: ProgramResult, inside: Inside) -> ToolResult:
-    metadata = {"program": result}
+    isolation = {"level": result.isolation.level, "report": dict(result.isolation.report)}
+    metadata = {"program": result, "isolation": isolation}
     # Output and result are cut each for itself: a flood of prints must not take the result away.
     text = result.shown(inside.result_limit_bytes)
     if result.status == "finished":

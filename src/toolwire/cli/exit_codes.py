@@ -11,7 +11,8 @@ class ExitCode(IntEnum):
     DONE = 0
     """The job was done."""
     FAILED = 1
-    """A call or program failed or was not allowed to run; what there is to read was printed all the same."""
+    """A call or program failed or was not allowed to run, or the doctor found too little; what there is to read was
+    printed all the same."""
     WRONG_USAGE = 2
     """The command line is wrong, or a file it names cannot be read."""
     UNUSABLE_TOOLS = 3

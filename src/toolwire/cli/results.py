@@ -13,7 +13,7 @@ def as_json(result: ToolResult) -> dict[str, Any]:
     What is known of a program is not part of the metadata here: it has a place of its own.
     """
     failure = result.failure
-    metadata = {key: value for key, value in result.metadata.items() if key != "program"}
+    metadata = {key: value for key, value in result.metadata.items() if key not in ("program", "isolation")}
     return {
         "name": result.call.name if result.call is not None else "",
         "success": result.success,

@@ -39,7 +39,7 @@ class ToolParameter:
 
 def from_schema(
     name: str,
-    description: str = "",
+    description: str | Callable[[], str] = "",
     input_schema: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
     function: Callable[..., Any] | None = None,
@@ -55,7 +55,7 @@ def from_schema(
 
     The schema is Draft 2020-12 unless its `$schema` names another; defaults of its properties are filled in, formats
     are not asserted. A function without `**more` also refuses, by name, what it could not take. Without a function
-    the tool can be described but not called.
+    the tool can be described but not called. A description that is called is asked anew each time.
 
     Raises:
         DefinitionError: no schema of an object, a reference to another document, two properties that a program could
@@ -67,7 +67,7 @@ def from_schema(
     return Tool(
         name=name,
         shape=shape,
-        docs=lambda: Docs(description=description),
+        docs=Docs,
         function=function,
         is_async=signature is not None and signature.is_async,
         context_parameter=None if signature is None else signature.context,

@@ -32,6 +32,11 @@ def header(tool: Tool, name_of: NameOf) -> str:
     return f"def {name_of(tool.name)}({', '.join(parameter_texts(tool.visible_parameters))}){returns}:"
 
 
+def signature_line(tool: Tool, name: str) -> str:
+    """`search(query: str, limit: int = 10) -> list[dict]`, for a tool that is known by `name` where this is read."""
+    return header(tool, lambda _: name).removeprefix("def ").removesuffix(":")
+
+
 def sections(tool: Tool, name_of: NameOf) -> list[str]:
     """The docstring's parts that have a text: description, Args, Types, Returns, Raises, Example, in Google style.
 

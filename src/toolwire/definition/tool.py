@@ -59,7 +59,7 @@ class Tool:
         is_async: bool = False,
         context_parameter: str | None = None,
         title: str | None = None,
-        description: str | None = None,
+        description: str | Callable[[], str] | None = None,
         tags: Iterable[str] = (),
         annotations: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
@@ -113,8 +113,11 @@ class Tool:
 
     @property
     def description(self) -> str:
-        """What the tool does; empty when nobody said."""
-        return self.docs.description if self._description is None else self._description
+        """What the tool does; empty when nobody said. A tool whose abilities change says it anew each time."""
+        given = self._description
+        if given is None:
+            return self.docs.description
+        return given if isinstance(given, str) else given()
 
     @property
     def raises(self) -> tuple[str, ...]:

@@ -29,6 +29,11 @@ class CodeExecutionTool:
         """The tool as models see it."""
         return self._tool
 
+    @property
+    def description(self) -> str:
+        """What a model is told: what it does, and the signatures of the tools that a program may call now."""
+        return self._tool.description
+
     def execute(self, code: str) -> str:
         """What the program printed and its result, as a model would read it; an error reads like Python's."""
         return self._invoke(CODE_EXECUTION, {"code": code}).text

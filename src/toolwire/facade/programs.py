@@ -8,16 +8,18 @@ from typing import Any
 from toolwire.builtin.code_execution import CodeExecution, code_execution_tool
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
+from toolwire.definition.tool import Tool
 from toolwire.facade.code_execution import CodeExecutionTool
 from toolwire.facade.setup import Setup
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Inside
+from toolwire.permission.policy import Policy
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.report import ProgramResult
+from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -28,26 +30,54 @@ def shared_sandbox(runtime: Runtime) -> Sandbox:
 
 
 def programs_entry(
-    runtime: Runtime, limits: Limits, call_back: Callable[[str, Mapping[str, Any]], ToolResult]
+    catalogue: Catalogue,
+    setup: Callable[[], Setup],
+    limits: Limits,
+    call_back: Callable[[str, Mapping[str, Any]], ToolResult],
+    *,
+    min_isolation: MinIsolation,
 ) -> Entry:
-    """The tool `code_execution`; `call_back` is how its owner's own `run` gets back into the path."""
-    tool = code_execution_tool()
-    execution = CodeExecution(lambda: shared_sandbox(runtime), limits=limits)
+    """The tool `code_execution` for programs that may call what the catalogue holds.
+
+    `call_back` is how its owner's own `run` gets back into the path.
+    """
+    runtime = setup().runtime
+    tool = code_execution_tool(lambda: offered(catalogue, setup().policy))
+    execution = CodeExecution(lambda: shared_sandbox(runtime), limits=limits, min_isolation=min_isolation)
     handle = CodeExecutionTool(tool, execution, call_back)
     return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution)
 
 
+def offered(catalogue: Catalogue, policy: Policy) -> list[tuple[str, Tool]]:
+    """The tools by name that a model is told of: those that a policy does not deny, and none that runs programs."""
+    return [
+        (entry.name, entry.described)
+        for entry in catalogue
+        if entry.composite is None
+        and policy.judge(entry.name, entry.permission or entry.tool.permission).effect != "deny"
+    ]
+
+
 def run_program(
-    code: str, catalogue: Catalogue, setup: Setup, *, limits: Limits | None, source_checks: bool
+    code: str,
+    catalogue: Catalogue,
+    setup: Setup,
+    *,
+    limits: Limits | None,
+    source_checks: bool,
+    min_isolation: MinIsolation,
 ) -> ProgramResult:
     """How a program that may call these tools ended. The owner runs it: only the calls it makes are judged.
 
     Raises:
-        SandboxUnavailable: no sandbox can be had here.
+        SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
         Overloaded: too many programs are running already.
     """
     execution = CodeExecution(
-        lambda: shared_sandbox(setup.runtime), limits=limits or Limits(), source_checks=source_checks
+        lambda: shared_sandbox(setup.runtime),
+        limits=limits or Limits(),
+        source_checks=source_checks,
+        min_isolation=min_isolation,
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
     if catalogue.is_async:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolwire.facade.tool import ToolSpec
     from toolwire.journal.log import ExecutionLog
     from toolwire.sandbox.limits import Limits
-    from toolwire.sandbox.report import ProgramResult
+    from toolwire.sandbox.report import MinIsolation, ProgramResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -253,30 +253,50 @@ class ToolRegistry:
         parts = self._parts
         return await invoke(ToolCall(name, arguments, id=new_id("r")), parts.setup.loop_scope(parts.catalogue))
 
-    def run_program(self, code: str, *, limits: Limits | None = None, source_checks: bool = True) -> ProgramResult:
+    def run_program(
+        self,
+        code: str,
+        *,
+        limits: Limits | None = None,
+        source_checks: bool = True,
+        min_isolation: MinIsolation = "kernel",
+    ) -> ProgramResult:
         """Runs a program that may call this registry's tools, in another process, and says how it ended.
 
         Blocks until it ends or `limits` (`Limits()` by default) stop it. `source_checks=False` leaves out the checks
-        on the source text, which are there for the model's sake: the sandbox does not rely on them.
+        on the source text, which are there for the model's sake: the sandbox does not rely on them. Behind weaker
+        walls than `min_isolation` nothing runs; `process` is for programs that are as trusted as your own code.
 
         Raises:
-            SandboxUnavailable: no sandbox can be had here.
+            SandboxUnavailable: no sandbox as strong as that can be had here; it says what to do.
         """
         from toolwire.facade.programs import run_program
 
         parts = self._parts
-        return run_program(code, parts.catalogue, parts.setup, limits=limits, source_checks=source_checks)
+        return run_program(
+            code, parts.catalogue, parts.setup, limits=limits, source_checks=source_checks, min_isolation=min_isolation
+        )
 
-    def enable_code_execution(self, timeout: float = CODE_EXECUTION_TIMEOUT_S, *, limits: Limits | None = None) -> None:
+    def enable_code_execution(
+        self,
+        timeout: float = CODE_EXECUTION_TIMEOUT_S,
+        *,
+        limits: Limits | None = None,
+        min_isolation: MinIsolation = "kernel",
+    ) -> None:
         """Lets models run programs: adds the tool `code_execution`.
 
         `timeout` is seconds for a whole program, tools included; `limits` say more, and then stand in its place.
+        `min_isolation` as in `run_program`: where this machine has less, calls fail as `unavailable`.
         """
         from toolwire.facade.programs import programs_entry
         from toolwire.sandbox.limits import Limits
 
         parts = self._parts
-        entry = programs_entry(parts.setup.runtime, limits or Limits.within(timeout), self._invoke_own)
+        limits = limits or Limits.within(timeout)
+        entry = programs_entry(
+            parts.catalogue, lambda: parts.setup, limits, self._invoke_own, min_isolation=min_isolation
+        )
         parts.catalogue.add(entry, replace=True)
 
     def disable_code_execution(self) -> None:

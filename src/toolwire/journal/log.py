@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
+
+VALUE_LIMIT_BYTES = 65_536
+"""Bytes, as JSON, of one call's arguments or of its result that the log keeps: 10,000 of them may be kept."""
 
 LOG_ENTRIES = 10_000
 """Calls that the log keeps; the oldest is dropped for the newest. About a day of one busy agent."""
@@ -52,6 +56,8 @@ class LogEntry:
     """The data, in JSON types, or a short text about them; None for a failure."""
     error: str | None
     """What went wrong; None on success."""
+    isolation: Mapping[str, Any] | None = None
+    """What stood between a program and the host, as `level` and `report`; None for calls that ran no program."""
 
 
 class ExecutionLog:
@@ -76,6 +82,7 @@ class ExecutionLog:
                 _copied(call.arguments),
                 None if failure is not None else _copy(result.data),
                 result.error,
+                _copy(result.metadata.get("isolation")),
             )
         )
 
@@ -130,19 +137,38 @@ def _entry(row: tuple[Any, ...]) -> LogEntry:
         arguments=plain(row[7]),
         result=plain(row[8]),
         error=row[9],
+        isolation=plain(row[10]),
     )
 
 
 def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return plain(arguments)
+        found = plain(arguments)
     except Unrepresentable:
         return {str(name): _copy(value) for name, value in arguments.items()}
+    return found if _is_small(found) else {name: _copy(value) for name, value in found.items()}
 
 
 def _copy(value: Any) -> Any:
     try:
-        return plain(value)
+        found = plain(value)
+        return found if _is_small(found) else f"<not kept: more than {VALUE_LIMIT_BYTES} bytes>"
     except Unrepresentable as error:
         # Not its repr: that is the tool's code once more, and may be as long as it likes.
         return f"<{error}>"
+
+
+def _is_small(value: Any) -> bool:
+    """Whether the log can keep it. Most values are told at a glance; only the others are written out to be measured."""
+    if isinstance(value, str):
+        return len(value) <= VALUE_LIMIT_BYTES // 4 or len(value.encode("utf-8", "replace")) <= VALUE_LIMIT_BYTES
+    if not isinstance(value, dict | list):
+        return True
+    items = list(cast("dict[str, Any]", value).values()) if isinstance(value, dict) else cast("list[Any]", value)
+    if len(items) <= _FEW and all(type(item) in _SHORT for item in items):
+        return True
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) <= VALUE_LIMIT_BYTES
+
+
+_FEW = 16
+_SHORT = frozenset({int, float, bool, type(None)})

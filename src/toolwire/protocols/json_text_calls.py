@@ -12,7 +12,7 @@ The forms are those that models are trained on or that public APIs answer with:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from toolwire.definition.from_function import tool_of
@@ -99,6 +99,8 @@ class _Shape:
     name: str
     arguments: Any
     id: str
+    is_enveloped: bool = False
+    """Whether it stands in an envelope of an API that writes arguments as a string of JSON."""
 
 
 def _items(value: Any) -> list[Any]:
@@ -115,7 +117,7 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
         inner = cast("Any", node.get(key))
         if isinstance(inner, dict) and (is_marked or not node.keys() - {key} - _BESIDE):
             shape = _shape(inner, known, is_marked=is_marked)
-            return shape and _Shape(name=shape.name, arguments=shape.arguments, id=_text(node.get("id")))
+            return shape and replace(shape, id=_text(node.get("id")), is_enveloped=True)
     if isinstance(node.get("action"), str) and "action_input" in node:
         return _Shape(name=node["action"], arguments=node["action_input"], id="")
     given = [key for key in _ARGUMENTS if key in node]
@@ -136,6 +138,9 @@ def _call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[P
     name = known.name(shape.name.strip())
     schema = known.schemas.get(name)
     arguments, problems = _arguments(shape.arguments, schema, name)
+    if isinstance(shape.arguments, str) and not shape.is_enveloped:
+        message = f"The arguments of {name!r} stand in a JSON string; it was decoded."
+        problems = (Problem(message=message, repaired=True), *problems)
     return ToolCall(name, arguments, id=shape.id, raw_text=raw), problems
 
 

@@ -14,12 +14,13 @@ from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.blocking import READ_BYTES, answer_frame, fault
 from toolwire.sandbox.channel import CallFrame, Channel, DropFrame, ProtocolViolation, WakeFrame
 from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
+from toolwire.sandbox.isolation import require
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.outcome import compose, start_options
 from toolwire.sandbox.places import Overloaded, Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
-from toolwire.sandbox.zygote import Zygotes, lost
+from toolwire.sandbox.zygote import Zygote, Zygotes, lost
 
 Call = Callable[[ProgramCall], Awaitable[Answer]]
 
@@ -39,14 +40,15 @@ async def run_on_loop(
         if not place.done():
             await _place(asyncio.wrap_future(place), places, started + program.limits.deadline_s)
         try:
-            child, report = await _spawn(zygotes, workers, program)
+            child, isolation = await _spawn(zygotes, workers, program)
         except WorkersExhausted:
             raise places.overloaded() from None
         try:
+            require(program, isolation)
             live = LiveProgram(program, started)
             await AsyncDrive(live, child, call).run()
             end = await _exit(child)
-            return compose(live, end, Isolation(level="process", report=report), _clock())
+            return compose(live, end, isolation, _clock())
         finally:
             child.close()
     finally:
@@ -83,6 +85,7 @@ class AsyncDrive(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._wake: asyncio.TimerHandle | None = None
+        self._unread = 0
         self._fatal: BaseException | None = None
 
     async def run(self) -> None:
@@ -176,10 +179,23 @@ class AsyncDrive(asyncio.Protocol):
         finally:
             self._tasks.pop(call.ordinal, None)
         frame = answer_frame(self._channel, call.ordinal, answer)
+        # Answered before it is read: a program that reads nothing must not make its own clock stand still.
+        if not self._live.answered(call.ordinal, answer, _clock()):
+            return
         if not self._writable.is_set():
-            await self._writable.wait()
-        if self._live.answered(call.ordinal, answer, _clock()):
+            await self._wait_to_write()
+        if not self._live.is_over:
             self._write(frame)
+
+    async def _wait_to_write(self) -> None:
+        self._unread += 1
+        if self._unread > self._live.limits.outstanding_calls:
+            self._live.give_up("protocol_violation", f"more than {self._live.limits.outstanding_calls} unread answers")
+            self._finish()
+        try:
+            await self._writable.wait()
+        finally:
+            self._unread -= 1
 
     def _drop(self, ordinal: int) -> None:
         self._live.dropped(ordinal, _clock())
@@ -232,19 +248,25 @@ async def _place(place: asyncio.Future[None], places: Places, until: float) -> N
         raise places.overloaded() from None
 
 
-async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[Child, dict[str, str]]:
+async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[Child, Isolation]:
     for attempt in (1, 2):
-        if not zygotes.is_ready:
-            # Starting one takes a tenth of a second, too long for a loop to stand still.
-            await asyncio.wrap_future(workers.start(zygotes.current))
+        zygote = await zygote_of(zygotes, workers)
         try:
-            zygote = zygotes.current()
-            return await _received(zygote.ask(program.limits)), zygote.report
+            return await _received(zygote.ask(program.limits)), zygote.isolation
         except ZygoteGone as gone:
             zygotes.discard()
             if attempt == 2:
                 raise lost(gone) from None
     raise AssertionError("unreachable: the second attempt returns or raises")
+
+
+async def zygote_of(zygotes: Zygotes, workers: Workers) -> Zygote:
+    """A live zygote. Starting one takes a tenth of a second, too long for a loop to stand still.
+
+    Raises:
+        SandboxUnavailable: none can be started here.
+    """
+    return zygotes.current() if zygotes.is_ready else await asyncio.wrap_future(workers.start(zygotes.current))
 
 
 async def _received(spawning: Spawning) -> Child:

@@ -21,7 +21,6 @@ from toolwire.sandbox.channel import (
     Frame,
     ProtocolViolation,
     WakeFrame,
-    refusal,
 )
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
@@ -189,6 +188,19 @@ def answer_frame(channel: Channel, ordinal: int, answer: Answer) -> bytes:
         return channel.answer(ordinal, answer.value)
     except (Unrepresentable, Oversized) as error:
         return channel.error(ordinal, refusal(error))
+
+
+def refusal(error: Unrepresentable | Oversized) -> AnswerError:
+    """What a program reads when the tool's value cannot be sent to it."""
+    if isinstance(error, Oversized):
+        return AnswerError(
+            type_name="",
+            family="limit",
+            message=f"the tool's answer is too large for a program: {error}. Ask for less.",
+        )
+    return AnswerError(
+        type_name="", family="internal", message=f"the tool's answer cannot be given to a program: {error}"
+    )
 
 
 def fault(error: Exception) -> AnswerError:

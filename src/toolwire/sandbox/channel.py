@@ -16,12 +16,22 @@ have its exact shape; anything else is a `ProtocolViolation`, which ends the pro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import AnswerError, ProgramTool
-from toolwire.sandbox.wire import HEADER_BYTES, RAW, Oversized, encode, needs_untag, raw_decode, settle
+from toolwire.sandbox.wire import (
+    HEADER_BYTES,
+    RAW,
+    UNWEIGHED_BYTES,
+    WEIGHT_CAP,
+    encode,
+    needs_untag,
+    raw_decode,
+    settle,
+    weigh,
+)
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import untag
 
@@ -45,6 +55,8 @@ class CallFrame:
     tool: int
     parallel: bool
     arguments: dict[str, Any]
+    size: int = field(default=0, compare=False)
+    """Bytes that the arguments took on the way."""
 
 
 @dataclass(slots=True)
@@ -195,6 +207,8 @@ class Channel:
 
     def _read(self, data: bytes) -> Frame | None:
         """The frame; None for a header whose raw strings are still to come."""
+        if len(data) > UNWEIGHED_BYTES and (weight := weigh(data)) > WEIGHT_CAP:
+            raise ProtocolViolation(f"a frame that takes about {weight:,} bytes once read, at most {WEIGHT_CAP:,}")
         try:
             text = data.decode("utf-8", "surrogatepass")
             parts, end = raw_decode(text)
@@ -244,7 +258,7 @@ class Channel:
             if not _fits(kinds.get(name), value):
                 raise ProtocolViolation("an argument that the tool does not have")
         self._last_ordinal = ordinal
-        return CallFrame(ordinal, tool, parallel, cast("dict[str, Any]", arguments))
+        return CallFrame(ordinal, tool, parallel, cast("dict[str, Any]", arguments), size)
 
     def _drop(self, parts: list[Any], _size: int) -> DropFrame:
         if len(parts) != 2 or type(parts[1]) is not int or not 0 < parts[1] <= self._last_ordinal:
@@ -281,19 +295,6 @@ class Channel:
         if told[0] not in ("cpu", "asked") or not _is_text(told[1]) or not _is_line(told[2]):
             raise ProtocolViolation("a stop that is not complete")
         return StoppedFrame(*told)
-
-
-def refusal(error: Unrepresentable | Oversized) -> AnswerError:
-    """What a program reads when the tool's value cannot be sent to it."""
-    if isinstance(error, Oversized):
-        return AnswerError(
-            type_name="",
-            family="limit",
-            message=f"the tool's answer is too large for a program: {error}. Ask for less.",
-        )
-    return AnswerError(
-        type_name="", family="internal", message=f"the tool's answer cannot be given to a program: {error}"
-    )
 
 
 def _raw_strings(view: memoryview, sizes: list[int]) -> list[str]:

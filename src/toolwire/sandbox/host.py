@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -13,11 +12,12 @@ from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.forked import Child
+from toolwire.sandbox.isolation import require
 from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.outcome import compose, not_started, oversize, refusal, start_options
 from toolwire.sandbox.places import Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall
-from toolwire.sandbox.report import Isolation, ProgramResult
+from toolwire.sandbox.report import ProgramError, ProgramResult
 from toolwire.sandbox.source_checks import check_source
 from toolwire.sandbox.zygote import Zygotes
 
@@ -29,7 +29,6 @@ EXIT_TIMEOUT_S = 0.2
 _LATE_S = 0.25
 """Seconds after the deadline at which a run returns although a tool is still busy."""
 _CANCEL_TICK_S = 0.02
-_LOG = logging.getLogger("toolwire.sandbox")
 
 
 class Flag(Protocol):
@@ -46,9 +45,9 @@ class Sandbox:
     Nothing is started until the first run. `close` ends the zygote and whatever still runs.
     """
 
-    def __init__(self, workers: Workers | None = None) -> None:
+    def __init__(self, workers: Workers | None = None, zygotes: Zygotes | None = None) -> None:
         self._own_workers = workers
-        self._zygotes = Zygotes()
+        self._zygotes = Zygotes() if zygotes is None else zygotes
         self._places = Places()
 
     def run(
@@ -62,11 +61,13 @@ class Sandbox:
 
         Raises:
             Overloaded: too many programs run or wait; nothing was run.
-            SandboxUnavailable: no process can be had for it here.
+            SandboxUnavailable: its walls are weaker here than `min_isolation`, or no process can be had.
         """
+        # A zygote that has to be started first takes from no program's time.
+        isolation = self._zygotes.current().isolation
         started = time.monotonic()
-        if early := _refuse(program, started):
-            return early
+        if error := _refusal(program):
+            return not_started(error, isolation, time.monotonic() - started)
         place = self._places.take()
         try:
             self._wait_for(place, started + program.limits.deadline_s)
@@ -80,11 +81,12 @@ class Sandbox:
         When the task that awaits this is cancelled, the program is ended and its calls are cancelled.
         """
         # asyncio costs more to import than all of this: only who has a loop pays for it.
-        from toolwire.sandbox.asynchronous import run_on_loop
+        from toolwire.sandbox.asynchronous import run_on_loop, zygote_of
 
+        zygote = await zygote_of(self._zygotes, self.workers)
         started = time.monotonic()
-        if early := _refuse(program, started):
-            return early
+        if error := _refusal(program):
+            return not_started(error, zygote.isolation, time.monotonic() - started)
         return await run_on_loop(self._zygotes, self._places, self.workers, program, call, started)
 
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer]) -> ProgramResult:
@@ -129,8 +131,9 @@ class Sandbox:
     def _run_placed(
         self, program: Program, call: Callable[[ProgramCall], Answer], cancel: Flag | None, started: float
     ) -> ProgramResult:
-        child, report = self._zygotes.spawn(program.limits)
+        child, isolation = self._zygotes.spawn(program.limits)
         try:
+            require(program, isolation)
             live = LiveProgram(program, started)
             drive = BlockingDrive(live, child, call, self.workers)
             drive.start(start_options(program))
@@ -142,23 +145,17 @@ class Sandbox:
             if drive.fatal is not None:
                 raise drive.fatal
             end = child.exit(EXIT_TIMEOUT_S)
-            return compose(live, end, Isolation(level="process", report=report), time.monotonic())
+            return compose(live, end, isolation, time.monotonic())
         finally:
             child.close()
 
 
-def _refuse(program: Program, started: float) -> ProgramResult | None:
-    """The result of a program that is not started at all."""
+def _refusal(program: Program) -> ProgramError | None:
+    """Why a program is not started at all; None when it is."""
     error = oversize(program)
     if error is None and (refusals := check_source(program)):
         error = refusal(program, refusals)
-    if error is not None:
-        return not_started(error, time.monotonic() - started)
-    _LOG.warning(
-        "a program runs at isolation level 'process': in a process of its own with limits on memory, time and output, "
-        "without the kernel's walls. Run only programs of models and users that you trust."
-    )
-    return None
+    return error
 
 
 def _watch(driving: Future[None], live: LiveProgram, child: Child, cancel: Flag | None) -> None:

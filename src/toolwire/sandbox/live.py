@@ -17,6 +17,9 @@ from toolwire.sandbox.program import Answer, Program, ProgramCall
 from toolwire.sandbox.report import CallRecord, CallStatus, ProgramStatus
 
 _SHORTEST_S = 0.02
+RECORDED_BYTES = 1_048_576
+"""Bytes of arguments, as they were sent, that the records of one program's calls keep in all."""
+NOT_KEPT = "(not kept: the arguments of this program's calls are too large)"
 STOP_GRACE_S = 0.15
 """Seconds that a program gets to say where it is, once a clock of ours has run out."""
 
@@ -26,6 +29,8 @@ class _Call:
     """A call under way or over."""
 
     frame: CallFrame
+    arguments: dict[str, Any]
+    """As they are recorded."""
     started: float
     ended: float = 0.0
     status: CallStatus = "unknown"
@@ -53,6 +58,7 @@ class LiveProgram:
         self._calls: list[_Call] = []
         self._open: dict[int, _Call] = {}
         self._spent = 0.0
+        self._recorded_bytes = 0
         self._running_since: float | None = None
 
     @property
@@ -96,7 +102,7 @@ class LiveProgram:
         if len(self._calls) >= limits.calls:
             self.give_up("calls")
             return None
-        call = _Call(frame, now)
+        call = _Call(frame, self._recorded(frame), now)
         with self._lock:
             if not self._open and self._running_since is not None:
                 self._spent += now - self._running_since
@@ -142,14 +148,21 @@ class LiveProgram:
 
     def _record(self, call: _Call, now: float) -> CallRecord:
         ended = now if call.status == "unknown" else call.ended
-        arguments: dict[str, Any] = call.frame.arguments
         return CallRecord(
             ordinal=call.frame.ordinal,
             tool=self.program.tools[call.frame.tool].name,
-            arguments=arguments,
+            arguments=call.arguments,
             status=call.status,
             duration_ms=(ended - call.started) * 1000,
         )
+
+    def _recorded(self, frame: CallFrame) -> dict[str, Any]:
+        """The arguments themselves while there is room for them, then only their names."""
+        self._recorded_bytes += frame.size
+        if self._recorded_bytes <= RECORDED_BYTES:
+            return frame.arguments
+        self._recorded_bytes -= frame.size
+        return dict.fromkeys(frame.arguments, NOT_KEPT)
 
     def _close(self, ordinal: int, status: CallStatus, now: float) -> bool:
         with self._lock:
@@ -157,6 +170,8 @@ class LiveProgram:
             if call is None:
                 return False
             call.status, call.ended = status, now
+            # The tool has had them; what the record keeps of them is kept apart.
+            call.frame.arguments = {}
             if not self._open:
                 self._running_since = now
             return not self.is_over

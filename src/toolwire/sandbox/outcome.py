@@ -87,7 +87,7 @@ def oversize(program: Program) -> ProgramError | None:
     return ProgramError(type=REFUSED, message=message, hint="Write a shorter one, or several. Nothing of it has run.")
 
 
-def not_started(error: ProgramError, duration_s: float) -> ProgramResult:
+def not_started(error: ProgramError, isolation: Isolation, duration_s: float) -> ProgramResult:
     """The result of a program that was refused."""
     return ProgramResult(
         status="failed",
@@ -97,7 +97,7 @@ def not_started(error: ProgramError, duration_s: float) -> ProgramResult:
         stdout_bytes=0,
         error=error,
         calls=(),
-        isolation=Isolation(level="process", report={}),
+        isolation=isolation,
         duration_s=duration_s,
         cpu_s=0.0,
     )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.report import MinIsolation
+from toolwire.vocabulary.errors import ConfigurationError
 
 ParameterKind = Literal["positional_only", "either", "keyword_only", "var_positional", "var_keyword"]
 AnswerFamily = Literal["tool", "denied", "timeout", "limit", "arguments", "unavailable", "internal"]
+_MIN_ISOLATIONS: tuple[str, ...] = get_args(MinIsolation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,22 @@ class Program:
     """What it may use of this machine."""
     source_checks: bool = True
     """Refuse what cannot work before anything runs, with a message that helps. Never what keeps the host safe."""
+    min_isolation: MinIsolation = "kernel"
+    """Without walls as strong as these, nothing runs. `process` is for programs that are as trusted as the host."""
+
+    def __post_init__(self) -> None:
+        checked_isolation(self.min_isolation)
+
+
+def checked_isolation(least: MinIsolation) -> MinIsolation:
+    """The same level.
+
+    Raises:
+        ConfigurationError: it is none that can be asked for.
+    """
+    if least not in _MIN_ISOLATIONS:
+        raise ConfigurationError(f"min_isolation={least!r}: give one of {', '.join(map(repr, _MIN_ISOLATIONS))}")
+    return least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.text import cut_text, kept_text
@@ -24,7 +24,10 @@ ProgramStatus = Literal[
     "suspended",
 ]
 CallStatus = Literal["answered", "failed", "dropped", "unknown"]
-IsolationLevel = Literal["process", "kernel", "kernel+namespaces"]
+IsolationLevel = Literal["none", "process", "kernel", "kernel+namespaces"]
+"""From the least to the most. At `none` not even the kernel's limits hold: nothing runs, whatever is asked for."""
+MinIsolation = Literal["process", "kernel", "kernel+namespaces"]
+LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
 
 NOTHING_TO_SHOW = (
     "The program ended without output and without a result. Assign the result to __result__, or print what matters."
@@ -70,7 +73,11 @@ class Isolation:
     level: IsolationLevel
     """The level that was observed, not the one asked for."""
     report: dict[str, str]
-    """Layer by layer, what a probe found when the zygote started."""
+    """Layer by layer, what a child that ran into it found when the zygote started."""
+
+    def reaches(self, least: IsolationLevel) -> bool:
+        """Whether it is as strong as `least`, and strong enough to run anything at all."""
+        return LEVELS.index(self.level) >= max(LEVELS.index(least), LEVELS.index("process"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,11 @@ from toolwire.vocabulary.values import DEPTH_LIMIT, TAG, tag
 HEADER_BYTES = 4
 RAW_FROM = 16_384
 RAW = "raw"
+UNWEIGHED_BYTES = 65_536
+"""Bytes of a frame that are read without a look at what they hold: they cannot become more than a few MB."""
+WEIGHT_CAP = 25_165_824
+"""Bytes that the values of one frame may take in the host's memory: `{"":0},` is 8 bytes of JSON and 250 of Python."""
+_WEIGHTS = ((b"{", 250), (b"[", 90), (b",", 40))
 kind_of: Callable[[Any], type[Any]] = type
 """`type` with one argument, in words that a type checker follows."""
 _VALUE = "v"
@@ -96,6 +101,11 @@ def needs_untag(text: str) -> bool:
         return True
     # Each level takes at least a bracket to open and one to close.
     return len(text) >= 2 * DEPTH_LIMIT and text.count("[") + text.count("{") >= DEPTH_LIMIT
+
+
+def weigh(data: bytes) -> int:
+    """About how many bytes a frame's values take once read, at a glance: what stands within strings counts too."""
+    return len(data) + sum(data.count(mark) * weight for mark, weight in _WEIGHTS)
 
 
 def _quick(head: list[Any], payload: Any) -> bytes | None:

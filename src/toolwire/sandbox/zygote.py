@@ -15,16 +15,19 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Literal
 
 from toolwire.sandbox.forked import Child, Spawning, ZygoteGone
 from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.report import Isolation
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 HASH_SEED = "0"
 """One constant for all zygotes: the order of sets of text is the same in every run, on every host."""
 RUNS_PER_ZYGOTE = 10_000
 START_TIMEOUT_S = 20.0
-_SCRIPT = Path(__file__).parent / "child" / "start.py"
+ChildKind = Literal["any", "fresh", "bare"]
+SCRIPT = Path(__file__).parent / "child" / "start.py"
 _PACKET_BYTES = 65_536
 _HOW_TO_FIX = "Programs run on Linux with CPython 3.11 or newer; `toolwire doctor` says what this machine lacks."
 
@@ -32,7 +35,7 @@ _HOW_TO_FIX = "Programs run on Linux with CPython 3.11 or newer; `toolwire docto
 class Zygote:
     """One running fork server."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: Path = SCRIPT) -> None:
         if sys.platform != "linux" or not sys.executable:
             raise SandboxUnavailable(
                 f"programs cannot run on {sys.platform} yet", report={"platform": sys.platform}, how_to_fix=_HOW_TO_FIX
@@ -43,8 +46,10 @@ class Zygote:
         self._retired = False
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = _start_process(theirs)
-        self.report: dict[str, str] = self._wait_ready()
+            self._process = _start_process(theirs, script)
+        self._process_id = self._process.pid
+        self.isolation = self._wait_ready()
+        """What its self-test observed."""
 
     @property
     def is_alive(self) -> bool:
@@ -53,19 +58,19 @@ class Zygote:
 
     @property
     def process_id(self) -> int:
-        """Its process id, for tests and `doctor`."""
-        return self._process.pid
+        """The id of the process that forks, for tests and benchmarks."""
+        return self._process_id
 
-    def ask(self, limits: Limits, *, bare: bool = False) -> Spawning:
-        """Asks for a child. `bare` gives one that ends at once, for measuring.
+    def ask(self, limits: Limits, *, kind: ChildKind = "any") -> Spawning:
+        """Asks for a child. All but `any` are for measuring: one that was no spare, or one that ends at once.
 
         Raises:
             ZygoteGone: it died.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         request = {"memory": int(limits.memory_mb * 1_048_576), "cpu": math.ceil(limits.cpu_s)}
-        if bare:
-            request["bare"] = True
+        if kind != "any":
+            request[kind] = True
         with theirs:
             rights = array.array("i", [theirs.fileno()])
             try:
@@ -77,7 +82,7 @@ class Zygote:
                 self.released()
                 raise ZygoteGone(str(error)) from None
         self.spawned += 1
-        return Spawning(ours, self.report, self.released)
+        return Spawning(ours, self.isolation.report, self.released)
 
     def released(self) -> None:
         """One of its children is over."""
@@ -110,29 +115,31 @@ class Zygote:
         # Popen would complain at its end about a process that still runs and is none of ours.
         self._process.returncode = 0
 
-    def _wait_ready(self) -> dict[str, str]:
+    def _wait_ready(self) -> Isolation:
         self._control.settimeout(START_TIMEOUT_S)
+        reason = "it ended before it was ready"
         try:
-            data = self._control.recv(_PACKET_BYTES)
+            while data := self._control.recv(_PACKET_BYTES):
+                message = json.loads(data)
+                if "ready" in message:
+                    self._control.settimeout(None)
+                    return Isolation(level=message["level"], report=message["ready"])
+                self._process_id = message["process"]
         except OSError as error:
-            data, reason = b"", str(error)
-        else:
-            reason = "it ended before it was ready"
-        if not data:
-            self.close()
-            raise SandboxUnavailable(
-                f"the sandbox's process {sys.executable!r} does not start: {reason}",
-                report={"python": sys.executable, "exit": str(self._process.returncode)},
-                how_to_fix=_HOW_TO_FIX,
-            )
-        self._control.settimeout(None)
-        return json.loads(data)["ready"]
+            reason = str(error)
+        self.close()
+        raise SandboxUnavailable(
+            f"the sandbox's process {sys.executable!r} does not start: {reason}",
+            report={"python": sys.executable, "exit": str(self._process.returncode)},
+            how_to_fix=_HOW_TO_FIX,
+        )
 
 
 class Zygotes:
     """Keeps one zygote at hand: started when first needed, again when it died, and after `RUNS_PER_ZYGOTE` runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: Path = SCRIPT) -> None:
+        self._script = script
         self._lock = threading.Lock()
         self._current: Zygote | None = None
         self._closed = False
@@ -160,21 +167,21 @@ class Zygotes:
                 before, self._current = self._current, None
                 if before is not None:
                     before.retire()
-                self._current = Zygote()
+                self._current = Zygote(self._script)
             return self._current
 
-    def spawn(self, limits: Limits) -> tuple[Child, dict[str, str]]:
-        """A child and its zygote's report; blocks until it is there.
+    def spawn(self, limits: Limits, *, kind: ChildKind = "any") -> tuple[Child, Isolation]:
+        """A child and what its zygote observed; blocks until it is there.
 
         Raises:
             SandboxUnavailable: no zygote can be started here, or it cannot fork.
         """
         try:
-            return self._spawn(limits)
+            return self._spawn(limits, kind)
         except ZygoteGone:
             self.discard()
         try:
-            return self._spawn(limits)
+            return self._spawn(limits, kind)
         except ZygoteGone as gone:
             raise lost(gone) from None
 
@@ -200,9 +207,9 @@ class Zygotes:
         if current is not None:
             current.forget()
 
-    def _spawn(self, limits: Limits) -> tuple[Child, dict[str, str]]:
+    def _spawn(self, limits: Limits, kind: ChildKind) -> tuple[Child, Isolation]:
         zygote = self.current()
-        return zygote.ask(limits).wait(), zygote.report
+        return zygote.ask(limits, kind=kind).wait(), zygote.isolation
 
 
 def lost(gone: ZygoteGone) -> SandboxUnavailable:
@@ -214,8 +221,8 @@ def lost(gone: ZygoteGone) -> SandboxUnavailable:
     )
 
 
-def _start_process(control: socket.socket) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-s", "-S", "-P", "-X", "utf8", str(_SCRIPT)]
+def _start_process(control: socket.socket, script: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-s", "-S", "-P", "-X", "utf8", str(script)]
     environment = {"PYTHONHASHSEED": HASH_SEED}
     if zone := os.environ.get("TZ"):
         environment["TZ"] = zone

@@ -10,7 +10,7 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.intake import entries_of
-from toolwire.facade.programs import programs_entry
+from toolwire.facade.programs import offered, programs_entry
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
@@ -21,6 +21,7 @@ from toolwire.protocols import get
 from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.report import MinIsolation
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
@@ -39,12 +40,14 @@ class Session:
         policy: Iterable[Rule] | None = None,
         approver: Approver | None = None,
         limits: Limits | None = None,
+        min_isolation: MinIsolation | None = None,
     ) -> None:
         """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
 
         `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` are
         rules in place of the registry's. `approver` is asked where a rule or tool says confirm; without one such
-        calls do not run. `limits` bound each program; without them those count that the registry gives its own.
+        calls do not run. `limits` bound each program, and behind weaker walls than `min_isolation` ("kernel") none
+        runs; without either, what the registry gave its own programs counts.
 
         A text protocol's model may always run programs. A native one's may when the registry has them enabled.
 
@@ -57,7 +60,7 @@ class Session:
             rules = setup.policy.rules if policy is None else policy
             setup = replace(setup, policy=Policy(rules, defaults=self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
-        self._offer_programs(limits)
+        self._offer_programs(limits, min_isolation)
 
     @property
     def tools(self) -> list[Tool]:
@@ -65,11 +68,11 @@ class Session:
 
         `code_execution` is one of them unless the protocol speaks of programs by itself.
         """
-        return [
-            entry.described
-            for entry in self._catalogue
-            if not (entry.composite and self.protocol.writes_programs) and not self._is_denied(entry)
-        ]
+        told = dict(offered(self._catalogue, self._setup.policy))
+        programs = self._catalogue.find(CODE_EXECUTION)
+        if programs is not None and not self.protocol.writes_programs and not self._is_denied(programs):
+            told[CODE_EXECUTION] = programs.tool
+        return [told[entry.name] for entry in self._catalogue if entry.name in told]
 
     @property
     def instructions(self) -> str | list[dict[str, Any]]:
@@ -98,20 +101,27 @@ class Session:
         results = await invoke_all(calls, self._setup.loop_scope(self._catalogue, run_id=run_id))
         return [_answering(result, call) for result, call in zip(results, read.calls, strict=True)]
 
-    def _offer_programs(self, limits: Limits | None) -> None:
+    def _offer_programs(self, limits: Limits | None, min_isolation: MinIsolation | None) -> None:
         """Puts `code_execution` into the catalogue, unless it is there and stays, or is not to be there."""
         is_there = CODE_EXECUTION in self._catalogue
-        if (is_there and limits is None) or (self.protocol.is_native and not is_there):
+        stays = is_there and limits is None and min_isolation is None
+        if stays or (self.protocol.is_native and not is_there):
             return
-        programs = programs_entry(self._setup.runtime, limits or Limits(), self._call_back)
+        programs = programs_entry(
+            self._catalogue,
+            lambda: self._setup,
+            limits or Limits(),
+            self._call_back,
+            min_isolation=min_isolation or "kernel",
+        )
         self._catalogue.add(programs, replace=True)
+
+    def _is_denied(self, entry: Entry) -> bool:
+        return self._setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect == "deny"
 
     def _call_back(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         call = ToolCall(name, arguments, id=new_id("r"))
         return call_blocking(call, self._setup.scope(self._catalogue), self._setup)
-
-    def _is_denied(self, entry: Entry) -> bool:
-        return self._setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect == "deny"
 
     def _known(self, permissions: Mapping[str, Permission]) -> Mapping[str, Permission]:
         for name in permissions:

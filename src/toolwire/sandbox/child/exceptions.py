@@ -1,5 +1,6 @@
 """The exceptions that tools raise in a program: by name, and a small family that is always there."""
 
+import ast
 import builtins
 from typing import Any
 
@@ -64,7 +65,7 @@ class ToolExceptions:
         """The exception to raise for an answer that is an error."""
         kind: type[Any] = FAMILIES.get(family) or self.named(_identifier(type_name))
         try:
-            error = kind(message)
+            error = kind(_key(message) if kind is KeyError else message)
             if str(error) == message:
                 return error
         except TypeError:  # such as UnicodeDecodeError, which takes five arguments
@@ -93,3 +94,11 @@ def _message(self: BaseException) -> str:
 
 def _identifier(name: str) -> str:
     return name if name.isidentifier() else "ToolError"
+
+
+def _key(message: str) -> Any:
+    """What a KeyError was made of: its text is that key's repr."""
+    try:
+        return ast.literal_eval(message)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return message

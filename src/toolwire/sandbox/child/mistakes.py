@@ -193,7 +193,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="opened_a_file",
         error="OSError",
-        pattern=r"Too many open files",
+        pattern=r"Too many open files|Operation not permitted",
         text="A program has no files and no network; use the tools.",
     ),
     Mistake(

@@ -1,0 +1,46 @@
+"""`toolwire doctor`: prints how well programs are held on this machine, and how to get what is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import typer
+
+from toolwire import Diagnosis, diagnose
+from toolwire.cli.exit_codes import EXIT_CODES, ExitCode
+from toolwire.cli.options import JsonOption
+from toolwire.cli.output import Output
+
+EPILOG = f"""\b
+Examples:
+  toolwire doctor
+  toolwire doctor --json
+
+It exits with 0 when programs run here without asking for less isolation.
+
+{EXIT_CODES}"""
+
+
+def doctor(context: typer.Context, json: JsonOption = False) -> None:
+    """Print how well programs are held on this machine, layer by layer, as observed."""
+    output: Output = context.obj
+    output.keep_stdout()
+    diagnosis = diagnose()
+    if json:
+        output.result_json(dataclasses.asdict(diagnosis))
+    else:
+        output.result(_text(diagnosis))
+    raise typer.Exit(ExitCode.DONE if diagnosis.is_enough else ExitCode.FAILED)
+
+
+def _text(diagnosis: Diagnosis) -> str:
+    verdict = "programs run" if diagnosis.is_enough else "programs are refused unless code asks for less by name"
+    lines = [f"isolation level  {diagnosis.level}: {verdict}"]
+    lines += [f"{name:<16} {text}" for name, text in diagnosis.system.items()]
+    for layer in diagnosis.layers:
+        lines.append(f"{layer.name:<16} {layer.observed}")
+        if layer.how_to_fix:
+            lines.append(f"{'':<16} To get it: {layer.how_to_fix}")
+    if diagnosis.problem:
+        lines.append(diagnosis.problem)
+    return "\n".join(lines)

@@ -1,0 +1,89 @@
+"""Whether the walls that were observed are enough for a program, and what to do where they are not."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from toolwire.sandbox.program import Program
+from toolwire.sandbox.report import Isolation, IsolationLevel
+from toolwire.vocabulary.errors import SandboxUnavailable
+
+ENOUGH: IsolationLevel = "kernel"
+"""What programs get at least, unless code asks for less by name."""
+_LOG = logging.getLogger("toolwire.sandbox")
+_MISSING = "not "
+"""How the report of a layer begins that does not hold, in letters of any size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One layer of the sandbox, as this machine has it."""
+
+    name: str
+    """Its key in the report."""
+    holds: bool
+    """Whether a child that ran into it was stopped."""
+    observed: str
+    """What the child found."""
+    how_to_fix: str
+    """What brings it, in a sentence or two; empty when it holds."""
+
+
+def layers_of(isolation: Isolation) -> tuple[Layer, ...]:
+    """The layers in the order in which a child puts them on."""
+    return tuple(
+        Layer(
+            name=name,
+            holds=not _is_missing(observed),
+            observed=observed,
+            how_to_fix=_HOW_TO_FIX[name] if _is_missing(observed) else "",
+        )
+        for name, observed in isolation.report.items()
+        if name in _HOW_TO_FIX
+    )
+
+
+def require(program: Program, isolation: Isolation) -> None:
+    """Lets a program run behind these walls, or not. Below `kernel`, each run is warned of.
+
+    Raises:
+        SandboxUnavailable: they are weaker than the program's `min_isolation`.
+    """
+    if not isolation.reaches(program.min_isolation):
+        raise too_weak(isolation, program.min_isolation)
+    if isolation.level == "process":
+        _LOG.warning(
+            "a program runs at isolation level 'process': in a process of its own with limits on memory, time and "
+            "output, without the kernel's walls. Run only programs of models and users that you trust."
+        )
+
+
+def too_weak(isolation: Isolation, least: str) -> SandboxUnavailable:
+    """The refusal, with what is missing and what to do about it."""
+    missing = [layer for layer in layers_of(isolation) if not layer.holds]
+    observed = "; ".join(f"{layer.name}: {layer.observed}" for layer in missing)
+    steps = " ".join(layer.how_to_fix for layer in missing)
+    return SandboxUnavailable(
+        f"a program needs isolation level {least!r}, and this machine gives {isolation.level!r} ({observed})",
+        report=isolation.report,
+        how_to_fix=f"{steps} `toolwire doctor` shows each layer.{_ANYWAY if isolation.level == 'process' else ''}",
+    )
+
+
+def _is_missing(observed: str) -> bool:
+    return observed.lower().startswith(_MISSING)
+
+
+_ANYWAY = ' For programs that you trust as you trust your own code, ask for less by name: min_isolation="process".'
+_HOW_TO_FIX = {
+    "process": "Programs need Linux and a CPython of their own that may use prctl and capset.",
+    "limits": "Let the host's process lower its limits (setrlimit, prlimit).",
+    "landlock": "Use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK and landlock among its `lsm=`, and let the "
+    "container use landlock_create_ruleset and landlock_restrict_self.",
+    "seccomp": "Use Linux on x86-64 or aarch64 with CONFIG_SECCOMP_FILTER, and let the container use "
+    "prctl(PR_SET_SECCOMP).",
+    "namespaces": "Allow user namespaces: sysctl user.max_user_namespaces above 0, "
+    "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0 where they exist; in a "
+    "container, a seccomp profile that allows unshare, mount and pivot_root.",
+}

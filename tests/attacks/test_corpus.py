@@ -1,0 +1,82 @@
+"""Every attack fails against the sandbox, with source checks and without, and succeeds where its wall is taken away."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tests.attacks.arena import Arena, naive, used_more
+from tests.attacks.attack import Attack
+from tests.attacks.canaries import Canaries
+from tests.attacks.programs import CORPUS
+from tests.attacks.zygotes import LAYERS
+
+ALL_LAYERS = " ".join(LAYERS)
+AIMED_AT_THE_HOST = ("forged frames", "output", "hostile results", "policy", "processor", "tampering")
+"""Families that meet the host's own code, which has two drivers; the others meet the kernel."""
+
+
+def attacks(*controls: str, families: tuple[str, ...] = ()) -> list[object]:
+    """The attacks as parameters; only those with one of these controls, or of these families, if any are named."""
+    return [
+        pytest.param(attack, id=str(attack), marks=pytest.mark.threat(attack.threat))
+        for attack in CORPUS
+        if (not controls or attack.control in controls) and (not families or attack.family in families)
+    ]
+
+
+@pytest.mark.requirement("ptc.safety.kernel")
+@pytest.mark.parametrize("source_checks", [True, False], ids=["checked", "unchecked"])
+@pytest.mark.parametrize("attack", attacks())
+def test_an_attack_fails(attack: Attack, source_checks: bool, arena: Arena) -> None:
+    assert arena.run(attack, source_checks=source_checks).signs == set()
+
+
+@pytest.mark.parametrize("attack", attacks(families=AIMED_AT_THE_HOST))
+def test_an_attack_on_the_host_fails_where_an_event_loop_drives(attack: Attack, awaited_arena: Arena) -> None:
+    assert awaited_arena.run(attack).signs == set()
+
+
+@pytest.mark.parametrize("attack", attacks("open child", "none"))
+def test_an_attack_on_the_kernel_fails_without_namespaces(
+    attack: Attack, arena_without: Callable[[str], Arena]
+) -> None:
+    # What is left where a container refuses namespaces.
+    assert arena_without("namespaces").run(attack).signs == set()
+
+
+@pytest.mark.parametrize("attack", attacks("open child"))
+def test_it_succeeds_in_a_child_without_layers(attack: Attack, arena_without: Callable[[str], Arena]) -> None:
+    outcome = arena_without(ALL_LAYERS).run(attack)
+    is_expected = os.geteuid() == 0 or not attack.needs_root
+    assert (attack.sign in outcome.signs) == is_expected, outcome.results
+
+
+@pytest.mark.parametrize("attack", attacks("naive host"))
+def test_it_succeeds_on_a_naive_host(attack: Attack, canaries: Canaries) -> None:
+    assert attack.sign in naive(attack, canaries)
+
+
+@pytest.mark.parametrize("attack", attacks("higher limits"))
+def test_it_goes_on_when_its_limit_is_raised(attack: Attack, arena: Arena) -> None:
+    assert attack.higher_limits is not None
+    outcome = arena.run(attack, limits=attack.higher_limits)
+    assert used_more(outcome.results[0], attack.limits), outcome.results
+
+
+@pytest.mark.parametrize("attack", attacks("no policy"))
+def test_it_succeeds_where_everything_is_permitted(attack: Attack, permissive_arena: Arena) -> None:
+    outcome = permissive_arena.run(attack)
+    assert attack.sign in outcome.signs, outcome.results
+
+
+def test_the_corpus_is_wide_and_nearly_all_of_it_has_a_control() -> None:
+    families = Counter(attack.family for attack in CORPUS)
+    assert len(CORPUS) >= 120
+    assert {name: count for name, count in families.items() if count < 8} == {}
+    assert len({str(attack) for attack in CORPUS}) == len({attack.source for attack in CORPUS}) == len(CORPUS)
+    assert [str(attack) for attack in CORPUS if (attack.control == "none") != bool(attack.why_no_control)] == []
+    assert sum(attack.control == "none" for attack in CORPUS) <= 2

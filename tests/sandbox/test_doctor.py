@@ -1,0 +1,111 @@
+"""What the doctor finds, and what the command prints of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.command_line import Ended, run_here
+from tests.sandbox.weakened import has_namespaces
+from toolwire import Diagnosis, diagnose
+from toolwire.cli import doctor as command
+from toolwire.sandbox import zygote as zygote_module
+from toolwire.sandbox.doctor import diagnosis_of
+from toolwire.sandbox.isolation import Layer
+from toolwire.sandbox.report import Isolation
+
+HELD = Isolation(
+    level="kernel+namespaces",
+    report={"python": "3.11.7", "process": "own process", "limits": "limits", "landlock": "ABI 7", "seccomp": "held",
+            "namespaces": "alone"},
+)  # fmt: skip
+WEAK = Isolation(
+    level="process",
+    report={"python": "3.11.7", "process": "own process", "limits": "limits", "landlock": "not there: no Landlock",
+            "seccomp": "NOT in force: fork: done", "namespaces": "NOT there: unshare"},
+)  # fmt: skip
+
+
+def test_this_machine_is_diagnosed() -> None:
+    found = diagnose()
+    assert found.level == ("kernel+namespaces" if has_namespaces() else "kernel")
+    assert (found.is_enough, found.problem) == (True, "")
+    assert [layer.name for layer in found.layers] == ["process", "limits", "landlock", "seccomp", "namespaces"]
+    assert list(found.system) == ["python", "platform", "warm_up"]
+
+
+def test_layers_that_hold_need_nothing() -> None:
+    found = diagnosis_of(HELD)
+    assert found.layers[3] == Layer(name="seccomp", holds=True, observed="held", how_to_fix="")
+    assert [layer.how_to_fix for layer in found.layers] == [""] * 5
+
+
+def test_layers_that_do_not_hold_say_what_brings_them() -> None:
+    found = diagnosis_of(WEAK)
+    assert (found.level, found.is_enough) == ("process", False)
+    assert [layer.name for layer in found.layers if not layer.holds] == ["landlock", "seccomp", "namespaces"]
+    assert found.layers[3].how_to_fix == (
+        "Use Linux on x86-64 or aarch64 with CONFIG_SECCOMP_FILTER, and let the container use prctl(PR_SET_SECCOMP)."
+    )
+
+
+def test_where_no_sandbox_can_be_started_the_problem_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zygote_module.sys, "platform", "darwin")
+    found = diagnose()
+    monkeypatch.undo()
+    assert found == Diagnosis(
+        level="none",
+        is_enough=False,
+        layers=(),
+        system={"platform": "darwin"},
+        problem=(
+            "programs cannot run on darwin yet\n"
+            "Programs run on Linux with CPython 3.11 or newer; `toolwire doctor` says what this machine lacks."
+        ),
+    )
+
+
+def test_the_command_prints_each_layer_and_is_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "diagnose", lambda: diagnosis_of(HELD))
+    assert run_here("doctor") == Ended(
+        code=0,
+        stdout=(
+            "isolation level  kernel+namespaces: programs run\n"
+            "python           3.11.7\n"
+            "process          own process\n"
+            "limits           limits\n"
+            "landlock         ABI 7\n"
+            "seccomp          held\n"
+            "namespaces       alone\n"
+        ),
+        stderr="",
+    )
+
+
+def test_the_command_says_how_to_get_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "diagnose", lambda: diagnosis_of(WEAK))
+    ended = run_here("doctor")
+    assert ended.code == 1
+    lines = ended.stdout.splitlines()
+    assert lines[0] == "isolation level  process: programs are refused unless code asks for less by name"
+    assert lines[5].startswith("                 To get it: Use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK")
+    assert lines[6] == "seccomp          NOT in force: fork: done"
+    assert lines[7] == f"                 To get it: {diagnosis_of(WEAK).layers[3].how_to_fix}"
+
+
+def test_the_command_gives_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "diagnose", lambda: diagnosis_of(WEAK))
+    ended = run_here("doctor", "--json")
+    report = json.loads(ended.stdout)
+    assert (ended.code, report["level"], report["is_enough"], report["system"]) == (
+        1,
+        "process",
+        False,
+        {"python": "3.11.7"},
+    )
+    assert report["layers"][0] == {"name": "process", "holds": True, "observed": "own process", "how_to_fix": ""}
+
+
+def test_the_command_examines_this_machine() -> None:
+    assert run_here("doctor").code == 0

@@ -1,0 +1,46 @@
+"""The unprivileged ways, for real: the same tests as nobody, and under Docker's refusals."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.elsewhere import HERE, NOBODY, REFUSE, readable_copy, run_tests
+
+# The soak and what starts copies of itself stay here.
+FILES = [
+    f"tests/sandbox/{path.name}"
+    for path in sorted(Path(__file__).parent.glob("test_*.py"))
+    if path.name not in {"test_elsewhere.py", "test_soak.py", "test_channel.py", "test_twins.py"}
+]
+
+
+def failures(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The tests that failed; what was printed where none ran at all."""
+    lines = done.stdout.splitlines()
+    found = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    return found or ([] if done.returncode == 0 else [done.stdout[-2000:], done.stderr[-2000:]])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.threat(48)
+def test_all_of_it_holds_where_namespaces_are_refused() -> None:
+    done = run_tests(HERE, *FILES, before=("-c", REFUSE))
+    assert failures(done) == []
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.threat(48)
+def test_all_of_it_holds_for_nobody() -> None:
+    if os.geteuid() != 0:
+        # The suite itself runs as an ordinary user: all of it is this test.
+        assert os.geteuid() == os.getuid()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        place = readable_copy(Path(folder))
+        done = run_tests(place, *FILES, user=NOBODY, group=NOBODY, extra_groups=[])
+    assert failures(done) == []

@@ -1,0 +1,104 @@
+"""The level is what was observed: walls that were built and never loaded are found out."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.sandbox.programs import Runner
+from tests.sandbox.weakened import VOID, has_namespaces, weakened
+from toolwire.sandbox.child import landlock
+
+BEST = "kernel+namespaces" if has_namespaces() else "kernel"
+FALLEN = {
+    "process": "none",
+    "limits": "none",
+    "landlock": "process" if landlock.abi() else BEST,
+    "seccomp": "process",
+    "namespaces": "kernel",
+}
+
+
+def test_all_layers_together_are_the_best_level(run: Runner) -> None:
+    isolation = run("1").isolation
+    assert isolation.level == BEST
+    abi = landlock.abi()
+    held = {name: isolation.report[name] for name in ("process", "seccomp", "landlock")}
+    assert held == {
+        "process": "own process: empty environment, no capabilities, no new privileges",
+        "seccomp": "files, sockets, processes, signals, executable memory refused, ptrace kills",
+        "landlock": _landlock(abi),
+    }
+
+
+def _landlock(abi: int) -> str:
+    if not abi:
+        return "not there: this kernel has no Landlock, or it is switched off"
+    refused = ["open a folder", *["connect by TCP"][: abi >= 4], *["reach an abstract socket"][: abi >= 6]]
+    return f"ABI {abi}: {', '.join(refused)} refused"
+
+
+@pytest.mark.threat(48)
+@pytest.mark.parametrize("layer", VOID)
+def test_a_layer_that_is_never_loaded_is_found_out(layer: str) -> None:
+    with weakened(VOID[layer]) as sandbox:
+        isolation = sandbox.zygotes.current().isolation
+    assert isolation.level == FALLEN[layer]
+    # The last child of all, the one that tries the filter, tries to take too much memory as well.
+    beside = {"limits": {"limits", "seccomp"}}.get(layer, {layer})
+    others = set(VOID) - beside - {"namespaces"}
+    assert not any(isolation.report[name].startswith("NOT") for name in others)
+    if FALLEN[layer] != BEST or layer == "namespaces":
+        assert isolation.report[layer].startswith("NOT")
+
+
+ANOTHER_PROCESSOR = """
+def instructions(_):
+    return [_load(4), Instruction(0x15, 0, 1, 1), _return(RETURN_EPERM), _return(RETURN_ALLOW)]
+"""
+FEWER_RIGHTS = """
+_all = rights
+def rights(version):
+    every = _all(version)
+    return Rights(files=1, network=every.network, scopes=every.scopes, size=every.size)
+"""
+NO_MEMORY_LIMIT = """
+def _at_most(what, soft, hard):
+    return resource.getrlimit(what) if what == resource.RLIMIT_AS else (soft, hard)
+"""
+SUBTLE = {
+    "the filter allows everything": ("seccomp.py", "def instructions(_): return [_return(RETURN_ALLOW)]", "process"),
+    "the filter forgets to kill": ("seccomp.py", "KILLED = ()", "process"),
+    "any descriptor may be written": ("seccomp.py", "ALLOWED += ON_CHANNEL\nON_CHANNEL = ()", "process"),
+    "memory may be executable": ("seccomp.py", "ALLOWED += NOT_EXECUTABLE\nNOT_EXECUTABLE = ()", "process"),
+    "the filter is for another processor": ("seccomp.py", ANOTHER_PROCESSOR, "process"),
+    "the filter cannot be loaded": ("seccomp.py", "def _refused(): 1 / 0\ndef loader(): return _refused", "process"),
+    "files keep their rights": ("landlock.py", FEWER_RIGHTS, FALLEN["landlock"]),
+    "memory is not limited": ("lockdown.py", NO_MEMORY_LIMIT, "none"),
+    # Only who has capabilities can keep them: who runs as root, or is in a user namespace.
+    "capabilities are kept": (
+        "lockdown.py",
+        "def _capability_dropper(): return int",
+        "none" if has_namespaces() or os.geteuid() == 0 else BEST,
+    ),
+    "the folder is never left": ("namespaces.py", "def _leave_files(): pass", "kernel"),
+    "children share a PID namespace": ("namespaces.py", "def _can_fork_apart(): return False", "kernel"),
+}
+
+
+@pytest.mark.threat(48)
+@pytest.mark.parametrize("name", SUBTLE)
+def test_a_layer_with_a_hole_is_found_out(name: str) -> None:
+    file, lines, level = SUBTLE[name]
+    with weakened((file, lines)) as sandbox:
+        isolation = sandbox.zygotes.current().isolation
+    assert isolation.level == level
+
+
+def test_a_set_up_that_fails_ends_the_child_and_is_told() -> None:
+    broken = "_tried = Lockdown.apply\ndef _apply(self, channel, zygote, layers):\n    1 / 0\nLockdown.apply = _apply"
+    with weakened(("lockdown.py", broken)) as sandbox:
+        isolation = sandbox.zygotes.current().isolation
+    assert isolation.level == "none"
+    assert isolation.report["process"] == "NOT there: no child can be set up with it"

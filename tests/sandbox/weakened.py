@@ -1,0 +1,52 @@
+"""Sandboxes with a layer made void, to show that each matters and that the self-test finds out."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from toolwire.runtime.workers import Workers
+from toolwire.sandbox.host import Sandbox
+from toolwire.sandbox.zygote import SCRIPT, Zygotes
+
+VOID = {
+    "process": ("lockdown.py", "Lockdown._restrict = lambda self, zygote: None"),
+    "limits": ("lockdown.py", "_FOR_CHILD = ()\nLockdown.allow = lambda self, process, allowance: None"),
+    "landlock": ("landlock.py", "def restricter(descriptor): return int"),
+    "seccomp": ("seccomp.py", "def loader(): return lambda: None"),
+    "namespaces": ("namespaces.py", "def _unshare(): return 'made void'"),
+}
+"""For each layer, the file, and what is written at its end: built as ever, and never loaded."""
+
+
+@contextmanager
+def weakened(*changes: tuple[str, str]) -> Iterator[Sandbox]:
+    """A sandbox whose children come from a copy of the code with these lines at the end of those files."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "child"
+        shutil.copytree(SCRIPT.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        for name, lines in changes:
+            with (copy / name).open("a", encoding="utf-8") as file:
+                file.write(f"\n\n{lines}\n")
+        workers = Workers()
+        with Sandbox(workers, Zygotes(copy / SCRIPT.name)) as sandbox:
+            yield sandbox
+        workers.close()
+
+
+@functools.cache
+def has_namespaces() -> bool:
+    """Whether this process may make namespaces and mount in them, found out without any code of ours."""
+    flags = os.CLONE_NEWUSER | os.CLONE_NEWNS if hasattr(os, "CLONE_NEWNS") else 0x10000000 | 0x00020000
+    script = (
+        "import ctypes, sys; libc = ctypes.CDLL(None)\n"
+        f"sys.exit(libc.unshare({flags}) or libc.mount(b'none', b'/', None, 0x44000, None))"
+    )
+    return subprocess.run([sys.executable, "-c", script], check=False, timeout=20).returncode == 0
