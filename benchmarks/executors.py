@@ -60,7 +60,7 @@ def _bare_fork() -> Iterator[Run]:
     with Sandbox() as sandbox:
 
         def run() -> None:
-            child = sandbox.zygotes.current().ask(Limits(), bare=True).wait()
+            child = sandbox.zygotes.current().ask(Limits(), kind="bare").wait()
             child.exit(5)
             child.close()
 
