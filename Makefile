@@ -7,7 +7,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format bench bench-tokens soak lock clean setup
+.PHONY: help demo test check format bench bench-tokens soak fuzz lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,6 +46,9 @@ bench-tokens: setup  ## what calling formats cost in tokens, by five tokenizers
 
 soak: setup  ## ten thousand programs: files, processes and memory stay flat
 	$(BIN)/python -m benchmarks.soak
+
+fuzz: setup  ## damaged replies for every calling format, for a minute
+	$(BIN)/python -m benchmarks.fuzz
 
 # The peers have many dependencies of their own: they get an environment of their own, with toolwire in it.
 $(BENCH)/.stamp: requirements/peers.txt pyproject.toml $(VENV)/.stamp

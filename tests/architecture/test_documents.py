@@ -10,7 +10,7 @@ from tests.architecture.source import ROOT
 
 DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 PATH = re.compile(r"`((?:src|tests|examples|benchmarks|scripts|docs)/[\w./-]+)`")
-TARGET = re.compile(r"`make ([a-z]+)`")
+TARGET = re.compile(r"`make ([a-z-]+)`")
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -21,7 +21,7 @@ def test_every_path_that_a_document_names_exists(name: str) -> None:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_make_target_that_a_document_names_exists(name: str) -> None:
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert [target for target in TARGET.findall((ROOT / name).read_text("utf-8")) if target not in targets] == []
 
 
