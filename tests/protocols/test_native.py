@@ -314,6 +314,10 @@ def test_64_kib_of_the_worst_arguments_are_read_in_50_ms(name: str) -> None:
     for text in worst:
         body: Any = protocol.render([ToolCall("free", {}, id="a")])
         _put(name, body, text if name.startswith("openai") else {"a": text})
-        started = time.process_time()
-        protocol.parse(body, TOOLS)
-        assert time.process_time() - started < 0.05 * 2  # twice, for a machine that others use too
+        assert min(_seconds(lambda body=body: protocol.parse(body, TOOLS)) for _ in range(5)) <= 0.05
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
