@@ -16,7 +16,6 @@ from toolwire.protocols.native import (
     Written,
     WrittenCall,
     is_shape,
-    no_grammar,
     parse_native,
     refusal_text,
     refused_results,
@@ -24,6 +23,7 @@ from toolwire.protocols.native import (
     result_id,
 )
 from toolwire.protocols.native_fields import field, inner, items_in, text_in
+from toolwire.protocols.native_protocol import NativeProtocol
 from toolwire.protocols.native_stream import Gathering, NativeStream
 from toolwire.protocols.provider_schema import properties_named, properties_restored
 from toolwire.protocols.streaming import StreamEvent
@@ -36,23 +36,13 @@ _CUT = {"max_tokens": "at the token limit", "model_context_window_exceeded": "at
 _BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use"})
 
 
-class Anthropic:
+class Anthropic(NativeProtocol):
     """The protocol object. It holds nothing."""
 
     @property
     def name(self) -> str:
         """`anthropic`."""
         return "anthropic"
-
-    @property
-    def is_native(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def writes_programs(self) -> bool:
-        """False: a program is a call of the tool `code_execution`, where there is one."""
-        return False
 
     def describe(
         self,
@@ -101,14 +91,6 @@ class Anthropic:
         if reply.refused_calls:
             return self.format(refused_results(reply))
         return [{"role": "user", "content": refusal_text(reply)}]
-
-    def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - there is none for any tools
-        """None.
-
-        Raises:
-            ConfigurationError: always.
-        """
-        raise no_grammar(self.name)
 
 
 def _described(tool: Tool, name: str) -> dict[str, Any]:

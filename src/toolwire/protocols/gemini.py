@@ -18,7 +18,6 @@ from toolwire.protocols.native import (
     Written,
     WrittenCall,
     is_shape,
-    no_grammar,
     parse_native,
     refusal_text,
     refused_results,
@@ -26,6 +25,7 @@ from toolwire.protocols.native import (
     result_id,
 )
 from toolwire.protocols.native_fields import field, inner, items_in, text_in
+from toolwire.protocols.native_protocol import NativeProtocol
 from toolwire.protocols.native_stream import Gathering, NativeStream
 from toolwire.protocols.provider_schema import properties_named, properties_restored
 from toolwire.protocols.streaming import StreamEvent
@@ -45,7 +45,7 @@ _DECLINED = frozenset(
 )
 
 
-class Gemini:
+class Gemini(NativeProtocol):
     """The protocol object. It holds which of the API's two fields for a schema is used."""
 
     def __init__(self, *, schema_field: SchemaField = "parameters_json_schema") -> None:
@@ -56,16 +56,6 @@ class Gemini:
     def name(self) -> str:
         """`gemini`."""
         return "gemini"
-
-    @property
-    def is_native(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def writes_programs(self) -> bool:
-        """False: a program is a call of the tool `code_execution`, where there is one."""
-        return False
 
     def describe(
         self,
@@ -120,14 +110,6 @@ class Gemini:
         if reply.refused_calls:
             return self.format(refused_results(reply))
         return [{"role": "user", "parts": [{"text": refusal_text(reply)}]}]
-
-    def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - there is none for any tools
-        """None.
-
-        Raises:
-            ConfigurationError: always.
-        """
-        raise no_grammar(self.name)
 
     def _declaration(self, tool: Tool, name: str) -> dict[str, Any]:
         described = {"description": tool.description} if tool.description else {}

@@ -17,7 +17,6 @@ from toolwire.protocols.native import (
     WrittenCall,
     is_shape,
     json_text,
-    no_grammar,
     parse_native,
     refusal_text,
     refused_results,
@@ -25,6 +24,7 @@ from toolwire.protocols.native import (
     result_id,
 )
 from toolwire.protocols.native_fields import field, inner, items_in, text_in
+from toolwire.protocols.native_protocol import NativeProtocol
 from toolwire.protocols.native_stream import Gathering, NativeStream
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.strict_schema import strict_problems, strict_schema, without_nulls
@@ -41,23 +41,13 @@ STRICT = Dialect(
 _CUT = {"length": "at the token limit", "content_filter": "at a content filter"}
 
 
-class OpenAi:
+class OpenAi(NativeProtocol):
     """The protocol object. It holds nothing."""
 
     @property
     def name(self) -> str:
         """`openai`."""
         return "openai"
-
-    @property
-    def is_native(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def writes_programs(self) -> bool:
-        """False: a program is a call of the tool `code_execution`, where there is one."""
-        return False
 
     def describe(
         self,
@@ -111,14 +101,6 @@ class OpenAi:
         if reply.refused_calls:
             return self.format(refused_results(reply))
         return [{"role": "user", "content": refusal_text(reply)}]
-
-    def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - there is none for any tools
-        """None.
-
-        Raises:
-            ConfigurationError: always.
-        """
-        raise no_grammar(self.name)
 
 
 def function_fields(tool: Tool, name: str) -> dict[str, Any]:

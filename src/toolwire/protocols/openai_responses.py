@@ -15,7 +15,6 @@ from toolwire.protocols.native import (
     WrittenCall,
     is_shape,
     json_text,
-    no_grammar,
     parse_native,
     refusal_text,
     refused_results,
@@ -23,6 +22,7 @@ from toolwire.protocols.native import (
     result_id,
 )
 from toolwire.protocols.native_fields import field, inner, items_in, text_in
+from toolwire.protocols.native_protocol import NativeProtocol
 from toolwire.protocols.native_stream import Gathering, NativeStream
 from toolwire.protocols.openai import STRICT, function_fields
 from toolwire.protocols.streaming import StreamEvent
@@ -34,23 +34,13 @@ _ITEMS = frozenset({"message", "function_call", "reasoning"})
 _CUT = {"max_output_tokens": "at the token limit", "content_filter": "at a content filter"}
 
 
-class OpenAiResponses:
+class OpenAiResponses(NativeProtocol):
     """The protocol object. It holds nothing."""
 
     @property
     def name(self) -> str:
         """`openai-responses`."""
         return "openai-responses"
-
-    @property
-    def is_native(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def writes_programs(self) -> bool:
-        """False: a program is a call of the tool `code_execution`, where there is one."""
-        return False
 
     def describe(
         self,
@@ -105,14 +95,6 @@ class OpenAiResponses:
         if reply.refused_calls:
             return self.format(refused_results(reply))
         return [{"role": "user", "content": refusal_text(reply)}]
-
-    def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - there is none for any tools
-        """None.
-
-        Raises:
-            ConfigurationError: always.
-        """
-        raise no_grammar(self.name)
 
 
 def _take_apart(body: Any) -> Written | None:
