@@ -162,6 +162,8 @@ def reason(status: ProgramStatus, limits: Limits, detail: str, end: Exit | None)
             return _crash(detail, end)
         case "cancelled":
             return "the program was cancelled."
+        case "divergence":
+            return f"the program is not the one that was recorded: {detail}. Nothing was run for this step."
         case "finished" | "failed" | "suspended":
             return f"the program is {status}."
     assert_never(status)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.text import cut_text, kept_text
 from toolwire.vocabulary.values import show
+
+if TYPE_CHECKING:
+    from toolwire.sandbox.program import Recorded
 
 ProgramStatus = Literal[
     "finished",
@@ -22,8 +25,9 @@ ProgramStatus = Literal[
     "crashed",
     "cancelled",
     "suspended",
+    "divergence",
 ]
-CallStatus = Literal["answered", "failed", "dropped", "unknown"]
+CallStatus = Literal["answered", "failed", "dropped", "parked", "unknown"]
 IsolationLevel = Literal["none", "process", "kernel", "kernel+namespaces"]
 """From the least to the most. At `none` not even the kernel's limits hold: nothing runs, whatever is asked for."""
 MinIsolation = Literal["process", "kernel", "kernel+namespaces"]
@@ -61,9 +65,16 @@ class CallRecord:
     arguments: dict[str, Any]
     """By parameter name, as the tool's call received them."""
     status: CallStatus
-    """`dropped`: the program stopped waiting for it. `unknown`: the program ended before it was answered."""
+    """`dropped`: the program stopped waiting for it. `parked`: it waits for a person. `unknown`: the program ended
+    before it was answered."""
     duration_ms: float
     """Milliseconds until its answer, or until the program's end."""
+    arguments_digest: str = ""
+    """As `ProgramCall.arguments_digest`."""
+    completed: int = 0
+    """Place in the order of completion, from 1; 0 without an answer, or in a program that is not resumable."""
+    replayed: bool = False
+    """Its answer, or that it was dropped, came from the record: nothing was run for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +117,8 @@ class ProgramResult:
     """Processor seconds, as the kernel counted them; 0 when they are not known."""
     notice: str = ""
     """What a program that finished with nothing to show probably meant to do."""
+    recorded: tuple[Recorded, ...] = ()
+    """All calls of a resumable program, earlier attempts' too: `Replay.recorded` of the next attempt."""
 
     @property
     def for_model(self) -> str:
