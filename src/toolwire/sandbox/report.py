@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
+from toolwire.sandbox.answers import Recorded
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.text import cut_text, kept_text
 from toolwire.vocabulary.values import show
-
-if TYPE_CHECKING:
-    from toolwire.sandbox.program import Recorded
 
 ProgramStatus = Literal[
     "finished",
