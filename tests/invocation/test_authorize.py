@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +14,11 @@ import pytest
 
 from tests.invocation.world import World, outcome
 from toolwire.definition.from_function import from_function
-from toolwire.permission.approval import ApprovalRequest, Approver, Decision
+from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.failures import FAILURE_RULES
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import digest
 
 OWN_DENY = "'pay' may not be run: the permission of 'pay' is deny."
 DENIED = FAILURE_RULES["denied"].hint
@@ -106,7 +108,15 @@ def test_an_approved_call_runs_as_it_was_shown(world: World, till: Till, ask: As
         tool="pay",
         arguments={"amount": 5, "day": "2024-05-01"},
         reasons=("the permission of 'pay' is confirm",),
+        run_id="r_1",
+        tool_digest=from_function(Till().pay).digest,
+        arguments_digest=digest({"amount": 5, "day": "2024-05-01"}),
+        given={"amount": "5"},
+        arguments_schema=from_function(Till().pay).input_schema,
+        created_at=request.created_at,
+        expires_at=request.created_at + REQUEST_LIFE_S,
     )
+    assert re.fullmatch("a_[0-9a-f]{32}", request.id)
     assert till.paid == [(5, DAY)]
 
 
@@ -167,7 +177,9 @@ def test_without_anybody_to_ask_a_call_does_not_run(world: World, till: Till) ->
     result = world.call("pay", amount=5)
     assert (result.text, till.paid) == (NOT_RUN, [])
     assert result.failure is not None
+    request_id = result.failure.data.pop("request_id")
     assert result.failure.data == {"reasons": ["the permission of 'pay' is confirm"]}
+    assert re.fullmatch("a_[0-9a-f]{32}", request_id)
 
 
 def test_without_an_answer_a_call_does_not_run(world: World, till: Till, ask: Ask) -> None:

@@ -13,8 +13,8 @@ from toolwire.vocabulary.errors import ConfigurationError
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"verdict": "yes"}, "Decision(verdict='yes'): write one of approve, edit, deny"),
-        ({"verdict": None}, "Decision(verdict=None): write one of approve, edit, deny"),
+        ({"verdict": "yes"}, "Decision(verdict='yes'): write one of approve, edit, deny, stop_run"),
+        ({"verdict": None}, "Decision(verdict=None): write one of approve, edit, deny, stop_run"),
         ({"verdict": "edit"}, "Decision(verdict='edit'): give the arguments to run instead, arguments={...}"),
     ],
 )

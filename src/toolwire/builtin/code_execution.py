@@ -29,6 +29,7 @@ from toolwire.sandbox.report import MinIsolation, ProgramResult, ProgramStatus
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.failures import FailureKind
+from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
 
 DESCRIPTION = (
@@ -80,8 +81,8 @@ class Inside(Protocol):
     def deadline(self) -> float | None: ...
     @property
     def result_limit_bytes(self) -> int | None: ...
-    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, ToolResult]]: ...
-    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], ToolResult]: ...
+    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome]]: ...
+    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome]: ...
 
 
 def code_execution_tool(tools: Callable[[], Iterable[tuple[str, Tool]]]) -> Tool:
@@ -195,7 +196,8 @@ def program_tool(name: str, tool: Tool) -> ProgramTool:
     )
 
 
-def _answer(result: ToolResult) -> Answer:
+def _answer(result: Outcome) -> Answer:
+    assert isinstance(result, ToolResult)
     failure = result.failure
     if failure is None:
         return Answer(value=result.text if result.data is None and result.blocks else result.data)

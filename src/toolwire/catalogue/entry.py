@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast, get_args
 from toolwire.definition.tool import Permission, Tool, Validated
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.gate import Gate
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.pending import Outcome
 
 
 class Composite(Protocol):
@@ -20,7 +20,7 @@ class Composite(Protocol):
     `inside` is what the path lends it (`invocation.scope.Inside`), to make calls of its own.
     """
 
-    def __call__(self, validated: Validated, inside: Any, /) -> Awaitable[ToolResult]: ...
+    def __call__(self, validated: Validated, inside: Any, /) -> Awaitable[Outcome]: ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

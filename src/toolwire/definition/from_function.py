@@ -10,18 +10,21 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast, get_args, get_origin
 
 from toolwire.definition.annotation import annotation_text, is_object
+from toolwire.definition.declared import EFFECT_OPTIONS, declared
 from toolwire.definition.docstring import Docs, read_docstring
 from toolwire.definition.shape import MISSING, Form, Output, Parameter, ParameterKind
 from toolwire.definition.signature import EMPTY, Argument, Signature, plain_function, read_signature, spread_for
 from toolwire.definition.tool import Permission, Tool
 from toolwire.definition.typing_forms import accepting_none, text_metadata
 from toolwire.definition.words import nearest
+from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 OPTIONS = (
     *("parse_docstring", "examples", "name", "title", "description", "tags", "annotations"),
     *("output_schema", "permission"),
+    *EFFECT_OPTIONS,
 )
 """What `from_function` and everything that passes options on to it take."""
 
@@ -38,11 +41,17 @@ def from_function(
     annotations: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
     permission: Permission = "auto",
+    effects: Iterable[Effect] | None = None,
+    idempotent: Idempotency = "no",
+    labels: Iterable[Label] | None = None,
+    reconcile: Reconcile | None = None,
     **unknown: Any,
 ) -> Tool:
     """A tool that calls the function; its schema comes from the annotations, its description from the docstring.
 
     A function, bound method, functools.partial (what it was given is hidden), coroutine function or callable object.
+    `effects` (read, write, send, exec, spend) say what a call does, `labels` (untrusted, private) what its results are;
+    `idempotent` (no, key, natural) and `reconcile` say what may be done when a crash hid how a call ended.
     With `parse_docstring=False` the docstring's first paragraph is the description and parameters have none.
 
     A parameter of a type that no model can give (a connection) is no error here, for it may be bound afterwards; it is
@@ -68,6 +77,7 @@ def from_function(
         annotations=annotations,
         output_schema=output_schema,
         permission=permission,
+        effects=declared(known_as, effects, idempotent, labels, reconcile),
         examples=examples or (),
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.definition.annotation import schema_text
+from toolwire.definition.declared import declared
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import program_parameter
 from toolwire.definition.problems import hidden as hidden_problem
@@ -17,6 +18,7 @@ from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, O
 from toolwire.definition.signature import EMPTY, Signature, read_signature
 from toolwire.definition.tool import Check, Permission, Tool
 from toolwire.definition.words import nearest_hint, shown
+from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain
 
@@ -48,6 +50,10 @@ def from_schema(
     tags: Iterable[str] | None = None,
     annotations: Mapping[str, Any] | None = None,
     permission: Permission = "auto",
+    effects: Iterable[Effect] | None = None,
+    idempotent: Idempotency = "no",
+    labels: Iterable[Label] | None = None,
+    reconcile: Reconcile | None = None,
     examples: Iterable[Any] | None = None,
     check: Check | None = None,
 ) -> Tool:
@@ -77,6 +83,7 @@ def from_schema(
         annotations=annotations,
         output_schema=output_schema,
         permission=permission,
+        effects=declared(name, effects, idempotent, labels, reconcile),
         examples=examples or (),
         check=check,
     )

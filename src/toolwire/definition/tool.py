@@ -22,7 +22,9 @@ from toolwire.definition.shape import (
     Validated,
 )
 from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.effects import UNDECLARED, Effects
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
+from toolwire.vocabulary.values import digest
 
 __all__ = [
     "MISSING",
@@ -66,6 +68,7 @@ class Tool:
         permission: Permission = "auto",
         examples: Iterable[Any] = (),
         check: Check | None = None,
+        effects: Effects = UNDECLARED,
     ) -> None:
         check_name(name)
         self.name = name
@@ -85,6 +88,8 @@ class Tool:
         """What applies when no rule says otherwise."""
         self.examples = tuple(examples)
         """Example uses, as the author gave them."""
+        self.effects = effects
+        """What it does, whether it may be done twice, what its results are."""
         self.check = check
         """Run after the schema has been satisfied; its text makes the call invalid."""
         self._shape = shape
@@ -95,6 +100,7 @@ class Tool:
         self._docs_read: Docs | None = None
         self._output_read: Output | None = None
         self._compiled: tuple[Form, Mapping[str, Binding]] | None = None
+        self._digest: tuple[tuple[Form, str, str], str] | None = None
         self.bindings = Bindings(label=f"tool {name!r}", kinds=shape.kinds, never_visible=shape.never_visible)
         """Which parameters the host fills in, and from where."""
 
@@ -160,6 +166,15 @@ class Tool:
         """The parameters that a model may give, in order."""
         form = self._form()
         return tuple(parameter for parameter in self._shape.parameters(form) if parameter.name not in form.hidden)
+
+    @property
+    def digest(self) -> str:
+        """`sha256:` of what models and people are told of this tool: when it changes, no earlier approval counts."""
+        told = (self._form(), self.name, self.description)
+        if self._digest is None or self._digest[0] != told:
+            schemas = [self._form().input_schema, self.output_schema, dict(self.annotations)]
+            self._digest = (told, digest([self.name, self.description, *schemas]))
+        return self._digest[1]
 
     def verify(self) -> None:
         """Does nothing if a model can be told of this tool as it is bound now. Registries ask this.

@@ -249,9 +249,11 @@ class ToolRegistry:
     async def ainvoke(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """`invoke` for callers that run an event loop; a sync tool runs in a worker thread."""
         from toolwire.invocation.invoker import invoke
+        from toolwire.invocation.scope import ended
 
         parts = self._parts
-        return await invoke(ToolCall(name, arguments, id=new_id("r")), parts.setup.loop_scope(parts.catalogue))
+        call = ToolCall(name, arguments, id=new_id("r"))
+        return ended(await invoke(call, parts.setup.loop_scope(parts.catalogue)))
 
     def run_program(
         self,

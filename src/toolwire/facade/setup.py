@@ -10,7 +10,7 @@ from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts, needs_loop
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.ports import Ports
-from toolwire.invocation.scope import RESULT_LIMIT_BYTES, Observer, Scope
+from toolwire.invocation.scope import RESULT_LIMIT_BYTES, Observer, Scope, ended
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime, default_runtime
@@ -68,13 +68,13 @@ def call_blocking(call: ToolCall, scope: Scope, setup: Setup) -> ToolResult:
     """The result, in this thread; what needs an event loop runs on the portal's while this thread waits."""
     if needs_loop((call,), scope):
         awaited = setup.loop_scope(scope.catalogue, run_id=scope.run_id)
-        return setup.runtime.portal.run(lambda: invoke(call, awaited))
-    return step(invoke(call, scope))
+        return ended(setup.runtime.portal.run(lambda: invoke(call, awaited)))
+    return ended(step(invoke(call, scope)))
 
 
 def batch_blocking(calls: Sequence[ToolCall], scope: Scope, setup: Setup) -> list[ToolResult]:
     """The results in order, in this thread and workers; see `call_blocking`."""
     if needs_loop(calls, scope):
         awaited = setup.loop_scope(scope.catalogue, run_id=scope.run_id)
-        return setup.runtime.portal.run(lambda: invoke_all(calls, awaited))
-    return step(invoke_all(calls, scope))
+        return [ended(outcome) for outcome in setup.runtime.portal.run(lambda: invoke_all(calls, awaited))]
+    return [ended(outcome) for outcome in step(invoke_all(calls, scope))]

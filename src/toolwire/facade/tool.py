@@ -29,7 +29,7 @@ class ToolSpec:
         """A tool from a function, method, `functools.partial` or callable object.
 
         Options: parse_docstring (True), examples, name, title, description, tags, annotations, output_schema,
-        permission ("auto", "confirm" or "deny").
+        permission ("auto", "confirm" or "deny"), effects, labels, idempotent, reconcile.
 
         Raises:
             DefinitionError: it cannot become a tool, or an option is unknown. It names the place and what to write.

@@ -69,11 +69,12 @@ class Toolkit:
     async def execute_tool(self, name: str, params: Mapping[str, Any] | None = None) -> ToolResult:
         """Runs a tool for the agent, down the whole path. Never raises for a call that fails."""
         from toolwire.invocation.invoker import invoke
+        from toolwire.invocation.scope import ended
 
         if name not in self._catalogue:
             return self._not_here(name, params)
         call = ToolCall(name, params, id=new_id("r"))
-        return await invoke(call, self._setup().loop_scope(self._catalogue))
+        return ended(await invoke(call, self._setup().loop_scope(self._catalogue)))
 
     def _not_here(self, name: str, params: Mapping[str, Any] | None) -> ToolResult:
         near = self._catalogue.nearest(name)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from typing import Any, TypeVar, cast
 
 from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.ports import Raised, TimedOut
-from toolwire.permission.approval import ApprovalRequest, Approver, Decision
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.gate import Gate
 
 T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 CANCEL_GRACE_S = 1.0
 """Seconds a cancelled async tool has to end: enough to close a connection. After that its outcome is unknown."""
@@ -56,15 +58,19 @@ class AsynchronousPorts:
                 raise TimedOut(limit_s or 0, stopped=True) from error
             raise
 
-    async def ask(self, approver: Approver, request: ApprovalRequest) -> Decision | None:
+    async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
         # Whoever asks a person waits for hours: only what awaits may do so on the loop.
-        if _is_async(approver):
-            answer = approver(request)
+        if _is_async(whom):
+            answer = whom(question)
         else:
-            answer = await asyncio.wrap_future(self._runtime.workers.start(lambda: _answer(approver, request)))
+            answer = await asyncio.wrap_future(self._runtime.workers.start(lambda: _answer(whom, question)))
         if isinstance(answer, Raised):
             raise answer.error
-        return await answer if isinstance(answer, Awaitable) else answer
+        return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
+
+    async def arrived(self, future: Future[T]) -> T:
+        # Cancelling a wrapped future would cancel the future itself, and with it what others wait for.
+        return future.result() if future.done() else await asyncio.shield(asyncio.wrap_future(future))
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
         async with asyncio.TaskGroup() as group:
@@ -92,13 +98,13 @@ def _broke_off(task: asyncio.Future[Any]) -> bool:
     return task.cancelled() or task.exception() is not None or isinstance(task.result(), Raised)
 
 
-def _answer(approver: Approver, request: ApprovalRequest) -> Decision | Awaitable[Decision | None] | Raised | None:
+def _answer(whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A | Awaitable[A] | Raised:
     try:
-        return approver(request)
-    except Exception as error:  # noqa: BLE001 - carried to where the approver was asked
+        return whom(question)
+    except Exception as error:  # noqa: BLE001 - carried to where the question was asked
         return Raised(error)
 
 
-def _is_async(approver: Approver) -> bool:
-    call = approver if inspect.isroutine(approver) else type(approver).__call__
-    return inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(call)
+def _is_async(whom: Callable[..., Any]) -> bool:
+    call = whom if inspect.isroutine(whom) else type(whom).__call__
+    return inspect.iscoroutinefunction(whom) or inspect.iscoroutinefunction(call)

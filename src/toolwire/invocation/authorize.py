@@ -2,78 +2,88 @@
 
 from __future__ import annotations
 
-import logging
-from typing import cast
-
 from toolwire.definition.tool import canonical
+from toolwire.invocation.ask import ask
+from toolwire.invocation.reconcile import evidence, reconciled
 from toolwire.invocation.scope import Prepared, Scope
 from toolwire.invocation.validate import validate
-from toolwire.permission.approval import ApprovalRequest, Approver, Decision
-from toolwire.permission.policy import Verdict
-from toolwire.runtime.identity import new_id
+from toolwire.permission.approval import Decision
+from toolwire.permission.policy import Subject, Verdict
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Doubt
 
-_LOG = logging.getLogger("toolwire.approval")
 
-
-async def authorize(prepared: Prepared, scope: Scope) -> Prepared | ToolResult:
-    """The call as it may run (a person may have edited it), or the result that says why it may not."""
+async def authorize(prepared: Prepared, scope: Scope, doubt: Doubt | None = None) -> Prepared | Outcome:
+    """The call as it may run (a person may have edited it), or what it came to instead."""
+    if doubt is not None:
+        cleared = await reconciled(prepared, scope, doubt)
+        if isinstance(cleared, ToolResult):
+            return cleared
+        doubt = cleared
     verdict = _judge(prepared, scope)
+    if doubt is not None and verdict.effect != "deny":
+        prepared.attempt = doubt.attempt + 1
+        verdict = Verdict(effect="confirm", reasons=(evidence(doubt), *verdict.reasons))
     if verdict.effect == "auto":
         return prepared
     if verdict.effect == "deny":
         return _denied(prepared.call, "; ".join(verdict.reasons))
-    if scope.approver is None:
-        return _needs_a_person(prepared.call, verdict, "nobody answered")
+    decision = await ask(prepared, verdict, scope, doubt)
+    return _as_decided(prepared, decision, scope) if isinstance(decision, Decision) else decision
+
+
+def _judge(prepared: Prepared, scope: Scope) -> Verdict:
+    entry, policy = prepared.entry, scope.policy
+    has_read = scope.run is not None and scope.run.taints
     try:
-        decision = await _ask(prepared, verdict, scope, scope.approver)
-    except Exception:  # noqa: BLE001 - an approver is its owner's code: if it breaks, nothing runs
-        _LOG.exception("asking for approval of call %s failed; it was not run", prepared.call.id)
-        return _needs_a_person(prepared.call, verdict, "asking failed")
-    if decision is None:
-        return _needs_a_person(prepared.call, verdict, "nobody answered")
+        subject = _subject(prepared, scope) if policy.looks_at_calls or has_read else None
+    except Unrepresentable:
+        return Verdict(effect="deny", reasons=("rules cannot look at arguments that JSON cannot hold",))
+    return policy.judge(entry.name, entry.permission or entry.tool.permission, subject)
+
+
+def _subject(prepared: Prepared, scope: Scope) -> Subject:
+    return Subject(
+        arguments=canonical(prepared.validated),
+        caller=scope.caller,
+        run_id=scope.run_id,
+        effects=prepared.entry.tool.effects.kinds,
+        taints=frozenset() if scope.run is None else scope.run.taints,
+    )
+
+
+def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
+    call = prepared.call
     match decision.verdict:
         case "approve":
             return prepared
         case "edit":
             return _edited(prepared, decision, scope)
         case "deny":
-            return _denied(prepared.call, decision.reason or "a person refused it")
-
-
-def _judge(prepared: Prepared, scope: Scope) -> Verdict:
-    entry = prepared.entry
-    return scope.policy.judge(entry.name, entry.permission or entry.tool.permission)
-
-
-async def _ask(prepared: Prepared, verdict: Verdict, scope: Scope, approver: Approver) -> Decision | None:
-    request = ApprovalRequest(
-        id=new_id("a"),
-        call_id=prepared.call.id,
-        tool=prepared.entry.name,
-        arguments=canonical(prepared.validated),
-        reasons=verdict.reasons,
-        caller=scope.caller,
-    )
-    answer = await scope.ports.ask(approver, request)
-    # Whatever is not clearly a decision, a plain True say, lets nothing run.
-    if answer is not None and not isinstance(cast("object", answer), Decision):
-        raise TypeError(f"an approver gives a Decision or None, not {answer!r}")
-    return answer
+            return _denied(call, decision.reason or "a person refused it")
+        case "stop_run":
+            if scope.run is not None:
+                scope.run.stopped = decision.reason or "a person stopped the run"
+            return _denied(call, decision.reason or "a person stopped the run")
 
 
 def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
     """What a person wrote instead: they allow it, but it is validated and judged like what the model wrote."""
     call = prepared.call
     arguments = call.arguments if decision.arguments is None else decision.arguments
-    edited = validate(
-        ToolCall(call.name, arguments, id=call.id, parent=call.parent, raw_text=call.raw_text), prepared.entry
-    )
+    written = ToolCall(call.name, arguments, id=call.id, parent=call.parent, raw_text=call.raw_text)
+    edited = validate(written, prepared.entry)
     if isinstance(edited, ToolResult):
         return _wrong_edit(call, edited)
     verdict = _judge(edited, scope)
-    return _denied(call, "; ".join(verdict.reasons)) if verdict.effect == "deny" else edited
+    if verdict.effect == "deny":
+        return _denied(call, "; ".join(verdict.reasons))
+    edited.request_id, edited.attempt = prepared.request_id, prepared.attempt
+    edited.asked = call
+    return edited
 
 
 def _wrong_edit(call: ToolCall, edited: ToolResult) -> ToolResult:
@@ -91,12 +101,3 @@ def _wrong_edit(call: ToolCall, edited: ToolResult) -> ToolResult:
 
 def _denied(call: ToolCall, reason: str) -> ToolResult:
     return ToolResult.failed("denied", f"{call.name!r} may not be run: {reason}.", data={"reason": reason}, call=call)
-
-
-def _needs_a_person(call: ToolCall, verdict: Verdict, what_happened: str) -> ToolResult:
-    return ToolResult.failed(
-        "approval_required",
-        f"{call.name!r} was not run: a person has to allow it, and {what_happened}.",
-        data={"reasons": list(verdict.reasons)},
-        call=call,
-    )

@@ -8,11 +8,11 @@ from functools import partial
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.pending import Outcome
 
 
-async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[ToolResult]:
-    """The results in the order of the calls. A tool that runs alone takes its calls in that order too."""
+async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
+    """The outcomes in the order of the calls. A tool that runs alone takes its calls in that order too."""
     lanes = _lanes(calls, scope)
     if len(lanes) <= 1:
         return await _in_turn(calls, scope)
@@ -27,7 +27,7 @@ async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[ToolResult
     return [results[place] for place in range(len(calls))]
 
 
-async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[ToolResult]:
+async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
     return [await invoke(call, scope) for call in calls]
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, wait
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from toolwire.invocation.ports import TimedOut
 from toolwire.invocation.scope import Scope
-from toolwire.permission.approval import ApprovalRequest, Approver, Decision
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.runtime.workers import WorkersExhausted
@@ -16,6 +15,8 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.gate import Gate
 
 T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 
 class BlockingPorts:
@@ -56,11 +57,14 @@ class BlockingPorts:
                 raise TimedOut(limit_s or 0, stopped=True) from error
             raise
 
-    async def ask(self, approver: Approver, request: ApprovalRequest) -> Decision | None:
-        answer = approver(request)
+    async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
+        answer = whom(question)
         if isinstance(answer, Awaitable):
-            return self._runtime.portal.run(lambda: _finish(answer))
-        return answer
+            return self._runtime.portal.run(lambda: _finish(cast("Awaitable[A]", answer)))
+        return cast("A", answer)
+
+    async def arrived(self, future: Future[T]) -> T:
+        return future.result()
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
         # The first one runs in this thread, and so does whatever finds no room: a full pool slows a batch down,

@@ -13,12 +13,13 @@ from typing import Any, cast
 from toolwire.catalogue.entry import Composite
 from toolwire.definition.tool import Tool, Validated
 from toolwire.invocation.ports import Ports, Raised, TimedOut
-from toolwire.invocation.scope import Inside, Path, Prepared, Scope
+from toolwire.invocation.scope import Inside, Path, Prepared, Run, Scope, ended
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import ForOperator
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
 
 ERROR_LIMIT = 16_384
@@ -40,7 +41,7 @@ async def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
     return await _run_alone(prepared, scope, invoke, entry.gate)
 
 
-async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> ToolResult:
+async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
     """What a tool that is made of calls made of it. Its calls come back to the path by what `inside` lends it."""
     call, left_s = prepared.call, _time_left(None, inside.deadline)
     if left_s is not None and left_s <= 0:
@@ -210,10 +211,13 @@ def _context(prepared: Prepared, scope: Scope, invoke: Path, limit_s: float | No
     call, ordinals = prepared.call, count(1)
     deadline = None if limit_s is None else time.monotonic() + limit_s
     # The calls that it makes belong to its run, and end when it must.
-    inside = replace(scope, run_id=scope.run_id or call.id, deadline=deadline)
+    # The tool's own frames stand between them and the path: none of them can wait for longer than this process lives.
+    inside = replace(
+        scope, run_id=scope.run_id or call.id, run=scope.run or Run(), deadline=deadline, ledger=None, can_suspend=False
+    )
 
     async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
         child = ToolCall(name, arguments, id=f"{call.id}/{next(ordinals)}", parent=call.id)
-        return await invoke(child, inside)
+        return ended(await invoke(child, inside))
 
     return CallContext(call_id=call.id, caller=scope.caller, deadline=deadline, call=call_back)

@@ -1,9 +1,10 @@
 """READ THIS FIRST: the path of every call, top to bottom.
 
-    resolve -> validate -> authorize -> attempt -> postprocess -> tell
+    recall -> resolve -> validate -> authorize -> begin -> attempt -> postprocess -> settle -> tell
 
 It is one coroutine that awaits ports only, so that `blocking` runs it without an event loop and `asynchronous`
-awaits it. A failure is a value; only a cancellation leaves it as an exception.
+awaits it. A failure is a value; only a cancellation leaves it as an exception. `recall`, `begin` and `settle` are the
+ledger's part: without one they cost nothing.
 """
 
 from __future__ import annotations
@@ -13,47 +14,74 @@ import time
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt, attempt_composite
 from toolwire.invocation.postprocess import postprocess
+from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Inside, Prepared, Scope
 from toolwire.invocation.tell import tell
 from toolwire.invocation.validate import validate
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Doubt
 
 
-async def invoke(call: ToolCall, scope: Scope) -> ToolResult:
-    """How the call ended. Never raises for a call that fails; a cancellation passes, and is told of."""
+async def invoke(call: ToolCall, scope: Scope) -> Outcome:
+    """What the call came to. Never raises for a call that fails; a cancellation passes, and is told of."""
     if not scope.observers:
         return await _walk(call, scope)
     started_at, started = time.time(), time.perf_counter()
     try:
-        result = await _walk(call, scope)
+        outcome = await _walk(call, scope)
     except BaseException:
         interrupted = ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call)
         tell(call, scope, interrupted, started_at, time.perf_counter() - started)
         raise
-    tell(call, scope, result, started_at, time.perf_counter() - started)
-    return result
+    if isinstance(outcome, ToolResult):
+        tell(call, scope, outcome, started_at, time.perf_counter() - started)
+    return outcome
 
 
-async def _walk(call: ToolCall, scope: Scope) -> ToolResult:
+async def _walk(call: ToolCall, scope: Scope) -> Outcome:
+    if scope.ledger is None:
+        return await _go(call, scope, None)
+    known = recall(call, scope, scope.ledger)
+    if isinstance(known, ToolResult):
+        return known
+    step, doubt = known
+    try:
+        outcome = await _go(call, scope, doubt)
+    except BaseException:
+        scope.ledger.interrupted(step)
+        raise
+    return await settle(step, outcome, scope, scope.ledger)
+
+
+async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
     entry = resolve(call, scope)
     if isinstance(entry, ToolResult):
         return entry
     prepared = validate(call, entry)
     if isinstance(prepared, ToolResult):
         return prepared
-    allowed = await authorize(prepared, scope)
-    if isinstance(allowed, ToolResult):
+    allowed = await authorize(prepared, scope, doubt)
+    if not isinstance(allowed, Prepared):
         return allowed
-    result = await _run(allowed, scope)
+    started_at = 0.0 if scope.ledger is None else await begin(allowed, scope, scope.ledger)
+    if isinstance(started_at, ToolResult):
+        return started_at
+    outcome = await _run(allowed, scope, started_at)
+    if not isinstance(outcome, ToolResult):
+        return outcome
+    if scope.run is not None:
+        scope.run.read(entry.tool.effects.labels)
     # A composite tool bounds its own text: only it knows which part must stay whole.
     limit_bytes = scope.result_limit_bytes if entry.composite is None else None
-    return postprocess(call, entry, result, limit_bytes)
+    return postprocess(call, entry, outcome, limit_bytes)
 
 
-async def _run(prepared: Prepared, scope: Scope) -> ToolResult:
+async def _run(prepared: Prepared, scope: Scope, started_at: float) -> Outcome:
     composite = prepared.entry.composite
     if composite is None:
         return await attempt(prepared, scope, invoke)
-    return await attempt_composite(composite, prepared, Inside(prepared.call, scope, invoke))
+    inside = Inside(prepared.call, scope, invoke, started_at=started_at)
+    return await attempt_composite(composite, prepared, inside)

@@ -1,14 +1,19 @@
-"""What the core awaits. The two drivers, `blocking` and `asynchronous`, satisfy it; nothing else does."""
+"""What the core awaits and asks: the driver's ports (`blocking`, `asynchronous`), and the ledger of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from toolwire.permission.approval import ApprovalRequest, Approver, Decision
+from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Doubt, Start, Step
 
 T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 
 class TimedOut(Exception):
@@ -31,6 +36,52 @@ class Raised:
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
+
+
+class Ledger(Protocol):
+    """The write-ahead record of one run. It is asked before a call starts: done? decided? may it have run?
+
+    A future is done when what it tells is durable; any thread may wait for it.
+    """
+
+    run_id: str
+    """The run."""
+
+    def recall(self, step: Step) -> ToolResult | Doubt | None:
+        """How the step ended when the run was gone through before; that it may have run; None when it is new.
+
+        A step that differs from its record gives the failure `divergence`, now and from then on.
+        """
+        ...
+
+    def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
+        """The steps below this one that ended, in the order in which they did."""
+        ...
+
+    def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
+        """Takes the request down before anybody is shown it, and gives it as it stands, with its decision if it has
+        one: the one of an earlier time when the same attempt at the call was asked about already."""
+        ...
+
+    def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
+        """Takes the decision down and gives the one that counts: the first.
+
+        The future raises `DecisionRefused` when this one cannot count and there is no other.
+        """
+        ...
+
+    def begin(self, start: Start) -> Future[float | ToolResult]:
+        """Says that the step is about to run, uses up its approval, and gives when it began (seconds since the epoch;
+        of a composite that is entered again, the first time). A result when it must not run."""
+        ...
+
+    def settle(self, step: Step, result: ToolResult) -> Future[None]:
+        """Takes down how the step ended."""
+        ...
+
+    def interrupted(self, step: Step) -> None:
+        """Says that nobody waits for the step any more; waits for nothing itself."""
+        ...
 
 
 class Ports(Protocol):
@@ -65,8 +116,12 @@ class Ports(Protocol):
         """
         ...
 
-    async def ask(self, approver: Approver, request: ApprovalRequest) -> Decision | None:
-        """What the approver says."""
+    async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
+        """What somebody outside says: an approver to a request, a tool's owner to the key of a lost call."""
+        ...
+
+    async def arrived(self, future: Future[T]) -> T:
+        """What the future gives or raises. Cancelled meanwhile, what it stands for happens all the same."""
         ...
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool, Validated
-from toolwire.invocation.ports import Ports
+from toolwire.invocation.ports import Ledger, Ports
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import NOBODY, Caller, ToolCall
+from toolwire.vocabulary.effects import Label
+from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Step
 
 RESULT_LIMIT_BYTES = 32_768
 """Bytes of one result's text that a model is shown: about 8,000 tokens, a page it can still read."""
@@ -36,11 +39,31 @@ class CallRecord:
         self.duration_s = duration_s
 
 
+class Run:
+    """What all calls of one run share and change, from any thread."""
+
+    __slots__ = ("stopped", "taints")
+
+    def __init__(self, taints: Iterable[Label] = ()) -> None:
+        self.taints = frozenset(taints)
+        """What the run has read so far."""
+        self.stopped: str | None = None
+        """Why nothing more of it may start; None while it goes on."""
+
+    def read(self, labels: frozenset[Label]) -> None:
+        """Remembers what a result that came back is. Nothing is ever forgotten."""
+        if not labels <= self.taints:
+            self.taints |= labels
+
+
 class Observer(Protocol):
-    """Listens and cannot answer. Its failures are logged and swallowed."""
+    """Listens and cannot answer. Its failures are logged and swallowed.
+
+    One that has a method `asked(request)` is also told when a person is about to be asked (`PERMISSION_REQUEST`).
+    """
 
     def ended(self, record: CallRecord, /) -> None:
-        """A call ended: called once for each, after everything else."""
+        """A call ended (`TOOL_COMPLETE`): called once for each, after everything else."""
         ...
 
 
@@ -62,6 +85,12 @@ class Scope:
     """On whose behalf."""
     run_id: str = ""
     """The run that the call belongs to."""
+    run: Run | None = None
+    """What the calls of this run share; None where each call is a run of its own."""
+    ledger: Ledger | None = None
+    """The run's write-ahead record; None: nothing outlives this process."""
+    can_suspend: bool = False
+    """Whether a call that waits for a person may end this pass over the run as `Pending`."""
     deadline: float | None = None
     """`time.monotonic()` seconds after which nothing more is started."""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES
@@ -71,27 +100,45 @@ class Scope:
 class Prepared:
     """A call after validation: exactly what will run."""
 
-    __slots__ = ("call", "entry", "validated")
+    __slots__ = ("asked", "attempt", "call", "entry", "request_id", "validated")
 
     def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
         self.call = call
         self.entry = entry
         self.validated = validated
+        self.request_id = ""
+        """The approved request that allows it; empty when nobody had to be asked."""
+        self.asked = call
+        """The call as the model made it: another one when a person has edited the arguments."""
+        self.attempt = 1
+        """Above 1: an earlier attempt was begun, and how it ended is not known."""
 
 
-Path = Callable[[ToolCall, Scope], Coroutine[Any, Any, ToolResult]]
+Path = Callable[[ToolCall, Scope], Coroutine[Any, Any, Outcome]]
 """`invoker.invoke`, handed down to what makes calls of its own."""
 
 
 class Inside:
     """What a composite tool is lent: its own call, what it may call, and the way back into the path."""
 
-    __slots__ = ("_invoke", "_scope", "call")
+    __slots__ = ("_invoke", "_scope", "call", "started_at")
 
-    def __init__(self, call: ToolCall, scope: Scope, invoke: Path) -> None:
+    def __init__(self, call: ToolCall, scope: Scope, invoke: Path, *, started_at: float = 0.0) -> None:
         self.call = call
+        self.started_at = started_at
+        """Seconds since the epoch when a call of a recorded run was first entered; 0.0 for any other."""
         self._scope = scope
         self._invoke = invoke
+
+    @property
+    def ledger_id(self) -> str:
+        """The recorded run that it belongs to; empty when nothing outlives this process."""
+        return "" if self._scope.ledger is None else self._scope.ledger.run_id
+
+    @property
+    def recorded(self) -> Sequence[tuple[Step, ToolResult]]:
+        """Its calls that ended when it was entered before, in the order in which they did."""
+        return () if self._scope.ledger is None else self._scope.ledger.recorded(self.call.id)
 
     @property
     def tools(self) -> list[tuple[str, Tool]]:
@@ -118,15 +165,23 @@ class Inside:
         """Bytes of text that go back to a model; None: all of it."""
         return self._scope.result_limit_bytes
 
-    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, ToolResult]]:
+    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome]]:
         """What makes calls of one run, each down the whole path."""
         invoke, scope = self._invoke, self._child_scope(run_id, self._scope.ports)
         return lambda call: invoke(call, scope)
 
-    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], ToolResult]:
+    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome]:
         """The same for a thread of its own, where nothing may wait for an event loop."""
         invoke, scope = self._invoke, self._child_scope(run_id, self._scope.ports.blocking)
         return lambda call: step(invoke(call, scope))
 
     def _child_scope(self, run_id: str, ports: Ports) -> Scope:
-        return replace(self._scope, ports=ports, run_id=run_id, result_limit_bytes=None)
+        scope = self._scope
+        return replace(scope, ports=ports, run_id=run_id, run=scope.run or Run(), result_limit_bytes=None)
+
+
+def ended(outcome: Outcome) -> ToolResult:
+    """The result of a call that was made where none can wait beyond this process (`can_suspend` is False)."""
+    if isinstance(outcome, ToolResult):
+        return outcome
+    raise AssertionError(f"call {outcome.call.id} waits for a person where no call can")

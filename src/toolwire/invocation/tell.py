@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from toolwire.invocation.scope import CallRecord, Scope
+from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -19,3 +20,14 @@ def tell(call: ToolCall, scope: Scope, result: ToolResult, started_at: float, du
             observer.ended(record)
         except Exception:  # noqa: BLE001 - a broken log must not break the call that it logs
             _LOG.exception("an observer failed on the record of call %s", call.id)
+
+
+def tell_asked(request: ApprovalRequest, scope: Scope) -> None:
+    """The request to each observer that wants to know, before anybody is waited for."""
+    for observer in scope.observers:
+        asked = getattr(observer, "asked", None)
+        try:
+            if asked is not None:
+                asked(request)
+        except Exception:  # noqa: BLE001 - as above
+            _LOG.exception("an observer failed on the request for call %s", request.call_id)

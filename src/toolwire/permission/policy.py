@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from toolwire.definition.tool import Permission
+from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.effects import Effect, Label
 from toolwire.vocabulary.errors import ConfigurationError
 
 STRICTNESS: Mapping[Permission, int] = {"auto": 0, "confirm": 1, "deny": 2}
@@ -40,6 +42,22 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One call as a policy sees it."""
+
+    arguments: Mapping[str, Any]
+    """Exactly what will run, as plain JSON."""
+    caller: Caller
+    """On whose behalf."""
+    run_id: str
+    """The run it belongs to; empty when it is a run of its own."""
+    effects: frozenset[Effect]
+    """What the tool says it does."""
+    taints: frozenset[Label]
+    """What the run has read so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What the policy says of one call."""
 
@@ -66,8 +84,12 @@ class Policy:
                 )
         self._verdicts: dict[tuple[str, Permission], Verdict] = {}
 
-    def judge(self, tool: str, own: Permission) -> Verdict:
-        """The verdict on a call of `tool`, whose own permission is `own`."""
+    looks_at_calls = False
+    """Whether a verdict may depend on more than the tool's name: then `judge` wants the call as its subject."""
+
+    def judge(self, tool: str, own: Permission, subject: Subject | None = None) -> Verdict:
+        """The verdict on a call of `tool`, whose own permission is `own`; without a subject, on any call of it."""
+        del subject
         # Rules look at names alone, so that a verdict holds for every call of the tool.
         verdict = self._verdicts.get((tool, own))
         if verdict is None:

@@ -15,6 +15,7 @@ from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
 from toolwire.invocation.batch import invoke_all
+from toolwire.invocation.scope import ended
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.protocols import get
@@ -99,7 +100,7 @@ class Session:
             for ordinal, call in enumerate(read.calls, 1)
         ]
         results = await invoke_all(calls, self._setup.loop_scope(self._catalogue, run_id=run_id))
-        return [_answering(result, call) for result, call in zip(results, read.calls, strict=True)]
+        return [_answering(ended(result), call) for result, call in zip(results, read.calls, strict=True)]
 
     def _offer_programs(self, limits: Limits | None, min_isolation: MinIsolation | None) -> None:
         """Puts `code_execution` into the catalogue, unless it is there and stays, or is not to be there."""

@@ -1,0 +1,178 @@
+"""Asks a person about one call: the request is on record before anybody sees it, and the first decision counts."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from toolwire.definition.tool import Validated, canonical
+from toolwire.invocation.ports import Ledger
+from toolwire.invocation.scope import Prepared, Scope
+from toolwire.invocation.tell import tell_asked
+from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
+from toolwire.permission.policy import Verdict
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.pending import Pending
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Doubt
+from toolwire.vocabulary.values import digest, plain
+
+_LOG = logging.getLogger("toolwire.approval")
+
+
+async def ask(
+    prepared: Prepared, verdict: Verdict, scope: Scope, doubt: Doubt | None = None
+) -> Decision | Pending | ToolResult:
+    """The decision that counts; or that the call waits for one; or why there will be none."""
+    decision = None
+    try:
+        request = _request(prepared, verdict, scope)
+    except Unrepresentable:
+        _LOG.exception("call %s cannot be shown to anybody; it was not run", prepared.call.id)
+        return _needs_a_person(prepared.call, verdict, "", "what it would be given cannot be shown", doubt)
+    if scope.ledger is not None:
+        wanted = request
+        request, decision = await scope.ports.arrived(scope.ledger.ask(wanted))
+        if _has_changed(request, wanted):
+            return _mismatch(prepared.call, request)
+    prepared.request_id = request.id
+    if decision is not None:
+        return decision
+    if request.expires_at and time.time() > request.expires_at:
+        return _expired(prepared.call, request)
+    found, what_happened = await _decided(request, scope)
+    if found is not None:
+        return found
+    if scope.can_suspend:
+        return Pending(call=prepared.call, request_ids=(request.id,))
+    return _needs_a_person(prepared.call, verdict, request.id, what_happened, doubt)
+
+
+async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | None, str]:
+    """What the approver decided, or nothing and what happened instead. Whatever goes wrong here lets nothing run."""
+    tell_asked(request, scope)
+    if scope.approver is None:
+        return None, "nobody answered"
+    try:
+        answer = await _answer(request, scope.approver, scope)
+        if answer is None:
+            return None, "nobody answered"
+        return await _taken_down(request, answer, scope.ledger, scope), ""
+    except DecisionRefused as refused:
+        return refused.decided, str(refused)
+    except Exception:  # noqa: BLE001 - an approver is its owner's code: if it breaks, nothing runs
+        _LOG.exception("asking for approval of call %s failed; it was not run", request.call_id)
+        return None, "asking failed"
+
+
+async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
+    answer = await scope.ports.ask(approver, request)
+    if answer is None:
+        return None
+    # Whatever is not clearly a decision, a plain True say, lets nothing run.
+    if not isinstance(cast("object", answer), Decision):
+        raise TypeError(f"an approver gives a Decision or None, not {answer!r}")
+    if answer.request_id not in ("", request.id):
+        raise DecisionRefused("unknown_request", f"the decision is for another request, {answer.request_id!r}")
+    seen = answer.seen_arguments_digest or request.arguments_digest
+    if seen != request.arguments_digest:
+        raise DecisionRefused("approval_mismatch", "the decision is for other arguments than these")
+    if request.expires_at and time.time() > request.expires_at:
+        raise DecisionRefused("expired", "the decision came after the request had expired")
+    return replace(answer, request_id=request.id, at=answer.at or time.time(), seen_arguments_digest=seen)
+
+
+async def _taken_down(request: ApprovalRequest, answer: Decision, ledger: Ledger | None, scope: Scope) -> Decision:
+    return answer if ledger is None else await scope.ports.arrived(ledger.decide(request, answer))
+
+
+def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequest:
+    call, tool, now = prepared.call, prepared.entry.tool, time.time()
+    arguments = canonical(prepared.validated)
+    given = _given(call.arguments)
+    return ApprovalRequest(
+        id=f"a_{secrets.token_hex(16)}",
+        call_id=call.id,
+        tool=prepared.entry.name,
+        arguments=arguments,
+        reasons=verdict.reasons,
+        caller=scope.caller,
+        run_id=scope.run_id or call.id if scope.ledger is None else scope.ledger.run_id,
+        parent=call.parent,
+        attempt=prepared.attempt,
+        tool_digest=tool.digest,
+        arguments_digest=digest(arguments),
+        bound_digest=_bound_digest(prepared.validated),
+        given={} if given == arguments else given,
+        effects=tuple(sorted(tool.effects.kinds)),
+        taints=() if scope.run is None else tuple(sorted(scope.run.taints)),
+        arguments_schema=tool.input_schema,
+        created_at=now,
+        expires_at=now + REQUEST_LIFE_S,
+    )
+
+
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return cast("dict[str, Any]", plain(dict(arguments)))
+    except Unrepresentable:
+        return {}
+
+
+def _bound_digest(validated: Validated) -> str:
+    """What the host fills in counts as well; of a connection or a client there is nothing to compare."""
+    found: dict[str, Any] = {}
+    for name, value in validated.bound.items():
+        try:
+            found[name] = plain(value)
+        except Unrepresentable:
+            continue
+    return digest(found) if found else ""
+
+
+def _has_changed(kept: ApprovalRequest, wanted: ApprovalRequest) -> bool:
+    """Whether what would run now is something else than what was shown."""
+    shown = (kept.tool, kept.arguments_digest, kept.tool_digest, kept.bound_digest)
+    return shown != (wanted.tool, wanted.arguments_digest, wanted.tool_digest, wanted.bound_digest)
+
+
+def _mismatch(call: ToolCall, request: ApprovalRequest) -> ToolResult:
+    return ToolResult.failed(
+        "approval_mismatch",
+        f"{call.name!r} was not run: the tool or what it would be given has changed since approval was asked for.",
+        data={"request_id": request.id},
+        call=call,
+    )
+
+
+def _expired(call: ToolCall, request: ApprovalRequest) -> ToolResult:
+    return ToolResult.failed(
+        "approval_expired",
+        f"{call.name!r} was not run: nobody decided in time.",
+        data={"request_id": request.id},
+        call=call,
+    )
+
+
+def _needs_a_person(
+    call: ToolCall, verdict: Verdict, request_id: str, what_happened: str, doubt: Doubt | None
+) -> ToolResult:
+    data = {"reasons": list(verdict.reasons), "request_id": request_id}
+    if doubt is not None:
+        return ToolResult.failed(
+            "unknown_outcome",
+            f"{call.name!r} may have taken effect before a crash; it was not run again: {what_happened}.",
+            data=data,
+            call=call,
+        )
+    return ToolResult.failed(
+        "approval_required",
+        f"{call.name!r} was not run: a person has to allow it, and {what_happened}.",
+        data=data,
+        call=call,
+    )

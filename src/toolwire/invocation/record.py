@@ -1,0 +1,80 @@
+"""The ledger's part of the path: what is known of a call before it starts, and what is written around it."""
+
+from __future__ import annotations
+
+from toolwire.definition.tool import canonical
+from toolwire.invocation.ports import Ledger
+from toolwire.invocation.scope import Prepared, Scope
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.pending import Outcome
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Doubt, Start, Step, step_of
+from toolwire.vocabulary.values import digest
+
+
+def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[Step, Doubt | None]:
+    """The result that is known already, or the call as a step, with the doubt whether it ran before.
+
+    It comes before everything else: what is on record does not depend on what is registered or allowed today.
+    """
+    try:
+        step = step_of(call)
+    except Unrepresentable as error:
+        return _unrecordable(call, error)
+    known = ledger.recall(step)
+    if isinstance(known, ToolResult):
+        _read_again(call, known, scope)
+        return known
+    if scope.run is not None and scope.run.stopped is not None:
+        return ToolResult.failed(
+            "interrupted",
+            f"{call.name!r} was not run: {scope.run.stopped}.",
+            hint="Make no more calls; tell the user.",
+            call=call,
+        )
+    return step, known
+
+
+async def begin(prepared: Prepared, scope: Scope, ledger: Ledger) -> float | ToolResult:
+    """When it began, written down before it does; or why it must not run."""
+    tool, composite = prepared.entry.tool, prepared.entry.composite
+    if tool.effects.idempotent == "natural" and composite is None and not prepared.request_id:
+        return 0.0
+    try:
+        arguments = canonical(prepared.validated)
+    except Unrepresentable as error:
+        return _unrecordable(prepared.call, error)
+    return await scope.ports.arrived(
+        ledger.begin(
+            Start(
+                step=step_of(prepared.asked),
+                arguments=arguments,
+                arguments_digest=digest(arguments),
+                tool_digest=tool.digest,
+                idempotent=tool.effects.idempotent,
+                is_composite=composite is not None,
+                request_id=prepared.request_id,
+                attempt=prepared.attempt,
+            )
+        )
+    )
+
+
+async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> Outcome:
+    """The same outcome, once it is on record."""
+    if isinstance(outcome, ToolResult):
+        await scope.ports.arrived(ledger.settle(step, outcome))
+    return outcome
+
+
+def _read_again(call: ToolCall, known: ToolResult, scope: Scope) -> None:
+    entry = scope.catalogue.find(call.name)
+    if scope.run is not None and entry is not None and known.success:
+        scope.run.read(entry.tool.effects.labels)
+
+
+def _unrecordable(call: ToolCall, error: Unrepresentable) -> ToolResult:
+    return ToolResult.failed(
+        "invalid_arguments", f"The arguments of {call.name!r} cannot be recorded: {error}.", call=call
+    )
