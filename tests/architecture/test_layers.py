@@ -29,6 +29,7 @@ LAYERS = {
     **LOWER,
     "facade": FACADE,
     "session": {*FACADE, "facade"},
+    "testing": {*FACADE, "facade", "session"},
     "cli": {"root"},
 }
 MORE = {"toolwire.builtin.code_execution": {"sandbox"}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
@@ -56,6 +56,17 @@ class Ledger(Protocol):
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
         """The steps below this one that ended, in the order in which they did."""
+        ...
+
+    def note(self, parent: str, entry: Mapping[str, Any]) -> None:
+        """Takes down, in JSON types, what a composite has to know of its calls to be gone through again.
+
+        Waits for nothing: it is durable no later than the next thing that is asked of this ledger.
+        """
+        ...
+
+    def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
+        """These entries, in order, those of earlier times included."""
         ...
 
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:

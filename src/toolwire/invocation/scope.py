@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -139,6 +139,16 @@ class Inside:
     def recorded(self) -> Sequence[tuple[Step, ToolResult]]:
         """Its calls that ended when it was entered before, in the order in which they did."""
         return () if self._scope.ledger is None else self._scope.ledger.recorded(self.call.id)
+
+    @property
+    def notes(self) -> Sequence[Mapping[str, Any]]:
+        """What it noted of them (`note`)."""
+        return () if self._scope.ledger is None else self._scope.ledger.notes(self.call.id)
+
+    def note(self, entry: Mapping[str, Any]) -> None:
+        """Takes something down for the next time it is entered; forgotten where nothing outlives this process."""
+        if self._scope.ledger is not None:
+            self._scope.ledger.note(self.call.id, entry)
 
     @property
     def tools(self) -> list[tuple[str, Tool]]:

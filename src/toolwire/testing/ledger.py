@@ -1,0 +1,156 @@
+"""A ledger in memory: what the path asks before a call starts, without a database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Kept:
+    step: Step
+    start: Start | None = None
+    started_at: float = 0.0
+    result: ToolResult | None = None
+
+
+@dataclass(slots=True)
+class _Asked:
+    request: ApprovalRequest
+    decision: Decision | None = None
+    is_used: bool = False
+
+
+@dataclass(slots=True)
+class Records:
+    """What outlives a process: give it to a second `MemoryLedger` to see what a restart would find."""
+
+    steps: dict[str, _Kept] = field(default_factory=dict[str, _Kept])
+    ended: list[str] = field(default_factory=list[str])
+    requests: dict[str, _Asked] = field(default_factory=dict[str, _Asked])
+    notes: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict[str, list[Mapping[str, Any]]])
+    diverged: ToolResult | None = None
+
+
+class MemoryLedger:
+    """The ledger of one run, satisfying `invocation.ports.Ledger`; every future is done when it is given."""
+
+    def __init__(self, run_id: str = "r_1", records: Records | None = None) -> None:
+        self.run_id = run_id
+        self.records = Records() if records is None else records
+        self.story: list[tuple[str, str]] = []
+        """What was asked of it, in order: the method and the step's key or the request's id."""
+
+    def recall(self, step: Step) -> ToolResult | Doubt | None:
+        """See the port."""
+        records = self.records
+        if records.diverged is not None:
+            return records.diverged
+        kept = records.steps.get(step.key)
+        if kept is None:
+            return None
+        if kept.step.digest != step.digest:
+            records.diverged = _divergence(step, kept.step)
+            return records.diverged
+        if kept.result is not None or kept.start is None:
+            return kept.result
+        start = kept.start
+        return Doubt(
+            idempotent=start.idempotent,
+            is_composite=start.is_composite,
+            started_at=kept.started_at,
+            attempt=start.attempt,
+            idempotency_key=idempotency_key(self.run_id, step.key, start.arguments_digest),
+        )
+
+    def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
+        """See the port."""
+        kept = [self.records.steps[key] for key in self.records.ended]
+        return [(one.step, one.result) for one in kept if one.step.parent == parent and one.result is not None]
+
+    def note(self, parent: str, entry: Mapping[str, Any]) -> None:
+        """See the port."""
+        self.records.notes.setdefault(parent, []).append(dict(entry))
+
+    def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
+        """See the port."""
+        return list(self.records.notes.get(parent, ()))
+
+    def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
+        """See the port."""
+        self.story.append(("ask", request.call_id))
+        for asked in self.records.requests.values():
+            if (asked.request.call_id, asked.request.attempt) == (request.call_id, request.attempt):
+                return _done(lambda: (asked.request, asked.decision))
+        self.records.requests[request.id] = _Asked(request)
+        return _done(lambda: (request, None))
+
+    def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
+        """See the port."""
+        self.story.append(("decide", request.call_id))
+        return _done(lambda: self._decided(request, decision))
+
+    def begin(self, start: Start) -> Future[float | ToolResult]:
+        """See the port."""
+        self.story.append(("begin", start.step.key))
+        return _done(lambda: self._begun(start))
+
+    def settle(self, step: Step, result: ToolResult) -> Future[None]:
+        """See the port."""
+        self.story.append(("settle", step.key))
+        kept = self.records.steps.setdefault(step.key, _Kept(step))
+        kept.result = result
+        self.records.ended.append(step.key)
+        return _done(lambda: None)
+
+    def interrupted(self, step: Step) -> None:
+        """See the port."""
+        self.story.append(("interrupted", step.key))
+
+    def _decided(self, request: ApprovalRequest, decision: Decision) -> Decision:
+        asked = self.records.requests.get(request.id)
+        if asked is None:
+            raise DecisionRefused("unknown_request", f"there is no request {request.id!r}", request_id=request.id)
+        if asked.decision is not None:
+            raise DecisionRefused("already_decided", "it was decided before", decided=asked.decision)
+        asked.decision = decision
+        return decision
+
+    def _begun(self, start: Start) -> float | ToolResult:
+        asked = self.records.requests.get(start.request_id)
+        kept = self.records.steps.get(start.step.key)
+        is_again = kept is not None and kept.start is not None
+        if asked is not None:
+            if asked.is_used and not is_again:
+                return ToolResult.failed("denied", "the approval was used up before")
+            asked.is_used = True
+        if kept is not None and kept.start is not None and start.is_composite:
+            return kept.started_at
+        self.records.steps[start.step.key] = _Kept(start.step, start, time.time())
+        return self.records.steps[start.step.key].started_at
+
+
+def _divergence(step: Step, kept: Step) -> ToolResult:
+    return ToolResult.failed(
+        "divergence",
+        f"step {step.key} was {kept.tool!r} and is {step.tool!r} with other arguments now: the run was stopped.",
+        data={"step": step.key},
+    )
+
+
+def _done(make: Callable[[], T]) -> Future[T]:
+    future: Future[T] = Future()
+    try:
+        future.set_result(make())
+    except Exception as error:  # noqa: BLE001 - carried to who waits
+        future.set_exception(error)
+    return future
