@@ -88,11 +88,7 @@ class MemoryLedger:
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
         """See the port."""
         self.story.append(("ask", request.call_id))
-        for asked in self.records.requests.values():
-            if (asked.request.call_id, asked.request.attempt) == (request.call_id, request.attempt):
-                return _done(lambda: (asked.request, asked.decision))
-        self.records.requests[request.id] = _Asked(request)
-        return _done(lambda: (request, None))
+        return _done(lambda: self._asked(request))
 
     def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
         """See the port."""
@@ -115,6 +111,13 @@ class MemoryLedger:
     def interrupted(self, step: Step) -> None:
         """See the port."""
         self.story.append(("interrupted", step.key))
+
+    def _asked(self, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
+        for asked in self.records.requests.values():
+            if (asked.request.call_id, asked.request.attempt) == (request.call_id, request.attempt):
+                return asked.request, asked.decision
+        self.records.requests[request.id] = _Asked(request)
+        return request, None
 
     def _decided(self, request: ApprovalRequest, decision: Decision) -> Decision:
         asked = self.records.requests.get(request.id)
