@@ -10,6 +10,7 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool, Validated
 from toolwire.invocation.ports import Ledger, Ports
+from toolwire.invocation.sink import Sink
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.step import step
@@ -95,6 +96,8 @@ class Scope:
     """`time.monotonic()` seconds after which nothing more is started."""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES
     """Bytes of text that go back to a model; None inside programs, which receive the data whole."""
+    sink: Sink | None = None
+    """Who reads the call's output while it runs; None: nobody. Inner calls have none: who makes them gets the whole."""
 
 
 class Prepared:
@@ -187,7 +190,8 @@ class Inside:
 
     def _child_scope(self, run_id: str, ports: Ports) -> Scope:
         scope = self._scope
-        return replace(scope, ports=ports, run_id=run_id, run=scope.run or Run(), result_limit_bytes=None)
+        run = scope.run or Run()
+        return replace(scope, ports=ports, run_id=run_id, run=run, result_limit_bytes=None, sink=None)
 
 
 def ended(outcome: Outcome) -> ToolResult:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Literal, TypedDict, TypeGuard, cast
 
 
 class TextBlock(TypedDict):
@@ -42,3 +45,89 @@ class AudioBlock(TypedDict):
 
 
 ContentBlock = TextBlock | ImageBlock | AudioBlock
+
+
+def is_block(value: object) -> TypeGuard[ContentBlock]:
+    """Whether the value is a content block, exactly: a row of a table that has a `type` is none."""
+    if type(value) is not dict:
+        return False
+    block = cast("dict[Any, Any]", value)
+    match block.get("type"):
+        case "text":
+            return len(block) == 2 and type(block.get("text")) is str
+        case "image" | "audio":
+            return len(block) == 2 and _is_source(block.get("source"))
+        case _:
+            return False
+
+
+def is_blocks(value: object) -> TypeGuard[list[ContentBlock]]:
+    """Whether the value is a list of content blocks, at least one."""
+    return type(value) is list and bool(value) and all(is_block(item) for item in cast("list[Any]", value))
+
+
+def _is_source(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    source = cast("Mapping[Any, Any]", value)
+    names = ("url",) if source.get("type") == "url" else ("media_type", "data")
+    return source.get("type") in ("url", "base64") and all(type(source.get(name)) is str for name in names)
+
+
+class Content:
+    """Blocks as they come, one after the other. Text that comes in pieces joins to one block."""
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self) -> None:
+        self._pieces: list[str | ContentBlock] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def extend(self, pieces: Iterable[str | ContentBlock]) -> None:
+        """Adds at the end. A string joins with the string before it; a block stands for itself."""
+        self._pieces.extend(pieces)
+
+    def replace(self, blocks: Iterable[ContentBlock]) -> None:
+        """What came before no longer counts."""
+        self._pieces = list(blocks)
+
+    def blocks(self) -> list[ContentBlock]:
+        """All of it, in blocks that are the caller's own."""
+        # Kept joined: to join all pieces anew for each chunk would take the square of their number.
+        self._pieces = list(_joined(self._pieces))
+        return [TextBlock(type="text", text=piece) if type(piece) is str else own(piece) for piece in self._pieces]
+
+
+def own(block: Any) -> Any:
+    """A copy of a block: a tool may go on writing to the one that it gave."""
+    return copy.deepcopy(block)
+
+
+def new_blocks(before: Sequence[ContentBlock], after: Sequence[ContentBlock]) -> list[ContentBlock] | None:
+    """What `after` has that `before` has not; None when it does not begin as `before` does."""
+    if not before:
+        return list(after)
+    end = len(before) - 1
+    if len(after) <= end or list(after[:end]) != list(before[:end]):
+        return None
+    last, now, rest = before[end], after[end], list(after[end + 1 :])
+    if last == now:
+        return rest
+    if is_block(last) and is_block(now) and last["type"] == "text" and now["type"] == "text":
+        said, says = last["text"], now["text"]
+        return [TextBlock(type="text", text=says[len(said) :]), *rest] if says.startswith(said) else None
+    return None
+
+
+def _joined(pieces: Iterable[str | ContentBlock]) -> Iterator[str | ContentBlock]:
+    for is_text, run in groupby(pieces, key=_is_text):
+        if is_text:
+            yield "".join(cast("Iterator[str]", run))
+        else:
+            yield from run
+
+
+def _is_text(piece: object) -> bool:
+    return type(piece) is str

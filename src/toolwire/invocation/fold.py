@@ -1,0 +1,250 @@
+"""From what a tool gave, all at once or part by part, to the result of its call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from types import CoroutineType
+from typing import Any, Final, cast
+
+from toolwire.invocation.ports import Ports
+from toolwire.invocation.sink import Part, Sink
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.content import Content, ContentBlock, TextBlock, is_block, is_blocks, own
+from toolwire.vocabulary.context import Progress
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.response import ToolResponse
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import show
+
+ERROR_LIMIT = 16_384
+"""Characters of an exception's message that are kept: a traceback or a page of HTML, not a whole dump."""
+
+ALL_GIVEN: Final = object()
+"""What a generator returns that has come to its end: its parts are its result."""
+STOPPED: Final = object()
+"""The same for one that was closed, because nobody wanted more."""
+
+
+class Produced:
+    """The parts of one call's output. It belongs to the call, so that output before a failure is kept."""
+
+    __slots__ = ("_held", "_is_waiting", "_parts", "_sink", "_values", "is_over")
+
+    def __init__(self, sink: Sink | None) -> None:
+        self._sink = sink
+        self._parts: list[Any] = []
+        """What has been given, in order, from the last cumulative response on."""
+        self._values: list[Any] = []
+        """What a generator gave but for responses: its data."""
+        self._held: ToolResponse | None = None
+        """A streamed response that says it is the last: shown when the call has ended, or when it was not."""
+        self._is_waiting = False
+        self.is_over = False
+        """Whether nobody waits for the call any more: then its tool must not go on."""
+
+    def put(self, value: Any, *, is_yielded: bool = False) -> bool:
+        """Takes a part, and blocks until its reader wants the next one. False: nobody wants more."""
+        for part in self._take(value, is_yielded):
+            turn = None if self._sink is None else self._sink.offer(part)
+            if turn is None:
+                continue
+            self._is_waiting = True
+            is_wanted = turn.result()
+            self._is_waiting = False
+            if not is_wanted:
+                return False
+        return not self.is_over
+
+    async def put_later(self, value: Any, ports: Ports, *, is_yielded: bool = False) -> bool:
+        """The same, awaited."""
+        for part in self._take(value, is_yielded):
+            turn = None if self._sink is None else self._sink.offer(part)
+            if turn is not None and not await ports.arrived(turn):
+                return False
+        return not self.is_over
+
+    def stop(self) -> bool:
+        """Lets the tool go on no more; says whether it is sure not to, for it was waiting for its reader."""
+        # In this order: who stops waiting after that has seen that it is over.
+        self.is_over = True
+        return self._is_waiting
+
+    def blocks(self) -> list[ContentBlock]:
+        """All content so far."""
+        content = Content()
+        for part in self._parts:
+            if type(part) is ToolResponse and part.is_cumulative:
+                content.replace(own(block) for block in part.content)
+            else:
+                content.extend(_pieces(part))
+        return content.blocks()
+
+    def result(self, call: ToolCall, value: Any) -> ToolResult:
+        """The result of a call whose tool returned that value."""
+        if value is STOPPED:
+            return self.kept(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call))
+        if value is ALL_GIVEN:
+            result = self._of_generator(call)
+        elif not self._parts:
+            self._note_response(value)
+            result = result_of(call, value)
+        else:
+            result = self._with_parts(call, value)
+        self._show_last()
+        return result
+
+    def kept(self, failed: ToolResult) -> ToolResult:
+        """The failed result with what was given before."""
+        self._show_last()
+        blocks = (*self.blocks(), *failed.blocks)
+        return _replaced(failed, blocks) if blocks else failed
+
+    # -- one part -----------------------------------------------------------------------------------------------
+
+    def _take(self, value: Any, is_yielded: bool) -> Iterable[Part]:
+        """What is to be shown now."""
+        if type(value) is Progress:
+            return (Part(progress=value),)
+        released, self._held = self._held, None
+        if type(value) is ToolResponse:
+            value = replace(value, content=[own(block) for block in value.content])
+            if value.is_cumulative:
+                self._parts.clear()
+            if value.stream and value.is_last:
+                self._held = value
+        elif is_yielded:
+            self._values.append(value)
+        self._parts.append(value)
+        if self._sink is None:
+            return ()
+        shown = () if self._held is not None else (_part(value),)
+        return shown if released is None else (Part(response=released), *shown)
+
+    def _note_response(self, value: Any) -> None:
+        if type(value) is ToolResponse:
+            self._held = value
+
+    def _show_last(self) -> None:
+        if self._held is not None and self._sink is not None:
+            self._sink.end_with(self._held)
+
+    # -- the whole ----------------------------------------------------------------------------------------------
+
+    def _of_generator(self, call: ToolCall) -> ToolResult:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, ToolResult):
+            return self.kept(result_of(call, last)) if last.failure is not None else result_of(call, last)
+        if len(self._values) == len(self._parts) and not any(is_block(value) for value in self._values):
+            return ToolResult(True, self._values, call=call)
+        responses = [part for part in self._parts if type(part) is ToolResponse]
+        blocks = tuple(self.blocks())
+        data = self._values if self._values else _data(blocks)
+        metadata = responses[-1].metadata if responses else None
+        return ToolResult(True, data, None, metadata, content=blocks, call=call)
+
+    def _with_parts(self, call: ToolCall, value: Any) -> ToolResult:
+        """What a function that gave parts by itself returned is the data; its content comes after theirs."""
+        if value is None:
+            return ToolResult(True, None, content=self.blocks(), call=call)
+        result = result_of(call, value)
+        if type(value) is ToolResponse and value.is_cumulative:
+            self._note_response(value)
+            return result
+        if result.failure is not None:
+            return self.kept(result)
+        # Shown as it is: what cannot be written is named by the step that comes after this one.
+        return _replaced(result, (*self.blocks(), *(result.blocks or (TextBlock(type="text", text=show(value)),))))
+
+
+def result_of(call: ToolCall, value: Any) -> ToolResult:
+    """The result that a returned value stands for."""
+    kind = cast("object", type(value))
+    if kind in _PLAIN:
+        return ToolResult(True, value, call=call)
+    if kind is ToolResponse:
+        return _of_response(call, value)
+    if isinstance(value, ToolResult):
+        return ToolResult(
+            value.success,
+            value.data,
+            None if value.error is None else shortened(value.error),
+            value.metadata,
+            content=value.blocks,
+            failure=value.failure,
+            call=call,
+        )
+    if isinstance(value, CoroutineType):
+        cast("CoroutineType[Any, Any, Any]", value).close()
+        return ToolResult.failed(
+            "invalid_result",
+            f"{call.name!r} gave back a coroutine instead of a value.",
+            hint="(For the owner: define it with `async def`, so that it is awaited.)",
+            call=call,
+        )
+    if is_block(value):
+        return ToolResult(True, value, content=(value,), call=call)
+    return ToolResult(True, value, content=value if is_blocks(value) else (), call=call)
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+"""What most tools give, and what stands for nothing but itself."""
+
+
+def shortened(message: str) -> str:
+    """Beginning and end of a message that is too long: what it is about stands in either."""
+    if len(message) <= ERROR_LIMIT:
+        return message
+    half = ERROR_LIMIT // 2
+    return f"{message[:half]}\n[{len(message) - ERROR_LIMIT} characters left out]\n{message[-half:]}"
+
+
+def _of_response(call: ToolCall, response: ToolResponse) -> ToolResult:
+    blocks = tuple(own(block) for block in response.content)
+    return ToolResult(True, _data(blocks), None, response.metadata, content=blocks, call=call)
+
+
+def _data(blocks: Sequence[ContentBlock]) -> str | None:
+    """The text of blocks that are nothing but text: what a program gets for them."""
+    texts = [block["text"] for block in blocks if is_block(block) and block["type"] == "text"]
+    return "\n".join(texts) if len(texts) == len(blocks) else None
+
+
+def _replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
+    return ToolResult(
+        result.success,
+        result.data,
+        result.error,
+        result.metadata,
+        content=blocks,
+        failure=result.failure,
+        call=result.call,
+    )
+
+
+def _part(value: Any) -> Part:
+    return Part(response=value) if type(value) is ToolResponse else Part(pieces=tuple(_pieces(value)))
+
+
+def _pieces(value: Any) -> Iterator[str | ContentBlock]:
+    """What a part adds: text as strings, which join; anything else in blocks of its own."""
+    if type(value) is str:
+        yield value
+    elif is_block(value):
+        yield value["text"] if value["type"] == "text" else own(value)
+    elif is_blocks(value):
+        for block in value:
+            yield from _pieces(block)
+    elif type(value) is ToolResponse:
+        for block in value.content:
+            yield from _pieces(block) if is_block(block) else (own(block),)
+    else:
+        yield TextBlock(type="text", text=_shown(value))
+
+
+def _shown(value: Any) -> str:
+    try:
+        return value.text if isinstance(value, ToolResult) else show(value)
+    except Unrepresentable:
+        # The result will say what is wrong with it, and where.
+        return f"[{type(value).__name__}]"
