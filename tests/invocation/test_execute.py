@@ -6,14 +6,14 @@ import asyncio
 import concurrent.futures
 import contextvars
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.invocation.world import World
 from toolwire.definition.from_function import from_function
-from toolwire.invocation.execute import ERROR_LIMIT
+from toolwire.invocation.fold import ERROR_LIMIT
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure
 from toolwire.vocabulary.results import ToolResult
@@ -192,11 +192,6 @@ def test_a_coroutine_instead_of_a_value_is_named(world: World) -> None:
     )
 
 
-async def streaming() -> AsyncIterator[int]:
-    """Gives numbers."""
-    yield 1
-
-
 def holding_itself() -> list[Any]:
     rows: list[Any] = []
     rows.append(rows)
@@ -216,13 +211,12 @@ IT_MAY = "It may have taken effect. (For the owner: return what JSON can hold.)"
             lambda: ToolResult(True, content=[{"typ": "text"}]),
             "a content block like {'typ': 'text'} cannot be written as JSON",
         ),
-        (streaming, "a value of type async_generator cannot be written as JSON"),
         (
             holding_itself,
             f"nested deeper than 64 levels, or holding itself cannot be written as JSON at {'[0]' * 64}",
         ),
     ],
-    ids=["object", "huge", "key", "block", "stream", "itself"],
+    ids=["object", "huge", "key", "block", "itself"],
 )
 def test_a_result_that_json_cannot_hold_is_named_with_its_place(run: Run, make: Callable[[], Any], what: str) -> None:
     assert run(make).text == f"'tool' ran, but its result cannot be shown: {what}.\n{IT_MAY}"

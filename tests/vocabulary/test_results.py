@@ -58,9 +58,9 @@ def test_a_failure_shows_the_error_and_what_to_do() -> None:
     assert (result.success, result.data, result.blocks, dict(result.metadata)) == (False, None, (), {})
 
 
-def test_a_failure_shows_no_blocks_of_the_tool() -> None:
+def test_a_failure_shows_what_the_tool_gave_before_it() -> None:
     result = ToolResult(False, error="no", content=[PICTURE])
-    assert result.content == [text_block("no\nRead the error; change the arguments or try another tool.")]
+    assert result.content == [PICTURE, text_block("no\nRead the error; change the arguments or try another tool.")]
 
 
 def test_a_tool_that_fails_by_hand_has_a_failure_too() -> None:

@@ -189,9 +189,13 @@ def _presets(function: Callable[..., Any]) -> frozenset[str]:
 def _is_async(function: Callable[..., Any]) -> bool:
     while isinstance(function, functools.partial):
         function = cast("Callable[..., Any]", function.func)
-    if inspect.iscoroutinefunction(function):
+    if _awaits(function):
         return True
-    return not inspect.isroutine(function) and inspect.iscoroutinefunction(_own_call(function))
+    return not inspect.isroutine(function) and _awaits(_own_call(function))
+
+
+def _awaits(function: Any) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
 def _own_call(instance: Any) -> Any:

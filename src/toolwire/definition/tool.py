@@ -78,7 +78,7 @@ class Tool:
         self.function = function
         """What is called; None for a tool known by its schema alone."""
         self.is_async = is_async
-        """Whether calling the function gives an awaitable."""
+        """Whether calling the function gives an awaitable or an async generator: it needs an event loop."""
         self.context_parameter = context_parameter
         """The parameter that receives the `CallContext`; None when there is none."""
         self.tags = _tags(name, tags)
@@ -196,7 +196,7 @@ class Tool:
         return values if type(values) is Invalid else Validated(cast("dict[str, Any]", values), {}, form)
 
     def invoke(self, validated: Validated, context: CallContext | None = None) -> Any:
-        """What the function gives for these arguments: an awaitable when `is_async`.
+        """What the function gives for these arguments: an awaitable or an async generator when `is_async`.
 
         Raises:
             DefinitionError: the tool is known by its schema alone.

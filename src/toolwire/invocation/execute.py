@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from types import CoroutineType, GeneratorType
-from typing import Any, cast
+from typing import Any
 
 from toolwire.catalogue.entry import Composite
 from toolwire.definition.tool import Tool, Validated
+from toolwire.invocation.fold import Produced, interrupted, result_of, shortened
+from toolwire.invocation.iterate import GENERATORS, PASSING, iterate
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.scope import Inside, Path, Prepared, Run, Scope, ended
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.context import DONE, CallContext, Interrupted
 from toolwire.vocabulary.errors import ForOperator
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
-
-ERROR_LIMIT = 16_384
-"""Characters of an exception's message that are kept: a traceback or a page of HTML, not a whole dump."""
 
 
 async def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
@@ -81,68 +80,57 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
     limit_s = _time_left(entry.timeout_s, scope.deadline)
     if limit_s is not None and limit_s <= 0:
         return _too_late(call)
-    context = _context(prepared, scope, invoke, limit_s) if tool.context_parameter else None
+    deadline = None if limit_s is None else time.monotonic() + limit_s
+    produced = context = None
+    if tool.context_parameter is not None or scope.sink is not None:
+        produced = Produced(scope.sink)
+        context = _context(prepared, scope, invoke, deadline, produced)
     try:
         value = await ports.execute(
             partial(_called_later if tool.is_async else _called, tool, prepared.validated, context, ports),
             is_async=tool.is_async,
             limit_s=limit_s,
         )
+        if isinstance(value, GENERATORS):
+            produced = produced or Produced(scope.sink)
+            value = await iterate(call, value, produced, ports, _time_left(None, deadline))
     except TimedOut as late:
-        return _late(call, late)
+        is_stopped = produced is not None and produced.stop()
+        failed = _late(call, limit_s or late.limit_s, is_stopped or late.stopped)
+        return failed if produced is None else produced.kept(failed)
     except WorkersExhausted as exhausted:
         return ToolResult.failed("overloaded", f"{call.name!r} was not started: {exhausted}.", call=call)
-    return raised(call, value.error) if type(value) is Raised else fold(call, value)
+    except BaseException:
+        if produced is not None:
+            produced.stop()
+        raise
+    if type(value) is Raised:
+        failed = interrupted(call) if isinstance(value.error, Interrupted) else raised(call, value.error)
+        return failed if produced is None else produced.kept(failed)
+    return result_of(call, value) if produced is None else produced.result(call, value)
 
 
 def _called(tool: Tool, validated: Validated, context: CallContext | None, _: Ports) -> Any:
-    """What the tool gives or `Raised`. A generator's body is the tool's code too, and runs where the tool does."""
+    """What the tool gives or `Raised`."""
     try:
-        value = tool.invoke(validated, context)
-        return list(cast("GeneratorType[Any, Any, Any]", value)) if isinstance(value, GeneratorType) else value
-    except _PASS:
+        return tool.invoke(validated, context)
+    except PASSING:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its result
         return Raised(error)
 
 
 async def _called_later(tool: Tool, validated: Validated, context: CallContext | None, ports: Ports) -> Any:
-    """The same, awaited."""
+    """The same, awaited; an async generator is no awaitable, and is given as it is."""
     try:
-        return await tool.invoke(validated, context)
-    except _PASS:
+        value = tool.invoke(validated, context)
+        return value if isinstance(value, GENERATORS) else await value
+    except PASSING:
         raise
     except BaseException as error:
         if ports.is_cancellation(error):
             raise
         return Raised(error)
-
-
-_PASS = (KeyboardInterrupt, GeneratorExit)
-"""What is not a tool's to raise: somebody wants to end the program, or the call's coroutine."""
-
-
-def fold(call: ToolCall, value: Any) -> ToolResult:
-    """The result that a returned value stands for."""
-    if isinstance(value, ToolResult):
-        return ToolResult(
-            value.success,
-            value.data,
-            None if value.error is None else _shortened(value.error),
-            value.metadata,
-            content=value.blocks,
-            failure=value.failure,
-            call=call,
-        )
-    if isinstance(value, CoroutineType):
-        cast("CoroutineType[Any, Any, Any]", value).close()
-        return ToolResult.failed(
-            "invalid_result",
-            f"{call.name!r} gave back a coroutine instead of a value.",
-            hint="(For the owner: define it with `async def`, so that it is awaited.)",
-            call=call,
-        )
-    return ToolResult(True, value, call=call)
 
 
 def raised(call: ToolCall, error: BaseException) -> ToolResult:
@@ -153,7 +141,7 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
         message = str(error)
     except Exception:  # noqa: BLE001
         message = "(its message cannot be shown)"
-    message = _shortened(message)
+    message = shortened(message)
     return ToolResult.failed(
         "tool_error",
         f"{name}: {message}" if message else name,
@@ -161,14 +149,6 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
         exception=error,
         call=call,
     )
-
-
-def _shortened(message: str) -> str:
-    """Beginning and end of a message that is too long: what it is about stands in either."""
-    if len(message) <= ERROR_LIMIT:
-        return message
-    half = ERROR_LIMIT // 2
-    return f"{message[:half]}\n[{len(message) - ERROR_LIMIT} characters left out]\n{message[-half:]}"
 
 
 def _too_late(call: ToolCall) -> ToolResult:
@@ -189,9 +169,9 @@ def _waits_for_itself(call: ToolCall) -> ToolResult:
     )
 
 
-def _late(call: ToolCall, late: TimedOut) -> ToolResult:
-    limit = round(late.limit_s, 3)
-    if late.stopped:
+def _late(call: ToolCall, limit_s: float, is_stopped: bool) -> ToolResult:
+    limit = round(limit_s, 3)
+    if is_stopped:
         return ToolResult.failed("timeout", f"{call.name!r} took longer than {limit:g} s and was stopped.", call=call)
     return ToolResult.failed(
         "unknown_outcome",
@@ -207,17 +187,41 @@ def _time_left(timeout_s: float | None, deadline: float | None) -> float | None:
     return left if timeout_s is None else min(left, timeout_s)
 
 
-def _context(prepared: Prepared, scope: Scope, invoke: Path, limit_s: float | None) -> CallContext:
+def _context(
+    prepared: Prepared, scope: Scope, invoke: Path, deadline: float | None, produced: Produced
+) -> CallContext | None:
+    if prepared.entry.tool.context_parameter is None:
+        return None
     call, ordinals = prepared.call, count(1)
-    deadline = None if limit_s is None else time.monotonic() + limit_s
     # The calls that it makes belong to its run, and end when it must.
     # The tool's own frames stand between them and the path: none of them can wait for longer than this process lives.
     inside = replace(
-        scope, run_id=scope.run_id or call.id, run=scope.run or Run(), deadline=deadline, ledger=None, can_suspend=False
+        scope,
+        run_id=scope.run_id or call.id,
+        run=scope.run or Run(),
+        deadline=deadline,
+        ledger=None,
+        can_suspend=False,
+        sink=None,
     )
 
     async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
         child = ToolCall(name, arguments, id=f"{call.id}/{next(ordinals)}", parent=call.id)
         return ended(await invoke(child, inside))
 
-    return CallContext(call_id=call.id, caller=scope.caller, deadline=deadline, call=call_back)
+    async def emit_later(part: Any) -> None:
+        if not await produced.put_later(part, scope.ports):
+            raise Interrupted
+
+    def emit(part: Any) -> Awaitable[None]:
+        if not produced.put(part):
+            raise Interrupted
+        return DONE
+
+    return CallContext(
+        call_id=call.id,
+        caller=scope.caller,
+        deadline=deadline,
+        call=call_back,
+        emit=emit_later if prepared.entry.tool.is_async else emit,
+    )

@@ -66,7 +66,8 @@ class Produced:
 
     def stop(self) -> bool:
         """Lets the tool go on no more; says whether it is sure not to, for it was waiting for its reader."""
-        # In this order: who stops waiting after that has seen that it is over.
+        self._show_last()
+        # In this order: a tool that has not stopped waiting yet will see that it is over.
         self.is_over = True
         return self._is_waiting
 
@@ -74,7 +75,7 @@ class Produced:
         """All content so far."""
         content = Content()
         for part in self._parts:
-            if type(part) is ToolResponse and part.is_cumulative:
+            if isinstance(part, ToolResponse) and part.is_cumulative:
                 content.replace(own(block) for block in part.content)
             else:
                 content.extend(_pieces(part))
@@ -83,16 +84,13 @@ class Produced:
     def result(self, call: ToolCall, value: Any) -> ToolResult:
         """The result of a call whose tool returned that value."""
         if value is STOPPED:
-            return self.kept(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call))
-        if value is ALL_GIVEN:
-            result = self._of_generator(call)
-        elif not self._parts:
-            self._note_response(value)
-            result = result_of(call, value)
-        else:
-            result = self._with_parts(call, value)
+            return self.kept(interrupted(call))
+        if value is not ALL_GIVEN and isinstance(value, ToolResponse) and value.is_cumulative:
+            self._held = value
         self._show_last()
-        return result
+        if value is ALL_GIVEN:
+            return self._of_generator(call)
+        return self._with_parts(call, value) if self._parts else result_of(call, value)
 
     def kept(self, failed: ToolResult) -> ToolResult:
         """The failed result with what was given before."""
@@ -107,7 +105,7 @@ class Produced:
         if type(value) is Progress:
             return (Part(progress=value),)
         released, self._held = self._held, None
-        if type(value) is ToolResponse:
+        if isinstance(value, ToolResponse):
             value = replace(value, content=[own(block) for block in value.content])
             if value.is_cumulative:
                 self._parts.clear()
@@ -115,15 +113,14 @@ class Produced:
                 self._held = value
         elif is_yielded:
             self._values.append(value)
+        elif type(value) is not str and not _has_blocks(value) and not isinstance(value, ToolResult):
+            # A part that cannot be shown is its tool's mistake, to be met where it is made.
+            show(value)
         self._parts.append(value)
         if self._sink is None:
             return ()
         shown = () if self._held is not None else (_part(value),)
         return shown if released is None else (Part(response=released), *shown)
-
-    def _note_response(self, value: Any) -> None:
-        if type(value) is ToolResponse:
-            self._held = value
 
     def _show_last(self) -> None:
         if self._held is not None and self._sink is not None:
@@ -134,35 +131,43 @@ class Produced:
     def _of_generator(self, call: ToolCall) -> ToolResult:
         last = self._parts[-1] if self._parts else None
         if isinstance(last, ToolResult):
-            return self.kept(result_of(call, last)) if last.failure is not None else result_of(call, last)
-        if len(self._values) == len(self._parts) and not any(is_block(value) for value in self._values):
-            return ToolResult(True, self._values, call=call)
-        responses = [part for part in self._parts if type(part) is ToolResponse]
-        blocks = tuple(self.blocks())
-        data = self._values if self._values else _data(blocks)
-        metadata = responses[-1].metadata if responses else None
-        return ToolResult(True, data, None, metadata, content=blocks, call=call)
+            return result_of(call, last) if last.failure is None else self.kept(result_of(call, last))
+        responses = [part for part in self._parts if isinstance(part, ToolResponse)]
+        if responses:
+            blocks = tuple(self.blocks())
+            return ToolResult(True, _data(blocks), None, responses[-1].metadata, content=blocks, call=call)
+        is_plain = len(self._values) == len(self._parts) and not any(_has_blocks(value) for value in self._values)
+        return ToolResult(True, self._values, content=() if is_plain else self.blocks(), call=call)
 
     def _with_parts(self, call: ToolCall, value: Any) -> ToolResult:
-        """What a function that gave parts by itself returned is the data; its content comes after theirs."""
-        if value is None:
-            return ToolResult(True, None, content=self.blocks(), call=call)
+        """What a function returned that had given parts before: it is the data, and its content comes after theirs."""
         result = result_of(call, value)
-        if type(value) is ToolResponse and value.is_cumulative:
-            self._note_response(value)
+        if isinstance(value, ToolResponse) and value.is_cumulative:
             return result
         if result.failure is not None:
             return self.kept(result)
-        # Shown as it is: what cannot be written is named by the step that comes after this one.
-        return _replaced(result, (*self.blocks(), *(result.blocks or (TextBlock(type="text", text=show(value)),))))
+        try:
+            added = () if value is None else result.blocks or (TextBlock(type="text", text=show(result.data)),)
+        except Unrepresentable:
+            # The step that comes next says what is wrong with it.
+            return result
+        return _replaced(result, (*self.blocks(), *added))
+
+
+def _has_blocks(value: object) -> bool:
+    return is_block(value) or is_blocks(value)
+
+
+def interrupted(call: ToolCall) -> ToolResult:
+    """The result of a call that nobody wanted more of."""
+    return ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call)
 
 
 def result_of(call: ToolCall, value: Any) -> ToolResult:
     """The result that a returned value stands for."""
-    kind = cast("object", type(value))
-    if kind in _PLAIN:
+    if type(value) in _PLAIN:
         return ToolResult(True, value, call=call)
-    if kind is ToolResponse:
+    if isinstance(value, ToolResponse):
         return _of_response(call, value)
     if isinstance(value, ToolResult):
         return ToolResult(
@@ -187,7 +192,7 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
     return ToolResult(True, value, content=value if is_blocks(value) else (), call=call)
 
 
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_PLAIN: frozenset[object] = frozenset({str, int, float, bool, type(None)})
 """What most tools give, and what stands for nothing but itself."""
 
 
@@ -223,7 +228,7 @@ def _replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
 
 
 def _part(value: Any) -> Part:
-    return Part(response=value) if type(value) is ToolResponse else Part(pieces=tuple(_pieces(value)))
+    return Part(response=value) if isinstance(value, ToolResponse) else Part(pieces=tuple(_pieces(value)))
 
 
 def _pieces(value: Any) -> Iterator[str | ContentBlock]:
@@ -235,7 +240,7 @@ def _pieces(value: Any) -> Iterator[str | ContentBlock]:
     elif is_blocks(value):
         for block in value:
             yield from _pieces(block)
-    elif type(value) is ToolResponse:
+    elif isinstance(value, ToolResponse):
         for block in value.content:
             yield from _pieces(block) if is_block(block) else (own(block),)
     else:

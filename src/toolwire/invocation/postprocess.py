@@ -6,7 +6,7 @@ from typing import Any
 
 from toolwire.catalogue.entry import Entry
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import cut_text
@@ -21,10 +21,12 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
     """The result as it may be shown; its data stay whole, its text is cut at `limit_bytes`.
 
     Without a limit it goes to a program, which takes all that has a tag: a dict with tuples as keys too.
-    Errors are never cut here: the end of a message is often what it is about.
+    Errors are never cut here: the end of a message is often what it is about. What came before one is.
     """
-    if result.failure is not None or (not result.blocks and _is_short(result.data)):
+    if not result.blocks and (result.failure is not None or _is_short(result.data)):
         return result
+    if result.failure is not None:
+        return _before_failure(result, limit_bytes)
     try:
         if limit_bytes is None:
             tag(result.data)
@@ -43,6 +45,16 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
     return result if shown is text else _with_text(result, shown)
 
 
+def _before_failure(result: ToolResult, limit_bytes: int | None) -> ToolResult:
+    """A failed result whose tool gave something before."""
+    try:
+        text = ToolResult(True, content=result.blocks).text
+    except Unrepresentable:
+        return _with(result, ())
+    shown = text if limit_bytes is None else cut_text(text, limit_bytes)
+    return result if shown is text else _with_text(result, shown)
+
+
 def _is_short(data: Any) -> bool:
     """Whether there is nothing to check: most tools give so little."""
     return type(data) in _SHORT or (type(data) is int and -_SHORT_INT < data < _SHORT_INT)
@@ -50,11 +62,16 @@ def _is_short(data: Any) -> bool:
 
 def _with_text(result: ToolResult, shown: str) -> ToolResult:
     pictures = tuple(block for block in result.blocks if block["type"] != "text")
+    return _with(result, (TextBlock(type="text", text=shown), *pictures), is_cut=True)
+
+
+def _with(result: ToolResult, blocks: tuple[ContentBlock, ...], **metadata: Any) -> ToolResult:
     return ToolResult(
-        True,
+        result.success,
         result.data,
-        None,
-        {**result.metadata, "is_cut": True},
-        content=(TextBlock(type="text", text=shown), *pictures),
+        result.error,
+        {**result.metadata, **metadata},
+        content=blocks,
+        failure=result.failure,
         call=result.call,
     )

@@ -63,7 +63,8 @@ def is_block(value: object) -> TypeGuard[ContentBlock]:
 
 def is_blocks(value: object) -> TypeGuard[list[ContentBlock]]:
     """Whether the value is a list of content blocks, at least one."""
-    return type(value) is list and bool(value) and all(is_block(item) for item in cast("list[Any]", value))
+    items = cast("list[object]", value) if type(value) is list else ()
+    return bool(items) and all(is_block(item) for item in items)
 
 
 def _is_source(value: object) -> bool:

@@ -13,7 +13,6 @@ CallPort = Callable[[str, dict[str, Any]], Awaitable[ToolResult]]
 """Makes a call of the named tool with these raw arguments, as a child of the running call."""
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How far a tool has come."""
@@ -27,7 +26,7 @@ class Progress:
 
 
 class Interrupted(BaseException):
-    """Raised by `emit` and `progress` inside of a tool whose output nobody wants any more. Clean up, and let it pass."""
+    """Raised by `emit` and `progress` inside of a tool whose output nobody wants any more. Let it pass."""
 
 
 EmitPort = Callable[[Any], Awaitable[None]]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.errors import ToolwireError, Unrepresentable
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
 from toolwire.vocabulary.values import plain, show
@@ -34,7 +34,8 @@ class ToolResult:
     failure: Failure | None
     """Why it failed, as data; None on success."""
     blocks: tuple[ContentBlock, ...]
-    """Content blocks the tool made itself; empty when `content` is to be made from `data`."""
+    """Content blocks the tool made itself; empty when `content` is to be made from `data`. Of a failed call: what it
+    had given before."""
     call: ToolCall | None
     """The call that ended so; None for a result that a tool made and the path has not seen yet."""
 
@@ -94,19 +95,23 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """The result as one text for a model: the data, or the error with what to do about it."""
-        if self.failure is not None:
-            return f"{self.error}\n{self.failure.hint}"
+        """As one text for a model: the data, or the error with what to do, after what came before."""
         if self.blocks:
-            return "\n".join(_block_text(block) for block in self.blocks)
-        return show(self.data)
+            said = "\n".join(_block_text(block) for block in self.blocks)
+            return said if self.failure is None else f"{said}\n{self._failure_text}"
+        return show(self.data) if self.failure is None else self._failure_text
 
     @property
     def content(self) -> list[ContentBlock]:
-        """Content blocks for a model: the tool's own, or one block of text."""
-        if self.blocks and self.failure is None:
-            return list(self.blocks)
+        """Content blocks for a model: the tool's own, or one block of text; of a failed call its error is the last."""
+        if self.blocks:
+            told = () if self.failure is None else (TextBlock(type="text", text=self._failure_text),)
+            return [*self.blocks, *told]
         return [{"type": "text", "text": self.text}]
+
+    @property
+    def _failure_text(self) -> str:
+        return "" if self.failure is None else f"{self.error}\n{self.failure.hint}"
 
     @property
     def structured_content(self) -> dict[str, Any] | None:

@@ -1,0 +1,68 @@
+"""Runs a tool's generator, part by part, at the pace of who reads it."""
+
+from __future__ import annotations
+
+from contextlib import aclosing, closing
+from functools import partial
+from types import AsyncGeneratorType, GeneratorType
+from typing import Any, cast
+
+from toolwire.invocation.fold import ALL_GIVEN, STOPPED, Produced
+from toolwire.invocation.ports import Ports, Raised
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.results import ToolResult
+
+GENERATORS: tuple[type[Any], ...] = (GeneratorType, AsyncGeneratorType)
+"""What is iterated: a value of any other kind is the tool's result."""
+
+PASSING = (KeyboardInterrupt, GeneratorExit)
+"""What is not a tool's to raise: somebody wants to end the program, or the call's coroutine."""
+
+
+async def iterate(call: ToolCall, generator: object, produced: Produced, ports: Ports, limit_s: float | None) -> Any:
+    """`ALL_GIVEN` or `STOPPED` when the parts are in `produced`, or `Raised`. The generator is closed then.
+
+    A generator's body is the tool's code too: it runs where the tool does, all of it in one thread.
+
+    Raises:
+        TimedOut, WorkersExhausted: as `Ports.execute`. A generator that is in a thread ends when it next gives a part.
+    """
+    if isinstance(generator, GeneratorType):
+        pulled = partial(_pulled, cast("GeneratorType[Any, Any, Any]", generator), produced)
+        return await ports.execute(pulled, is_async=False, limit_s=limit_s)
+    if ports.is_blocking:
+        return ToolResult.failed(
+            "invalid_result",
+            f"{call.name!r} gave back an async generator instead of a value.",
+            hint="(For the owner: write it with `async def` and `yield`, or call it from an event loop.)",
+        )
+    later = partial(_pulled_later, cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
+    return await ports.execute(later, is_async=True, limit_s=limit_s)
+
+
+def _pulled(generator: GeneratorType[Any, Any, Any], produced: Produced) -> Any:
+    try:
+        with closing(generator):
+            for value in generator:
+                if not produced.put(value, is_yielded=True):
+                    return STOPPED
+        return ALL_GIVEN
+    except PASSING:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its result
+        return Raised(error)
+
+
+async def _pulled_later(generator: AsyncGeneratorType[Any, Any], produced: Produced, ports: Ports) -> Any:
+    try:
+        async with aclosing(generator):
+            async for value in generator:
+                if not await produced.put_later(value, ports, is_yielded=True):
+                    return STOPPED
+        return ALL_GIVEN
+    except PASSING:
+        raise
+    except BaseException as error:
+        if ports.is_cancellation(error):
+            raise
+        return Raised(error)
