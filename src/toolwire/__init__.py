@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.errors import SandboxUnavailable as SandboxUnavailable
     from toolwire.vocabulary.errors import ToolwireError as ToolwireError
     from toolwire.vocabulary.failures import Failure as Failure
+    from toolwire.vocabulary.response import ToolResponse as ToolResponse
     from toolwire.vocabulary.results import CallFailed as CallFailed
     from toolwire.vocabulary.results import ToolResult as ToolResult
 
@@ -81,6 +82,7 @@ _HOMES = {
     "ToolPermission": "facade.base_tool",
     "ToolPromptGenerator": "facade.xml",
     "ToolRegistry": "facade.registry",
+    "ToolResponse": "vocabulary.response",
     "ToolResult": "vocabulary.results",
     "ToolSpec": "facade.tool",
     "Toolkit": "facade.toolkit",
@@ -124,6 +126,7 @@ __all__ = [
     "ToolPermission",
     "ToolPromptGenerator",
     "ToolRegistry",
+    "ToolResponse",
     "ToolResult",
     "ToolSpec",
     "Toolkit",

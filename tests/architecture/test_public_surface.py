@@ -39,6 +39,7 @@ PUBLIC = [
     "ToolPermission",
     "ToolPromptGenerator",
     "ToolRegistry",
+    "ToolResponse",
     "ToolResult",
     "ToolSpec",
     "Toolkit",

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolwire.catalogue.entry import Composite
 from toolwire.definition.tool import Tool, Validated
-from toolwire.invocation.fold import Produced, interrupted, result_of, shortened
+from toolwire.invocation.fold import Produced, interrupted, raised, result_of
 from toolwire.invocation.iterate import GENERATORS, PASSING, iterate
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.scope import Inside, Path, Prepared, Run, Scope, ended
@@ -131,24 +131,6 @@ async def _called_later(tool: Tool, validated: Validated, context: CallContext |
         if ports.is_cancellation(error):
             raise
         return Raised(error)
-
-
-def raised(call: ToolCall, error: BaseException) -> ToolResult:
-    """The result of a call whose tool raised."""
-    name = type(error).__name__
-    # An exception's __str__ is the tool's code as well.
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001
-        message = "(its message cannot be shown)"
-    message = shortened(message)
-    return ToolResult.failed(
-        "tool_error",
-        f"{name}: {message}" if message else name,
-        data={"exception": name, "message": message},
-        exception=error,
-        call=call,
-    )
 
 
 def _too_late(call: ToolCall) -> ToolResult:

@@ -158,9 +158,9 @@ def _has_blocks(value: object) -> bool:
     return is_block(value) or is_blocks(value)
 
 
-def interrupted(call: ToolCall) -> ToolResult:
-    """The result of a call that nobody wanted more of."""
-    return ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call)
+def interrupted(call: ToolCall, blocks: Sequence[ContentBlock] = ()) -> ToolResult:
+    """The result of a call that nobody wanted more of than these blocks."""
+    return _replaced(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call), blocks)
 
 
 def result_of(call: ToolCall, value: Any) -> ToolResult:
@@ -173,7 +173,7 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
         return ToolResult(
             value.success,
             value.data,
-            None if value.error is None else shortened(value.error),
+            None if value.error is None else _shortened(value.error),
             value.metadata,
             content=value.blocks,
             failure=value.failure,
@@ -196,7 +196,25 @@ _PLAIN: frozenset[object] = frozenset({str, int, float, bool, type(None)})
 """What most tools give, and what stands for nothing but itself."""
 
 
-def shortened(message: str) -> str:
+def raised(call: ToolCall, error: BaseException) -> ToolResult:
+    """The result of a call whose tool raised."""
+    name = type(error).__name__
+    # An exception's __str__ is the tool's code as well.
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001
+        message = "(its message cannot be shown)"
+    message = _shortened(message)
+    return ToolResult.failed(
+        "tool_error",
+        f"{name}: {message}" if message else name,
+        data={"exception": name, "message": message},
+        exception=error,
+        call=call,
+    )
+
+
+def _shortened(message: str) -> str:
     """Beginning and end of a message that is too long: what it is about stands in either."""
     if len(message) <= ERROR_LIMIT:
         return message
@@ -228,7 +246,9 @@ def _replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
 
 
 def _part(value: Any) -> Part:
-    return Part(response=value) if isinstance(value, ToolResponse) else Part(pieces=tuple(_pieces(value)))
+    if not isinstance(value, ToolResponse):
+        return Part(pieces=tuple(_pieces(value)))
+    return Part(response=value, pieces=() if value.is_cumulative else tuple(_pieces(value)))
 
 
 def _pieces(value: Any) -> Iterator[str | ContentBlock]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Invalid
-from toolwire.invocation.execute import raised
+from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Prepared
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import DefinitionError
