@@ -1,0 +1,174 @@
+"""A request as text for a person: the whole call, nothing cut, nothing that could hide or pass for something else."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from toolwire.permission.approval import ApprovalRequest
+from toolwire.permission.visible import looks_like_another, visible
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import digest, plain
+
+WIDTH = 100
+"""Columns of a rendering. Lines are broken here, with a mark, so that no terminal breaks them without one."""
+WIDTH_MIN = 40
+
+_LABEL = 11
+_MORE = "> "
+"""Begins what belongs to the line above."""
+_LINE = "| "
+"""Begins each line of a text that has several."""
+
+
+def render(request: ApprovalRequest, *, width: int = WIDTH, now: float | None = None, ascii_only: bool = False) -> str:
+    """The request as lines of text of at most `width` columns. Whatever is in it can be told from any other.
+
+    Strings stand in quotes with what is unseen escaped; one of several lines stands below its name, each line after
+    `| `. A line that begins with `> ` goes on with the one above. A string that may be read as another one is spelled
+    out in ASCII as well. `now` (seconds since the epoch) adds how long there is left.
+
+    Raises:
+        Unrepresentable: the arguments have no written form, or are not those that the request's digest is for:
+            what cannot be shown cannot be approved.
+    """
+    writer = _Writer(max(width, WIDTH_MIN), ascii_only=ascii_only)
+    arguments = _arguments(request)
+    writer.field("tool", visible(request.tool, ascii_only=ascii_only), said=request.tool)
+    caller = request.caller
+    for label, text in (("for", caller.principal), ("agent", caller.agent), ("tenant", caller.tenant)):
+        if text:
+            writer.field(label, visible(text, ascii_only=ascii_only), said=text)
+    for reason in request.reasons:
+        writer.field("why", visible(reason, ascii_only=ascii_only), said=reason)
+    writer.field("does", ", ".join(request.effects) or "does not say")
+    if request.taints:
+        writer.field("has read", ", ".join(request.taints))
+    if request.attempt > 1:
+        writer.field("attempt", f"{request.attempt}: it may have run already")
+    writer.field("expires", _expiry(request.expires_at, now))
+    writer.field("request", visible(request.id, ascii_only=ascii_only))
+    writer.field("call", visible(_place(request), ascii_only=ascii_only))
+    writer.field("arguments", "none" if not arguments else "")
+    writer.members(arguments, 2)
+    writer.changes(cast("Mapping[str, Any]", plain(dict(request.given))), arguments)
+    return "\n".join(writer.lines)
+
+
+def _arguments(request: ApprovalRequest) -> Mapping[str, Any]:
+    arguments = cast("dict[str, Any]", plain(dict(request.arguments)))
+    if request.arguments_digest and digest(arguments) != request.arguments_digest:
+        raise Unrepresentable("a request whose arguments are not those that its digest is for", path="")
+    return arguments
+
+
+def _place(request: ApprovalRequest) -> str:
+    inside = f", made by the program {request.parent}" if request.parent else ""
+    run = f" of run {request.run_id}" if request.run_id not in ("", request.call_id) else ""
+    return f"{request.call_id}{run}{inside}"
+
+
+def _expiry(expires_at: float, now: float | None) -> str:
+    if not expires_at:
+        return "never"
+    moment = datetime.datetime.fromtimestamp(expires_at, datetime.UTC)
+    text = moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+    if now is None:
+        return text
+    return f"{text} ({span(expires_at - now)})" if now <= expires_at else f"{text}: expired"
+
+
+def span(seconds: float) -> str:
+    """A time to come in its two largest units, as `6 d 23 h`."""
+    left = max(0, int(seconds))
+    parts = [(left // 86400, "d"), (left // 3600 % 24, "h"), (left // 60 % 60, "min"), (left % 60, "s")]
+    while len(parts) > 1 and not parts[0][0]:
+        parts.pop(0)
+    return " ".join(f"{count} {unit}" for count, unit in parts[:2] if count or unit == parts[0][1])
+
+
+class _Writer:
+    """Lines, none of them longer than the width, each of which says what it belongs to."""
+
+    def __init__(self, width: int, *, ascii_only: bool) -> None:
+        self.lines: list[str] = []
+        self._width = width
+        self._ascii_only = ascii_only
+
+    def field(self, label: str, text: str, *, said: str = "") -> None:
+        self._line(f"{label:<{_LABEL}}{text}".rstrip(), indent=0)
+        self._spelled(said, _LABEL)
+
+    def members(self, arguments: Mapping[str, Any], indent: int) -> None:
+        for name, value in arguments.items():
+            self._value(f"{self._quoted(name)}: ", value, indent)
+            self._spelled(name, indent)
+
+    def changes(self, given: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        """What the model wrote, where that is something else."""
+        if not given:
+            return
+        self.field("changed", "the model wrote it otherwise:")
+        for name in {**given, **arguments}:
+            if name not in arguments:
+                self._value(f"- {self._quoted(name)}: ", given[name], 2)
+            elif name not in given:
+                self._line(f"+ {self._quoted(name)}: filled in", indent=2)
+            elif digest(given[name]) != digest(arguments[name]):
+                self._value(f"~ {self._quoted(name)}: ", given[name], 2)
+
+    def _value(self, head: str, value: Any, indent: int) -> None:
+        match value:
+            case str() if "\n" in value:
+                self._line(f"{head.rstrip()} text of {value.count(chr(10)) + 1} lines", indent=indent)
+                for line in value.split("\n"):
+                    shown = visible(line, ascii_only=self._ascii_only)
+                    # A space at the end of a line is seen by nobody.
+                    kept = shown.rstrip(" ")
+                    spaces = "\\x20" * (len(shown) - len(kept))
+                    self._line(f"{_LINE}{kept}{spaces}", indent=indent + 2)
+                self._spelled(value, indent + 2)
+            case str():
+                self._line(f"{head}{self._quoted(value)}", indent=indent)
+                self._spelled(value, indent)
+            case dict() if value:
+                self._line(f"{head.rstrip()} {{", indent=indent)
+                self.members(cast("dict[str, Any]", value), indent + 2)
+                self._line("}", indent=indent)
+            case list() if value:
+                self._line(f"{head.rstrip()} [", indent=indent)
+                for item in cast("list[Any]", value):
+                    self._value("- ", item, indent + 2)
+                self._line("]", indent=indent)
+            case _:
+                self._line(f"{head}{json.dumps(value)}", indent=indent)
+
+    def _quoted(self, text: str) -> str:
+        return '"' + visible(text, ascii_only=self._ascii_only).replace('"', '\\"') + '"'
+
+    def _spelled(self, text: str, indent: int) -> None:
+        if not self._ascii_only and looks_like_another(text):
+            self._line(f"= {visible(text, ascii_only=True)}", indent=indent)
+
+    def _line(self, text: str, *, indent: int) -> None:
+        indent = min(indent, self._width // 2)
+        pad = " " * indent
+        first = True
+        for piece in _pieces(text, self._width - indent - len(_MORE)):
+            self.lines.append(f"{pad}{piece}" if first else f"{pad}{_MORE}{piece}")
+            first = False
+
+
+def _pieces(text: str, columns: int) -> Iterator[str]:
+    """The text in pieces that fit; what would end in a space ends before it, where the space can be seen."""
+    start = used = 0
+    for place, character in enumerate(text):
+        taken = 0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if used + taken > columns:
+            yield text[start:place]
+            start, used = place, 0
+        used += taken
+    yield text[start:]

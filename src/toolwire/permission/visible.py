@@ -1,0 +1,102 @@
+"""Text of strangers as a person reads it: what cannot be seen, or is not what it looks like, is written out."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_BLANK = frozenset(
+    {
+        "\u034f",  # combining grapheme joiner
+        "\u115f",  # Hangul fillers: letters that draw nothing
+        "\u1160",
+        "\u17b4",  # Khmer vowels that draw nothing
+        "\u17b5",
+        "\u2800",  # Braille without dots
+        "\u3164",
+        "\uffa0",
+        "\U0001d159",  # a null note head
+    }
+)
+"""Drawn as nothing, though their category says letter, mark or symbol."""
+
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\"}
+_MARKS_LIMIT = 2
+"""Marks that one letter may carry, as Vietnamese ones do. More of them cover the line above."""
+
+_WORD = re.compile(r"\w+")
+_LATIN_LOOKALIKES = frozenset(
+    "АВЕЅІЈКМНОРСТУХаеорсухѕіјһԁԛԝгпи"  # noqa: RUF001 - look-alikes are what this is about
+    "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονιυρακ"  # noqa: RUF001 - as above
+    "ՕՏսոօցһ"
+)
+"""Letters of Cyrillic, Greek and Armenian that are drawn like Latin ones."""
+
+
+def visible(text: str, *, ascii_only: bool = False) -> str:
+    """The text on one line, from which it can be told character by character.
+
+    Escaped, as Python writes them: controls, line ends, bidirectional and zero-width characters, tags, spaces other
+    than the ordinary one, half characters, unassigned ones, more than two marks on a letter, and the backslash.
+    """
+    if text.isascii() and text.isprintable() and "\\" not in text:
+        return text
+    shown: list[str] = []
+    marks = 0
+    for character in text:
+        category = unicodedata.category(character)
+        marks = marks + 1 if category[0] == "M" else 0
+        plain = marks <= _MARKS_LIMIT and not _is_hidden(character, category) and not (marks and not shown)
+        if ascii_only and character > "~":
+            plain = False
+        shown.append(character if plain and character != "\\" else _escaped(character))
+    return "".join(shown)
+
+
+def looks_like_another(text: str) -> bool:
+    """Whether the text may be read as another: right-to-left letters, which change places with what stands beside
+    them, words of several alphabets, letters drawn like Latin ones, and forms that stand for plainer characters."""
+    if text.isascii():
+        return False
+    if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text):
+        return True
+    return unicodedata.normalize("NFKC", text) != text or any(_is_mixed(word) for word in _WORD.findall(text))
+
+
+def _is_hidden(character: str, category: str) -> bool:
+    if character == " ":
+        return False
+    if category in _HIDDEN_CATEGORIES or character in _BLANK:
+        return True
+    code = ord(character)
+    # Variation selectors, Mongolian ones too: marks that choose how another character is drawn, or carry data unseen.
+    return 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or 0x180B <= code <= 0x180F
+
+
+def _escaped(character: str) -> str:
+    short = _SHORT.get(character)
+    if short is not None:
+        return short
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _is_mixed(word: str) -> bool:
+    if word.isascii():
+        return False
+    letters = [character for character in word if character.isalpha()]
+    if all(letter.isascii() or letter in _LATIN_LOOKALIKES for letter in letters):
+        return any(letter in _LATIN_LOOKALIKES for letter in letters)
+    alphabets = {_alphabet(letter) for letter in letters}
+    return len(alphabets & _ALPHABETS) > 1
+
+
+_ALPHABETS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "GEORGIAN", "LISU"})
+"""Those whose letters are taken for each other's. Japanese and Chinese words mix scripts honestly."""
+
+
+def _alphabet(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]
