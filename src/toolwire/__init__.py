@@ -23,8 +23,15 @@ if TYPE_CHECKING:
     from toolwire.facade.xml import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.xml import parse_tool_calls as parse_tool_calls
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
+    from toolwire.permission.approval import Decider as Decider
     from toolwire.permission.approval import Decision as Decision
+    from toolwire.permission.approval import DecisionRefused as DecisionRefused
+    from toolwire.permission.approvers import ConsoleApprover as ConsoleApprover
+    from toolwire.permission.approvers import console_approver as console_approver
+    from toolwire.permission.approvers import later as later
+    from toolwire.permission.edits import check_edit as check_edit
     from toolwire.permission.policy import Rule as Rule
+    from toolwire.permission.rendering import render as render_request
     from toolwire.sandbox.doctor import Diagnosis as Diagnosis
     from toolwire.sandbox.doctor import diagnose as diagnose
     from toolwire.sandbox.limits import Limits as Limits
@@ -63,7 +70,10 @@ _HOMES = {
     "Caller": "vocabulary.calls",
     "CodeExecutionTool": "facade.code_execution",
     "ConfigurationError": "vocabulary.errors",
+    "ConsoleApprover": "permission.approvers",
+    "Decider": "permission.approval",
     "Decision": "permission.approval",
+    "DecisionRefused": "permission.approval",
     "DefinitionError": "vocabulary.errors",
     "Diagnosis": "sandbox.doctor",
     "Failure": "vocabulary.failures",
@@ -89,10 +99,14 @@ _HOMES = {
     "ToolwireError": "vocabulary.errors",
     "Turn": "session.turn",
     "XMLToolCallParser": "facade.xml",
+    "check_edit": "permission.edits",
+    "console_approver": "permission.approvers",
     "diagnose": "sandbox.doctor",
+    "later": "permission.approvers",
     "parse_tool_calls": "facade.xml",
     "protocols": "",
     "reg_toolspec": "facade.registry",
+    "render_request": "permission.rendering:render",
     "tool": "facade.tool",
 }
 
@@ -107,7 +121,10 @@ __all__ = [
     "Caller",
     "CodeExecutionTool",
     "ConfigurationError",
+    "ConsoleApprover",
+    "Decider",
     "Decision",
+    "DecisionRefused",
     "DefinitionError",
     "Diagnosis",
     "Failure",
@@ -133,10 +150,14 @@ __all__ = [
     "ToolwireError",
     "Turn",
     "XMLToolCallParser",
+    "check_edit",
+    "console_approver",
     "diagnose",
+    "later",
     "parse_tool_calls",
     "protocols",
     "reg_toolspec",
+    "render_request",
     "tool",
 ]
 

@@ -70,6 +70,11 @@ def test_nothing_below_the_facade_names_what_users_hold() -> None:
             assert [line for line in code if re.search(rf"(import|class|=|\() *({names.pattern})", line)] == []
 
 
+def test_nothing_imports_what_is_there_for_testing() -> None:
+    users = {module.name for module in modules() if any(layer_of(name) == "testing" for name in module.imports)}
+    assert {name for name in users if not name.startswith("toolwire.testing")} == set()
+
+
 def test_only_the_command_line_imports_the_package_root() -> None:
     guilty = [
         module.name for module in modules() if module.layer not in {"cli", "root"} and "toolwire" in module.imports

@@ -132,8 +132,8 @@ ATTACKS = {
     "Hangul filler": Pair("ada", "ada\u3164"),
     "invisible operator": Pair("5", "5\u2062"),
     "Cyrillic letters": Pair("paypa", "раура"),
-    "one Greek letter": Pair("google", "gοogle"),  # noqa: RUF001 - the attack
-    "fullwidth letters": Pair("pay", "ｐａｙ"),  # noqa: RUF001 - the attack
+    "one Greek letter": Pair("google", "gοogle"),
+    "fullwidth letters": Pair("pay", "ｐａｙ"),
     "mathematical letters": Pair("pay", "\U0001d5c9\U0001d5ba\U0001d5d2"),
     "erased line": Pair("ada", "mallory\x1b[2Kto: ada"),
     "colour of the background": Pair("ada", "ada\x1b[8m and mallory\x1b[0m"),
@@ -156,7 +156,7 @@ ATTACKS = {
     "spelled like an escape": Pair("ada", "ada\u200b"),
     "what is far to the right": Pair("a" * 2000, "a" * 2000 + "; rm -rf /"),
     "a key with a zero-width space": Pair({"to": "a"}, {"t\u200bo": "a"}),
-    "a tool with another's look": Pair(asked({}), asked({}, tool="рау")),  # noqa: RUF001 - the attack
+    "a tool with another's look": Pair(asked({}), asked({}, tool="рау")),
     "a caller nobody sees": Pair(asked({}), asked({}, caller=Caller(agent="mallory"))),
     "what the host does not say it filled in": Pair(asked({"to": "a"}), asked({"to": "a"}, given={"to": "b"})),
 }  # fmt: skip
@@ -265,10 +265,12 @@ def test_two_texts_never_look_the_same(one: str, other: str) -> None:
     assert (visible(one) == visible(other)) == (one == other)
 
 
-@pytest.mark.parametrize("text", ["Straße", "naïve", "Привет", "你好 世界", "日本語テキスト", "Tiếng Việt", "हिन्दी", "5 €"])
+@pytest.mark.parametrize(
+    "text", ["Straße", "naïve", "Привет", "你好 世界", "日本語テキスト", "Tiếng Việt", "हिन्दी", "5 €"]
+)
 def test_honest_text_of_any_language_stays_as_it_is(text: str) -> None:
     assert visible(text) == text
-    assert f'  "to": "{text}"' in render(asked({"to": text})).split("\n")
+    assert render(asked({"to": text})).split("\n")[-1] == f'  "to": "{text}"'
 
 
 def test_text_that_reads_from_the_right_is_spelled_out_too() -> None:

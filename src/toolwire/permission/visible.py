@@ -26,12 +26,11 @@ _MARKS_LIMIT = 2
 """Marks that one letter may carry, as Vietnamese ones do. More of them cover the line above."""
 
 _WORD = re.compile(r"\w+")
-_LATIN_LOOKALIKES = frozenset(
-    "АВЕЅІЈКМНОРСТУХаеорсухѕіјһԁԛԝгпи"  # noqa: RUF001 - look-alikes are what this is about
-    "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονιυρακ"  # noqa: RUF001 - as above
-    "ՕՏսոօցһ"
-)
+_LATIN_LOOKALIKES = frozenset("АВЕЅІЈКМНОРСТУХаеорсухѕіјһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧονιυρακՕՏսոօցһ")
 """Letters of Cyrillic, Greek and Armenian that are drawn like Latin ones."""
+
+_LOOKALIKES_MIN = 3
+"""Letters of a word, all of them look-alikes, from which on it may be taken for a Latin one."""
 
 
 def visible(text: str, *, ascii_only: bool = False) -> str:
@@ -61,7 +60,17 @@ def looks_like_another(text: str) -> bool:
         return False
     if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text):
         return True
-    return unicodedata.normalize("NFKC", text) != text or any(_is_mixed(word) for word in _WORD.findall(text))
+    if unicodedata.normalize("NFC", text) != text or any(map(_is_a_form, text)):
+        return True
+    return any(_is_mixed(word) for word in _WORD.findall(text))
+
+
+def _is_a_form(character: str) -> bool:
+    """Whether it is a letter or digit of ASCII in another form: full width, mathematical, circled."""
+    if character.isascii():
+        return False
+    simple = unicodedata.normalize("NFKC", character)
+    return simple != character and simple.isascii() and simple.isalnum()
 
 
 def _is_hidden(character: str, category: str) -> bool:
@@ -89,7 +98,9 @@ def _is_mixed(word: str) -> bool:
         return False
     letters = [character for character in word if character.isalpha()]
     if all(letter.isascii() or letter in _LATIN_LOOKALIKES for letter in letters):
-        return any(letter in _LATIN_LOOKALIKES for letter in letters)
+        looks = [letter for letter in letters if letter in _LATIN_LOOKALIKES]
+        # A short word of such letters alone is an honest one: Russian has many.
+        return bool(looks) and (len(looks) < len(letters) or len(looks) >= _LOOKALIKES_MIN)
     alphabets = {_alphabet(letter) for letter in letters}
     return len(alphabets & _ALPHABETS) > 1
 

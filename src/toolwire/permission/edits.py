@@ -1,0 +1,73 @@
+"""Arguments that a person writes instead of the model's: read strictly, checked by the request's own schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
+
+from toolwire.definition.json_schema import Validator
+from toolwire.permission.approval import ApprovalRequest, DecisionRefused
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import plain
+
+EDIT_LIMIT_CHARACTERS = 1_048_576
+"""Characters of an edit as text: more than any person writes."""
+
+
+def read_edit(text: str, request: ApprovalRequest) -> dict[str, Any]:
+    """The arguments in a JSON text, checked as `check_edit` does.
+
+    Raises:
+        DecisionRefused: `invalid_edit`, and all that is wrong with it.
+    """
+    if len(text) > EDIT_LIMIT_CHARACTERS:
+        raise _refused(request, f"it is longer than {EDIT_LIMIT_CHARACTERS:,} characters")
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        raise _refused(request, f"it is no JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except RecursionError as error:
+        raise _refused(request, "it is nested too deeply") from error
+    except ValueError as error:
+        raise _refused(request, f"it is no JSON: {error}") from error
+    return check_edit(request, value)
+
+
+def check_edit(request: ApprovalRequest, arguments: object) -> dict[str, Any]:
+    """The arguments, when the request's schema lets them through; the call's own validation and rules come after.
+
+    Raises:
+        DecisionRefused: `invalid_edit`, and all that is wrong with them.
+    """
+    if not isinstance(arguments, Mapping):
+        raise _refused(request, 'it is no JSON object: write the arguments by name, {"amount": 4}')
+    try:
+        found = cast("dict[str, Any]", plain(dict(cast("Mapping[str, Any]", arguments))))
+    except Unrepresentable as error:
+        raise _refused(request, str(error)) from error
+    problems = _problems(request.arguments_schema, found)
+    if problems:
+        raise _refused(request, " ".join(problems))
+    return found
+
+
+def _problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
+    if not schema:
+        return []
+    return [problem.message for problem in Validator(schema).problems(arguments)]
+
+
+def _refused(request: ApprovalRequest, why: str) -> DecisionRefused:
+    return DecisionRefused("invalid_edit", f"the edit of {request.tool!r} cannot be: {why}", request_id=request.id)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")

@@ -1,0 +1,237 @@
+"""A conformance kit for approvers: what each of them must and must not do, checked with a person who is played."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import secrets
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from toolwire.permission.approval import ANSWERS, ApprovalRequest, Approver, Decision
+from toolwire.vocabulary.values import digest
+
+_THREADS = 8
+_PARALLEL = 64
+"""Requests that are answered side by side: enough that an approver which mixes two up is seen to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What the person who is played does when a request reaches them."""
+
+    verdict: Literal["approve", "edit", "deny", "stop_run", "nothing"]
+    """The verdict; nothing: they do not answer."""
+    arguments: Mapping[str, Any] | None = None
+    """With edit."""
+    reason: str = ""
+    """With deny and stop_run."""
+    request_id: str = ""
+    """The request that the answer is for, when it is another than the one that is asked. Where the way to the person
+    carries no ids, such an answer never comes: say nothing for it."""
+
+
+Person = Callable[[str], Said]
+"""The person: from a request's id to what they say. May raise, as a connection or a keyboard does."""
+
+MakeApprover = Callable[[Person], Approver]
+"""Makes the approver under test, with this person at its other end."""
+
+
+class ApproverFails(AssertionError):
+    """An approver that does what none may do; the message says all of it."""
+
+
+def check_approver(make_approver: MakeApprover) -> None:
+    """Runs every check.
+
+    Raises:
+        ApproverFails: some of them did not hold.
+    """
+    failures: list[str] = []
+    for name, check in CHECKS.items():
+        try:
+            check(make_approver)
+        except ApproverFails as failure:
+            failures.append(f"{name}: {failure}")
+    if failures:
+        raise ApproverFails("\n".join(failures))
+
+
+def _says_what_was_said(make: MakeApprover) -> None:
+    for said in _SAYINGS:
+        request = _request()
+        answer = _decided(_ask(make(lambda _, said=said: said), request), request)
+        given = {"arguments": said.arguments, "reason": said.reason} if said.verdict != "approve" else {}
+        found = {name: getattr(answer, name) for name in given}
+        if (answer.verdict, found) != (said.verdict, given):
+            raise ApproverFails(f"{said} became {answer}")
+
+
+def _silence_decides_nothing(make: MakeApprover) -> None:
+    request = _request()
+    answer = _ask(make(lambda _: Said(verdict="nothing")), request)
+    if answer is not None:
+        raise ApproverFails(f"nobody answered, and it gave {answer!r}")
+
+
+def _what_breaks_approves_nothing(make: MakeApprover) -> None:
+    for error in (OSError("the line is dead"), ValueError("no JSON"), TimeoutError(), EOFError(), KeyError("user")):
+        _gives_nothing(make, error)
+
+
+def _an_interrupt_approves_nothing(make: MakeApprover) -> None:
+    _gives_nothing(make, KeyboardInterrupt())
+
+
+def _gives_nothing(make: MakeApprover, error: BaseException) -> None:
+    def person(_: str) -> Said:
+        raise error
+
+    try:
+        answer = _ask(make(person), _request())
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001 - whatever it raises, the call does not run
+        return
+    if answer is not None:
+        raise ApproverFails(f"{error!r} became {answer!r}")
+
+
+def _an_answer_is_for_its_request(make: MakeApprover) -> None:
+    for verdict in ("approve", "deny", "stop_run"):
+        request = _request()
+        _decided(_ask(make(lambda _, verdict=verdict: Said(verdict=verdict)), request), request)
+
+
+def _anothers_answer_is_not_taken(make: MakeApprover) -> None:
+    other = f"a_{secrets.token_hex(16)}"
+    try:
+        answer = _ask(make(lambda _: Said(verdict="approve", request_id=other)), _request())
+    except Exception:  # noqa: BLE001 - refusing it aloud is as good
+        return
+    if answer is not None and (not isinstance(answer, Decision) or answer.request_id != other):
+        raise ApproverFails(f"the answer to {other!r} was taken for the request that was asked: {answer!r}")
+
+
+def _each_request_is_asked(make: MakeApprover) -> None:
+    first, second = _request(), _request()
+    approver = make(lambda known: Said(verdict="approve" if known == first.id else "nothing"))
+    _decided(_ask(approver, first), first)
+    answer = _ask(approver, second)
+    if answer is not None:
+        raise ApproverFails("an equal call was approved without asking again")
+
+
+def _answers_keep_apart(make: MakeApprover) -> None:
+    """Side by side from several threads, with an event loop for each."""
+    requests = {request.id: request for request in (_request(number) for number in range(_PARALLEL))}
+    said = {known: _PARTS[place % len(_PARTS)] for place, known in enumerate(requests)}
+    approver = make(lambda known: said[known])
+    with ThreadPoolExecutor(_THREADS) as pool:
+        asking = {known: pool.submit(_ask, approver, request) for known, request in requests.items()}
+    answers = {known: future.result() for known, future in asking.items()}
+    for known, answer in answers.items():
+        if said[known].verdict == "nothing":
+            if answer is not None:
+                raise ApproverFails(f"asked side by side, silence became {answer!r}")
+            continue
+        if _decided(answer, requests[known]).verdict != said[known].verdict:
+            raise ApproverFails(f"asked side by side, {said[known].verdict} became {answer!r}")
+
+
+def _cancellation_passes(make: MakeApprover) -> None:
+    async def cancelled() -> None:
+        waiting = make(lambda _: Said(verdict="approve"))(_request())
+        if not inspect.isawaitable(waiting):
+            return
+        task = asyncio.ensure_future(waiting)
+        await asyncio.sleep(0)
+        if not task.cancel():
+            return
+        try:
+            answer = await task
+        except asyncio.CancelledError:
+            return
+        raise ApproverFails(f"cancelled, it gave {answer!r}")
+
+    asyncio.run(cancelled())
+
+
+def _the_request_stays_as_it_is(make: MakeApprover) -> None:
+    for said in _SAYINGS:
+        request = _request()
+        _ask(make(lambda _, said=said: said), request)
+        if digest(dict(request.arguments)) != request.arguments_digest:
+            raise ApproverFails("it changed the arguments of the request")
+
+
+def _nothing_is_remembered_unasked(make: MakeApprover) -> None:
+    request = _request()
+    answer = _decided(_ask(make(lambda _: Said(verdict="approve")), request), request)
+    if answer.remember is not None:
+        raise ApproverFails(f"nobody chose to remember anything, and it gave {answer.remember!r}")
+
+
+CHECKS: Mapping[str, Callable[[MakeApprover], None]] = {
+    "says what was said": _says_what_was_said,
+    "silence decides nothing": _silence_decides_nothing,
+    "what breaks approves nothing": _what_breaks_approves_nothing,
+    "an interrupt approves nothing": _an_interrupt_approves_nothing,
+    "an answer is for its request": _an_answer_is_for_its_request,
+    "another's answer is not taken": _anothers_answer_is_not_taken,
+    "each request is asked": _each_request_is_asked,
+    "answers keep apart": _answers_keep_apart,
+    "cancellation passes": _cancellation_passes,
+    "the request stays as it is": _the_request_stays_as_it_is,
+    "nothing is remembered unasked": _nothing_is_remembered_unasked,
+}
+"""The checks by name, to be run one by one; each raises `ApproverFails`."""
+
+_SAYINGS = (
+    Said(verdict="approve"),
+    Said(verdict="edit", arguments={"amount": 4, "to": "Ada"}),
+    Said(verdict="deny", reason="über 4 – no"),
+    Said(verdict="stop_run", reason="enough"),
+)
+_PARTS = (*_SAYINGS, Said(verdict="nothing"))
+
+
+def _request(amount: int = 5) -> ApprovalRequest:
+    arguments = {"amount": amount, "to": "Ada"}
+    return ApprovalRequest(
+        id=f"a_{secrets.token_hex(16)}",
+        call_id="r_1/1",
+        tool="pay",
+        arguments=arguments,
+        reasons=("rule confirm 'pay'",),
+        run_id="r_1",
+        arguments_digest=digest(arguments),
+        arguments_schema={
+            "type": "object",
+            "properties": {"amount": {"type": "integer"}, "to": {"type": "string"}},
+            "required": ["amount", "to"],
+            "additionalProperties": False,
+        },
+    )
+
+
+def _ask(approver: Approver, request: ApprovalRequest) -> object:
+    answer: object = approver(request)
+    if not inspect.isawaitable(answer):
+        return answer
+
+    async def wait() -> object:
+        return await answer
+
+    return asyncio.run(wait())
+
+
+def _decided(answer: object, request: ApprovalRequest) -> Decision:
+    if not isinstance(answer, Decision) or cast("str", answer.verdict) not in ANSWERS:
+        raise ApproverFails(f"an answer was given, and it gave {answer!r} instead of a Decision")
+    if answer.request_id not in ("", request.id):
+        raise ApproverFails(f"the decision names request {answer.request_id!r}, and {request.id!r} was asked")
+    if answer.seen_arguments_digest not in ("", request.arguments_digest):
+        raise ApproverFails("the decision is for other arguments than those that were shown")
+    return answer
