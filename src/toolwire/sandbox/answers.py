@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.values import tag
 
+REPLAY_VERSION = 1
+"""Raised when the same program, record and start may behave otherwise than before."""
 AnswerFamily = Literal["tool", "denied", "timeout", "limit", "arguments", "unavailable", "internal"]
 
 
@@ -97,3 +104,22 @@ class Replay:
         answered = sorted(one.completed for one in self.recorded if isinstance(one.answer, Answer))
         if answered != list(range(1, len(answered) + 1)):
             raise ConfigurationError(f"Replay.recorded was completed in the order {answered}: count from 1 on")
+
+
+def arguments_digest(arguments: Mapping[str, Any]) -> str:
+    """`sha256:` and a hash of the arguments, types that JSON lacks included: 1, 1.0 and Decimal("1") differ.
+
+    As `digest(tag(arguments))`, for values of any depth that a program can send.
+    """
+    text = json.dumps(tag(dict(arguments)), ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _engine() -> str:
+    python = f"{sys.implementation.name}-{sys.version_info.major}.{sys.version_info.minor}"
+    zone = f"/{','.join(time.tzname)}" if time.timezone or time.daylight else ""
+    return f"{python}/{REPLAY_VERSION}{zone}"
+
+
+replay_engine = _engine()
+"""What a record can be replayed by: another Python, another of our versions or another time zone gives other values."""

@@ -11,18 +11,20 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
-from toolwire.sandbox.blocking import READ_BYTES, answer_frame, fault
-from toolwire.sandbox.channel import CallFrame, Channel, DropFrame, ProtocolViolation, WakeFrame
+from toolwire.sandbox.answers import Answer, Parked
+from toolwire.sandbox.blocking import READ_BYTES, answer_frame, channel_of, fault, only_answer
+from toolwire.sandbox.channel import ProtocolViolation
 from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
+from toolwire.sandbox.frames import CallFrame, DropFrame, WaitFrame, WakeFrame
 from toolwire.sandbox.isolation import require
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.outcome import compose, start_options
 from toolwire.sandbox.places import Overloaded, Places
-from toolwire.sandbox.program import Answer, Program, ProgramCall
+from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import Isolation, ProgramResult
 from toolwire.sandbox.zygote import Zygote, Zygotes, lost
 
-Call = Callable[[ProgramCall], Awaitable[Answer]]
+Call = Callable[[ProgramCall], Awaitable[Answer | Parked]]
 
 EXIT_TIMEOUT_S = 0.2
 _TASKS_GRACE_S = 0.2
@@ -77,7 +79,7 @@ class AsyncDrive(asyncio.Protocol):
         self._child = child
         self._call = call
         self._loop = asyncio.get_running_loop()
-        self._channel = Channel(live.program.tools, live.limits)
+        self._channel = channel_of(live)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._heard: asyncio.Future[None] = self._loop.create_future()
@@ -97,6 +99,8 @@ class AsyncDrive(asyncio.Protocol):
             await self._loop.create_unix_connection(lambda: self, sock=self._child.channel)
             self._live.started_running(_clock())
             self._write(self._channel.start(self._live.program.source, options))
+            if self._live.replaying is not None:
+                self._write(self._live.replaying.begin())
             self._look_at_clocks()
             await self._over
             if self._live.stop in ("timeout_program", "deadline"):
@@ -121,6 +125,9 @@ class AsyncDrive(asyncio.Protocol):
                     self._set_wake(frame)
                 elif type(frame) is DropFrame:
                     self._drop(frame.ordinal)
+                elif type(frame) is WaitFrame:
+                    self._live.waits(frame, _clock())
+                    self._go_on()
                 else:
                     self._live.take(frame)
         except ProtocolViolation as violation:
@@ -160,7 +167,9 @@ class AsyncDrive(asyncio.Protocol):
         if self._live.is_over:
             return
         call = self._live.called(frame, _clock())
-        if call is not None:
+        if call is None:
+            self._go_on()
+        else:
             task = self._loop.create_task(self._answer(call))
             self._tasks[call.ordinal] = task
 
@@ -172,12 +181,15 @@ class AsyncDrive(asyncio.Protocol):
         except Exception as error:  # noqa: BLE001 - a port that raises is a fault of ours; the program must not hang
             answer = Answer(error=fault(error))
         except BaseException as error:  # noqa: BLE001 - meant for whoever runs the program: raised by `run`
-            self._fatal = error
-            self._live.give_up("cancelled")
-            self._finish()
+            self._end_by(error)
             return
         finally:
             self._tasks.pop(call.ordinal, None)
+        if self._live.replaying is not None:
+            self._noted(lambda: self._live.settled(call.ordinal, answer, _clock()))
+            self._go_on()
+            return
+        answer = only_answer(answer)
         frame = answer_frame(self._channel, call.ordinal, answer)
         # Answered before it is read: a program that reads nothing must not make its own clock stand still.
         if not self._live.answered(call.ordinal, answer, _clock()):
@@ -186,6 +198,32 @@ class AsyncDrive(asyncio.Protocol):
             await self._wait_to_write()
         if not self._live.is_over:
             self._write(frame)
+
+    def _end_by(self, error: BaseException) -> None:
+        self._fatal = error
+        self._live.give_up("cancelled")
+        self._finish()
+
+    def _noted(self, note: Callable[[], None]) -> None:
+        """Does what may write the record; what that raises belongs to whoever runs the program."""
+        try:
+            note()
+        except BaseException as error:  # noqa: BLE001 - raised by `run`
+            self._end_by(error)
+
+    def _go_on(self) -> None:
+        """Sends a resumable program what it waits for, sets its timer, or ends it."""
+        live = self._live
+        if live.replaying is None or live.is_over:
+            return
+        data = live.next(_clock())
+        if data:
+            # It waits for this one, and gets no other until it waits again: nothing piles up.
+            self._write(data)
+        elif live.is_over:
+            self._finish()
+        elif (seconds := live.replaying.patience()) is not None:
+            self._set_wake(WakeFrame(0, seconds))
 
     async def _wait_to_write(self) -> None:
         self._unread += 1
@@ -198,7 +236,7 @@ class AsyncDrive(asyncio.Protocol):
             self._unread -= 1
 
     def _drop(self, ordinal: int) -> None:
-        self._live.dropped(ordinal, _clock())
+        self._noted(lambda: self._live.dropped(ordinal, _clock()))
         task = self._tasks.get(ordinal)
         if task is not None:
             task.cancel()
@@ -209,6 +247,9 @@ class AsyncDrive(asyncio.Protocol):
         self._wake = self._loop.call_later(frame.seconds, self._woke, frame.number)
 
     def _woke(self, number: int) -> None:
+        if self._live.replaying is not None:
+            self._go_on()
+            return
         self._write(self._channel.woke(number))
 
     def _look_at_clocks(self) -> None:

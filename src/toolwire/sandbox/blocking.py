@@ -14,26 +14,27 @@ import time
 from collections.abc import Callable
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
-from toolwire.sandbox.channel import (
-    CallFrame,
-    Channel,
-    DropFrame,
-    Frame,
-    ProtocolViolation,
-    WakeFrame,
-)
+from toolwire.sandbox.answers import Answer, AnswerError, Parked, Recorded, Unanswered
+from toolwire.sandbox.channel import Channel, ProtocolViolation
 from toolwire.sandbox.forked import Child
+from toolwire.sandbox.frames import CallFrame, DropFrame, Frame, WaitFrame, WakeFrame
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
-from toolwire.sandbox.program import Answer, AnswerError, ProgramCall
+from toolwire.sandbox.program import ProgramCall
+from toolwire.sandbox.replaying import Replaying
 from toolwire.sandbox.wire import Oversized
 from toolwire.vocabulary.errors import Unrepresentable
 
 READ_BYTES = 65_536
 _REARM_S = 0.1
 """A wait may be too long by this much before it is set anew: setting it for every read would be a third call."""
+_CANNOT_WAIT = AnswerError(
+    type_name="",
+    family="denied",
+    message="the call waits for a person, and this program cannot be suspended: it is not resumable",
+)
 _clock = time.monotonic
 
-Call = Callable[[ProgramCall], Answer]
+Call = Callable[[ProgramCall], Answer | Parked]
 
 
 class BlockingDrive:
@@ -45,7 +46,7 @@ class BlockingDrive:
         self._socket = child.channel
         self._call = call
         self._workers = workers
-        self._channel = Channel(live.program.tools, live.limits)
+        self._channel = channel_of(live)
         self._write_lock = threading.Lock()
         self._arm_at = 0.0
         self._look_at = 0.0
@@ -57,7 +58,8 @@ class BlockingDrive:
         """Sends the program. Its clock runs from here."""
         _send_timeout(self._socket, min(self._live.limits.wall_s, self._live.limits.deadline_s))
         self._live.started_running(_clock())
-        self._write(self._channel.start(self._live.program.source, options))
+        first = self._channel.start(self._live.program.source, options)
+        self._write(first if self._live.replaying is None else first + self._live.replaying.begin())
 
     def run(self) -> None:
         """Until the program is over and its last words are read. Raises nothing."""
@@ -98,13 +100,17 @@ class BlockingDrive:
             self._wake = (_clock() + frame.seconds, frame.number)
             self._arm_at = 0.0
         elif isinstance(frame, DropFrame):
-            self._live.dropped(frame.ordinal, _clock())
+            self._noted(lambda: self._live.dropped(frame.ordinal, _clock()))
+        elif isinstance(frame, WaitFrame):
+            self._live.waits(frame, _clock())
+            self._go_on()
         else:
             self._live.take(frame)
 
     def _take_call(self, frame: CallFrame) -> None:
         call = self._live.called(frame, _clock())
         if call is None:
+            self._go_on()
             return
         if call.parallel:
             try:
@@ -121,20 +127,52 @@ class BlockingDrive:
         except Exception as error:  # noqa: BLE001 - a port that raises is a fault of ours; the program must not hang
             answer = Answer(error=fault(error))
         except BaseException as error:  # noqa: BLE001 - meant for whoever runs the program: raised there
-            self.fatal = error
-            self._live.give_up("cancelled")
-            self._child.kill()
+            self._end_by(error)
             return
-        frame = answer_frame(self._channel, call.ordinal, answer)
-        if self._live.answered(call.ordinal, answer, _clock()):
+        if self._live.replaying is not None:
+            self._noted(lambda: self._live.settled(call.ordinal, answer, _clock()))
+            self._go_on()
+            return
+        frame = answer_frame(self._channel, call.ordinal, only_answer(answer))
+        if self._live.answered(call.ordinal, only_answer(answer), _clock()):
             self._write(frame)
+
+    def _end_by(self, error: BaseException) -> None:
+        self.fatal = error
+        self._live.give_up("cancelled")
+        self._child.kill()
+
+    def _noted(self, note: Callable[[], None]) -> None:
+        """Does what may write the record; what that raises belongs to whoever runs the program."""
+        try:
+            note()
+        except BaseException as error:  # noqa: BLE001 - raised there
+            self._end_by(error)
+
+    def _go_on(self) -> None:
+        """Sends a resumable program what it waits for, sets its timer, or ends it."""
+        live = self._live
+        if live.replaying is None or live.is_over:
+            return
+        data = live.next(_clock())
+        if data:
+            self._write(data)
+        elif live.is_over:
+            # Another thread may be reading.
+            self._child.kill()
+        elif (seconds := live.replaying.patience()) is not None:
+            self._wake = (_clock() + seconds, 0)
+            self._arm_at = 0.0
 
     def _look_at_clocks(self) -> None:
         now = _clock()
         self._arm_at = 0.0
         if self._wake is not None and now >= self._wake[0]:
             number, self._wake = self._wake[1], None
-            self._write(self._channel.woke(number))
+            if self._live.replaying is None:
+                self._write(self._channel.woke(number))
+            else:
+                self._go_on()
         status = self._live.overdue(now)
         if status is not None:
             self._live.give_up(status)
@@ -150,7 +188,7 @@ class BlockingDrive:
                 if not data:
                     return
                 for frame in self._channel.receive(data):
-                    if not isinstance(frame, CallFrame | DropFrame | WakeFrame):
+                    if not isinstance(frame, CallFrame | DropFrame | WakeFrame | WaitFrame):
                         self._live.take(frame)
         except (OSError, ProtocolViolation):
             # It was only to be told where; why it ended is known.
@@ -180,14 +218,32 @@ class BlockingDrive:
             return
 
 
-def answer_frame(channel: Channel, ordinal: int, answer: Answer) -> bytes:
+def channel_of(live: LiveProgram) -> Channel:
+    """The program's channel; a resumable one gets what it is to send from here on."""
+    replay = live.program.replay
+    channel = Channel(live.program.tools, live.limits, resumable=replay is not None)
+    if replay is not None:
+
+        def encode(one: Recorded) -> bytes:
+            return answer_frame(channel, one.ordinal, only_answer(one.answer), one.elapsed_s, one.at)
+
+        live.replaying = Replaying(replay, encode, channel.batch, channel.woke(0))
+    return channel
+
+
+def only_answer(answer: Answer | Unanswered) -> Answer:
+    """The answer itself; a program that is not resumable cannot wait for a person."""
+    return Answer(error=_CANNOT_WAIT) if isinstance(answer, Unanswered) else answer
+
+
+def answer_frame(channel: Channel, ordinal: int, answer: Answer, *times: float) -> bytes:
     """The frame for an answer; a value that cannot be sent becomes an error that says so."""
     if answer.error is not None:
-        return channel.error(ordinal, answer.error)
+        return channel.error(ordinal, answer.error, *times)
     try:
-        return channel.answer(ordinal, answer.value)
+        return channel.answer(ordinal, answer.value, *times)
     except (Unrepresentable, Oversized) as error:
-        return channel.error(ordinal, refusal(error))
+        return channel.error(ordinal, refusal(error), *times)
 
 
 def refusal(error: Unrepresentable | Oversized) -> AnswerError:

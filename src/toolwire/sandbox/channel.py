@@ -9,6 +9,12 @@ From the program:                                          To the program:
     ["failed", [type, message, traceback, hint, line]]
     ["stopped", [reason, traceback, line]]
 
+A resumable program says how many answers it had taken when it made a call, and when it waits. It gets its answers
+only then, those that are recorded several at a time, each with the time it was given:
+    ["call", ordinal, tool, parallel, taken, arguments]        ["batch", number of answers that follow]
+    ["wait", taken, now, until]    instead of "wake"           ["answer", ordinal, elapsed, at, value]
+    ["unfit", text]                in place of all others      ["error", ordinal, elapsed, at, [...]]
+
 The other side is assumed hostile. Lengths are checked before anything is allocated for them; every frame must
 have its exact shape; anything else is a `ProtocolViolation`, which ends the program and is told in its result.
 """
@@ -16,9 +22,20 @@ have its exact shape; anything else is a `ProtocolViolation`, which ends the pro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, cast
 
+from toolwire.sandbox.frames import (
+    CallFrame,
+    DropFrame,
+    FailedFrame,
+    Frame,
+    PrintFrame,
+    ResultFrame,
+    StoppedFrame,
+    UnfitFrame,
+    WaitFrame,
+    WakeFrame,
+)
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import AnswerError, ProgramTool
 from toolwire.sandbox.wire import (
@@ -47,76 +64,10 @@ class ProtocolViolation(Exception):
     """The program's process sent what no stub of ours sends. The text says what."""
 
 
-@dataclass(slots=True)
-class CallFrame:
-    """A tool call; `tool` is a position in the program's tools."""
-
-    ordinal: int
-    tool: int
-    parallel: bool
-    arguments: dict[str, Any]
-    size: int = field(default=0, compare=False)
-    """Bytes that the arguments took on the way."""
-
-
-@dataclass(slots=True)
-class DropFrame:
-    """The program no longer waits for the answer to a call."""
-
-    ordinal: int
-
-
-@dataclass(slots=True)
-class PrintFrame:
-    """Text that was printed."""
-
-    text: str
-
-
-@dataclass(slots=True)
-class WakeFrame:
-    """The program has nothing to do for so many seconds; a later one replaces it."""
-
-    number: int
-    seconds: float
-
-
-@dataclass(slots=True)
-class ResultFrame:
-    """The program came to its end."""
-
-    has_value: bool
-    notice: str
-    value: Any
-
-
-@dataclass(slots=True)
-class FailedFrame:
-    """The program ended by an exception, in its own words."""
-
-    type: str
-    message: str
-    traceback: str
-    hint: str
-    line: int | None
-
-
-@dataclass(slots=True)
-class StoppedFrame:
-    """Where the program was when a signal told it to stop; `reason` is `cpu` or `asked`."""
-
-    reason: str
-    traceback: str
-    line: int | None
-
-
-Frame = CallFrame | DropFrame | PrintFrame | WakeFrame | ResultFrame | FailedFrame | StoppedFrame
-
-
 class Channel:
     """One program's channel. `receive` is fed whatever a read returned, in pieces of any size."""
 
-    def __init__(self, tools: tuple[ProgramTool, ...], limits: Limits) -> None:
+    def __init__(self, tools: tuple[ProgramTool, ...], limits: Limits, *, resumable: bool = False) -> None:
         self._limits = limits
         self._tools = [{parameter.name: parameter.kind for parameter in tool.parameters} for tool in tools]
         self._cap = max(limits.call_bytes, limits.result_bytes) + FRAME_SLACK
@@ -135,6 +86,11 @@ class Channel:
             "failed": self._failed,
             "stopped": self._stopped,
         }
+        self._call_parts = 5
+        if resumable:
+            self._call_parts = 6
+            del self._readers["wake"]
+            self._readers |= {"wait": self._wait, "unfit": self._unfit}
 
     def receive(self, data: bytes) -> list[Frame]:
         """The frames that `data` completes.
@@ -164,17 +120,22 @@ class Channel:
         """The frame that starts a program. Trusted: it has no cap."""
         return encode(["start", options], source, 1 << 31)
 
-    def answer(self, ordinal: int, value: Any) -> bytes:
+    def answer(self, ordinal: int, value: Any, *times: float) -> bytes:
         """The frame that gives a call its value.
 
         Raises:
             Unrepresentable, Oversized: the value cannot be sent; answer with an error instead.
         """
-        return encode(["answer", ordinal], value, self._limits.call_bytes)
+        return encode(["answer", ordinal, *times], value, self._limits.call_bytes)
 
-    def error(self, ordinal: int, error: AnswerError) -> bytes:
+    def error(self, ordinal: int, error: AnswerError, *times: float) -> bytes:
         """The frame that gives a call its exception."""
-        return encode(["error", ordinal], [error.type_name[:200], error.message[:TEXT_CAP], error.family], 1 << 31)
+        told = [error.type_name[:200], error.message[:TEXT_CAP], error.family]
+        return encode(["error", ordinal, *times], told, 1 << 31)
+
+    def batch(self, answers: int) -> bytes:
+        """The frame that says how many answers follow it."""
+        return encode(["batch"], answers, 1024)
 
     def woke(self, number: int) -> bytes:
         """The frame that says a timer has run out."""
@@ -242,14 +203,14 @@ class Channel:
         return reader(parts, size)
 
     def _call(self, parts: list[Any], size: int) -> CallFrame:
-        if len(parts) != 5:
+        if len(parts) != self._call_parts:
             raise ProtocolViolation("a call that is not complete")
-        _, ordinal, tool, parallel, arguments = parts
+        _, ordinal, tool, parallel, *more, arguments = parts
         if type(ordinal) is not int or ordinal != self._last_ordinal + 1:
             raise ProtocolViolation("a call out of order")
         if type(tool) is not int or not 0 <= tool < len(self._tools):
             raise ProtocolViolation("a call of an unknown tool")
-        if type(parallel) is not bool or type(arguments) is not dict:
+        if type(parallel) is not bool or type(arguments) is not dict or not all(map(_is_count, more)):
             raise ProtocolViolation("a call that is not complete")
         if size > self._limits.call_bytes + FRAME_SLACK:
             raise ProtocolViolation(f"arguments of {size:,} bytes, at most {self._limits.call_bytes:,} are allowed")
@@ -258,7 +219,7 @@ class Channel:
             if not _fits(kinds.get(name), value):
                 raise ProtocolViolation("an argument that the tool does not have")
         self._last_ordinal = ordinal
-        return CallFrame(ordinal, tool, parallel, cast("dict[str, Any]", arguments), size)
+        return CallFrame(ordinal, tool, parallel, cast("dict[str, Any]", arguments), size, *more)
 
     def _drop(self, parts: list[Any], _size: int) -> DropFrame:
         if len(parts) != 2 or type(parts[1]) is not int or not 0 < parts[1] <= self._last_ordinal:
@@ -276,6 +237,18 @@ class Channel:
         if not 0 <= parts[2] <= WAKE_CAP_S or not 0 < parts[1] < 1 << 53:
             raise ProtocolViolation("a timer out of range")
         return WakeFrame(parts[1], float(parts[2]))
+
+    def _wait(self, parts: list[Any], _size: int) -> WaitFrame:
+        if len(parts) != 4 or not _is_count(parts[1]) or not _is_time(parts[2]):
+            raise ProtocolViolation("a wait that is not complete")
+        if parts[3] is not None and not _is_time(parts[3]):
+            raise ProtocolViolation("a wait out of range")
+        return WaitFrame(*parts[1:])
+
+    def _unfit(self, parts: list[Any], _size: int) -> UnfitFrame:
+        if len(parts) != 2 or not _is_text(parts[1]):
+            raise ProtocolViolation("a reason that is no text")
+        return UnfitFrame(parts[1])
 
     def _result(self, parts: list[Any], size: int) -> ResultFrame:
         if len(parts) != 4 or type(parts[1]) is not bool or not _is_text(parts[2]):
@@ -328,6 +301,14 @@ def _told(parts: list[Any], count: int) -> list[Any]:
     if type(told) is not list or len(cast("list[Any]", told)) != count:
         raise ProtocolViolation("an end that is not complete")
     return cast("list[Any]", told)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 31
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= WAKE_CAP_S
 
 
 def _is_text(value: Any) -> bool:

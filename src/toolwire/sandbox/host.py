@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.workers import Workers, WorkersExhausted
+from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.isolation import require
 from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.outcome import compose, not_started, oversize, refusal, start_options
 from toolwire.sandbox.places import Places
-from toolwire.sandbox.program import Answer, Program, ProgramCall
+from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramError, ProgramResult
 from toolwire.sandbox.source_checks import check_source
 from toolwire.sandbox.zygote import Zygotes
@@ -51,7 +52,7 @@ class Sandbox:
         self._places = Places()
 
     def run(
-        self, program: Program, call: Callable[[ProgramCall], Answer], *, cancel: Flag | None = None
+        self, program: Program, call: Callable[[ProgramCall], Answer | Parked], *, cancel: Flag | None = None
     ) -> ProgramResult:
         """Runs the program in a process of its own and blocks until it is over, at most half a second too long.
 
@@ -75,7 +76,9 @@ class Sandbox:
         finally:
             self._places.give_back(place)
 
-    async def run_async(self, program: Program, call: Callable[[ProgramCall], Awaitable[Answer]]) -> ProgramResult:
+    async def run_async(
+        self, program: Program, call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
+    ) -> ProgramResult:
         """As `run`, for tools that are awaited: each call becomes a task of the running asyncio loop.
 
         When the task that awaits this is cancelled, the program is ended and its calls are cancelled.
@@ -89,7 +92,7 @@ class Sandbox:
             return not_started(error, zygote.isolation, time.monotonic() - started)
         return await run_on_loop(self._zygotes, self._places, self.workers, program, call, started)
 
-    async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer]) -> ProgramResult:
+    async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked]) -> ProgramResult:
         """As `run`, awaited: for plain tools under an event loop, three times as fast as a task for each call."""
         from toolwire.sandbox.asynchronous import run_in_worker
 
@@ -129,7 +132,7 @@ class Sandbox:
             raise self._places.overloaded() from None
 
     def _run_placed(
-        self, program: Program, call: Callable[[ProgramCall], Answer], cancel: Flag | None, started: float
+        self, program: Program, call: Callable[[ProgramCall], Answer | Parked], cancel: Flag | None, started: float
     ) -> ProgramResult:
         child, isolation = self._zygotes.spawn(program.limits)
         try:

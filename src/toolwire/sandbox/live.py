@@ -12,14 +12,27 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from toolwire.sandbox.channel import CallFrame, FailedFrame, Frame, PrintFrame, ResultFrame, StoppedFrame
-from toolwire.sandbox.program import Answer, Program, ProgramCall
+from toolwire.sandbox.answers import DROPPED, Answer, Parked, Recorded, Unanswered, arguments_digest
+from toolwire.sandbox.frames import (
+    CallFrame,
+    FailedFrame,
+    Frame,
+    PrintFrame,
+    ResultFrame,
+    StoppedFrame,
+    UnfitFrame,
+    WaitFrame,
+)
+from toolwire.sandbox.program import Program, ProgramCall
+from toolwire.sandbox.replaying import Diverged, Replaying
 from toolwire.sandbox.report import CallRecord, CallStatus, ProgramStatus
 
 _SHORTEST_S = 0.02
 RECORDED_BYTES = 1_048_576
 """Bytes of arguments, as they were sent, that the records of one program's calls keep in all."""
 NOT_KEPT = "(not kept: the arguments of this program's calls are too large)"
+NOT_RESUMABLE = "NotResumable"
+"""`ProgramError.type` of a resumable program that was not run: what it would depend on cannot be served here."""
 STOP_GRACE_S = 0.15
 """Seconds that a program gets to say where it is, once a clock of ours has run out."""
 
@@ -34,6 +47,8 @@ class _Call:
     started: float
     ended: float = 0.0
     status: CallStatus = "unknown"
+    digest: str = ""
+    replayed: bool = False
 
 
 class LiveProgram:
@@ -57,9 +72,12 @@ class LiveProgram:
         self._kept_bytes = 0
         self._calls: list[_Call] = []
         self._open: dict[int, _Call] = {}
+        self._parked: dict[int, _Call] = {}
         self._spent = 0.0
         self._recorded_bytes = 0
         self._running_since: float | None = None
+        self.replaying: Replaying | None = None
+        """The record of a resumable program."""
 
     @property
     def is_over(self) -> bool:
@@ -92,9 +110,9 @@ class LiveProgram:
             if frame.reason == "cpu":
                 self.give_up("timeout_cpu")
         elif isinstance(frame, ResultFrame | FailedFrame):
-            with self._lock:
-                if self.stop is None and self.end is None:
-                    self.end = frame
+            self._end(frame)
+        elif isinstance(frame, UnfitFrame):
+            self.end = FailedFrame(NOT_RESUMABLE, frame.what, "", "Nothing of the program has run.", None)
 
     def called(self, frame: CallFrame, now: float) -> ProgramCall | None:
         """The call to make; None when it is one too many, and the program is over."""
@@ -102,25 +120,65 @@ class LiveProgram:
         if len(self._calls) >= limits.calls:
             self.give_up("calls")
             return None
+        tool = self.program.tools[frame.tool].name
         call = _Call(frame, self._recorded(frame), now)
+        if self.replaying is not None and self._is_replayed(call, tool, self.replaying):
+            return None
         with self._lock:
-            if not self._open and self._running_since is not None:
-                self._spent += now - self._running_since
-                self._running_since = None
+            self._stand_still(now)
             self._open[frame.ordinal] = call
             self._calls.append(call)
         if len(self._open) > limits.outstanding_calls:
             self.give_up("protocol_violation", f"more than {limits.outstanding_calls} calls at the same time")
             return None
-        tool = self.program.tools[frame.tool].name
-        return ProgramCall(ordinal=frame.ordinal, tool=tool, arguments=frame.arguments, parallel=frame.parallel)
+        return ProgramCall(
+            ordinal=frame.ordinal,
+            tool=tool,
+            arguments=frame.arguments,
+            parallel=frame.parallel,
+            arguments_digest=call.digest,
+        )
+
+    def waits(self, frame: WaitFrame, now: float) -> None:
+        """Notes that a resumable program waits."""
+        try:
+            if self.replaying is not None:
+                self.replaying.waits(frame, now)
+        except Diverged as diverged:
+            self.give_up("divergence", str(diverged))
+
+    def settled(self, ordinal: int, answer: Answer | Parked, now: float) -> None:
+        """Notes how a resumable program's call ended, and what is to be sent for it. Raises what `on_recorded` does."""
+        if self.replaying is None or self.is_over:
+            return
+        if isinstance(answer, Unanswered):
+            self.replaying.parked(ordinal, now)
+            self._close(ordinal, "parked", now)
+        else:
+            self.replaying.settled(ordinal, answer, now)
+            self.answered(ordinal, answer, now)
+
+    def next(self, now: float) -> bytes:
+        """What is to be sent to a resumable program now. Ends one that only people can bring on."""
+        if self.replaying is None or self.is_over:
+            return b""
+        try:
+            data = self.replaying.next(now)
+        except Diverged as diverged:
+            self.give_up("divergence", str(diverged))
+            return b""
+        if not data and self.replaying.is_suspended:
+            self.give_up("suspended")
+        return data
 
     def answered(self, ordinal: int, answer: Answer, now: float) -> bool:
         """Notes the answer; False when nobody waits for it any more."""
         return self._close(ordinal, "answered" if answer.error is None else "failed", now)
 
     def dropped(self, ordinal: int, now: float) -> None:
-        """Notes that the program does not wait for a call any more."""
+        """Notes that the program does not wait for a call any more. Raises what `on_recorded` does."""
+        if self.replaying is not None and not self.is_over:
+            self.replaying.dropped(ordinal, now)
         self._close(ordinal, "dropped", now)
 
     def overdue(self, now: float) -> ProgramStatus | None:
@@ -144,9 +202,15 @@ class LiveProgram:
         """The calls so far."""
         with self._lock:
             calls = list(self._calls)
-        return tuple(self._record(call, now) for call in calls)
+        completed = {one.ordinal: one.completed for one in self.recorded}
+        return tuple(self._record(call, now, completed.get(call.frame.ordinal, 0)) for call in calls)
 
-    def _record(self, call: _Call, now: float) -> CallRecord:
+    @property
+    def recorded(self) -> tuple[Recorded, ...]:
+        """What a next attempt is held to."""
+        return self.replaying.records if self.replaying is not None else ()
+
+    def _record(self, call: _Call, now: float, completed: int) -> CallRecord:
         ended = now if call.status == "unknown" else call.ended
         return CallRecord(
             ordinal=call.frame.ordinal,
@@ -154,6 +218,9 @@ class LiveProgram:
             arguments=call.arguments,
             status=call.status,
             duration_ms=(ended - call.started) * 1000,
+            arguments_digest=call.digest,
+            completed=completed,
+            replayed=call.replayed,
         )
 
     def _recorded(self, frame: CallFrame) -> dict[str, Any]:
@@ -164,17 +231,60 @@ class LiveProgram:
         self._recorded_bytes -= frame.size
         return dict.fromkeys(frame.arguments, NOT_KEPT)
 
+    def _is_replayed(self, call: _Call, tool: str, replaying: Replaying) -> bool:
+        """Whether a call is not to be made: it has been, or it is not the one that was."""
+        call.digest = arguments_digest(call.frame.arguments)
+        try:
+            known = replaying.made(call.frame, tool, call.digest, call.started)
+        except Diverged as diverged:
+            self.give_up("divergence", str(diverged))
+            return True
+        if known is None:
+            return False
+        call.replayed, call.ended = True, call.started
+        call.frame.arguments = {}
+        if known.answer is DROPPED:
+            call.status = "dropped"
+        else:
+            call.status = "answered" if isinstance(known.answer, Answer) and known.answer.error is None else "failed"
+        with self._lock:
+            self._calls.append(call)
+        return True
+
+    def _end(self, frame: ResultFrame | FailedFrame) -> None:
+        try:
+            if self.replaying is not None:
+                self.replaying.ended()
+        except Diverged as diverged:
+            self.give_up("divergence", str(diverged))
+        with self._lock:
+            if self.stop is None and self.end is None:
+                self.end = frame
+
     def _close(self, ordinal: int, status: CallStatus, now: float) -> bool:
         with self._lock:
             call = self._open.pop(ordinal, None)
             if call is None:
-                return False
+                return self._give_up_parked(ordinal, status, now)
             call.status, call.ended = status, now
+            if status == "parked":
+                self._parked[ordinal] = call
             # The tool has had them; what the record keeps of them is kept apart.
             call.frame.arguments = {}
             if not self._open:
                 self._running_since = now
             return not self.is_over
+
+    def _give_up_parked(self, ordinal: int, status: CallStatus, now: float) -> bool:
+        call = self._parked.pop(ordinal, None)
+        if call is not None:
+            call.status, call.ended = status, now
+        return False
+
+    def _stand_still(self, now: float) -> None:
+        if not self._open and self._running_since is not None:
+            self._spent += now - self._running_since
+            self._running_since = None
 
     def _print(self, text: str) -> None:
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

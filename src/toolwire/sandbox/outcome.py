@@ -8,8 +8,8 @@ import signal
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from toolwire.sandbox.channel import FailedFrame, ResultFrame
 from toolwire.sandbox.forked import Exit
+from toolwire.sandbox.frames import FailedFrame, ResultFrame
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.program import Program, ProgramTool
@@ -21,6 +21,12 @@ STOPPED = "Stopped"
 REFUSED = "SourceRefused"
 NOTHING_RAN = "Nothing of the program has run."
 _NEARLY_S = 0.1
+_SAID = {
+    "finished": "the program has finished.",
+    "failed": "the program has failed.",
+    "cancelled": "the program was cancelled.",
+    "suspended": "the program waits for a person.",
+}
 
 
 def start_options(program: Program) -> dict[str, Any]:
@@ -29,14 +35,17 @@ def start_options(program: Program) -> dict[str, Any]:
     Raises:
         DefinitionError: a tool that a program could not write.
     """
-    limits = program.limits
-    return {
+    limits, replay = program.limits, program.replay
+    options: dict[str, Any] = {
         "tools": [_described(tool) for tool in program.tools],
         "source_checks": program.source_checks,
         "result_bytes": limits.result_bytes,
         "call_bytes": limits.call_bytes,
         "outstanding_calls": limits.outstanding_calls,
     }
+    if replay is not None:
+        options["replay"] = {"seed": replay.seed, "started_at": replay.started_at}
+    return options
 
 
 def _described(tool: ProgramTool) -> list[Any]:
@@ -68,6 +77,7 @@ def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: floa
         duration_s=now - live.started,
         cpu_s=end.cpu_s if end is not None else 0.0,
         notice=notice,
+        recorded=live.recorded,
     )
 
 

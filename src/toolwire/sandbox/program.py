@@ -14,6 +14,8 @@ from toolwire.sandbox.answers import Parked as Parked
 from toolwire.sandbox.answers import Recorded as Recorded
 from toolwire.sandbox.answers import Replay as Replay
 from toolwire.sandbox.answers import Unanswered as Unanswered
+from toolwire.sandbox.answers import arguments_digest as arguments_digest
+from toolwire.sandbox.answers import replay_engine as replay_engine
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.vocabulary.errors import ConfigurationError

@@ -21,6 +21,7 @@ class Calls:
 
     def __init__(self, wire: Wire, output: Output, exceptions: ToolExceptions) -> None:
         self._wire = wire
+        self._tell = wire.send
         self._output = output
         self._exceptions = exceptions
         self._names: list[str] = []
@@ -30,6 +31,7 @@ class Calls:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._ordinal = 0
         self._wake = 0
+        self._taken: tuple[int, ...] = ()
 
     def begin(self, names: list[str], limits: dict[str, Any]) -> None:
         """Takes the tools' names and the limits `call_bytes` and `outstanding_calls`."""
@@ -95,13 +97,13 @@ class Calls:
     def _send(self, tool: int, arguments: dict[str, Any], *, parallel: bool) -> int:
         self._output.flush()
         try:
-            frame = encode(["call", self._ordinal + 1, tool, parallel], arguments, self._cap_bytes)
+            frame = encode(["call", self._ordinal + 1, tool, parallel, *self._taken], arguments, self._cap_bytes)
         except NotData as error:
             raise TypeError(f"{self._names[tool]}() cannot be given {error}") from None
         except TooLarge as error:
             raise LimitReached(f"{self._names[tool]}() cannot be given so much: {error}") from None
         self._ordinal += 1
-        self._wire.send(frame)
+        self._tell(frame)
         return self._ordinal
 
     def _deliver(self, frame: list[Any]) -> None:

@@ -63,6 +63,11 @@ class ProgramLoop(asyncio.base_events.BaseEventLoop):
         if isinstance(error, BaseException):
             self._report(error)
 
+    def next_timer(self) -> float | None:
+        """The time at which the next timer goes off."""
+        scheduled: list[Any] = getattr(self, "_scheduled", [])
+        return scheduled[0].when() if scheduled else None
+
     def _process_events(self, event_list: list[Any]) -> None:
         """None: answers are delivered while waiting."""
 
@@ -133,7 +138,8 @@ class AsyncShim(types.ModuleType):
 
     def as_completed(self, works: Any, *, timeout: float | None = None) -> Iterator[Any]:
         """Awaitables in the order in which they are done."""
-        return asyncio.as_completed([awaitable(work) for work in works], timeout=timeout)
+        # It makes a set of them: what is not a future by then starts in any order.
+        return asyncio.as_completed([asyncio.ensure_future(awaitable(work)) for work in works], timeout=timeout)
 
     async def to_thread(self, function: Callable[..., Any], /, *arguments: Any, **more: Any) -> Any:
         """A tool's value without blocking the others; there are no threads here, other functions just run."""

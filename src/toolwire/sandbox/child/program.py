@@ -1,5 +1,6 @@
 """One program from its start frame to its end frame, on a stage that was set up before the fork."""
 
+import asyncio
 import builtins
 import mmap
 import os
@@ -13,8 +14,10 @@ from typing import Any
 from . import hints, imports, tracebacks
 from .calls import Calls
 from .exceptions import DOCUMENTED, ToolExceptions
+from .frozen import Clock, freeze
 from .loop import AsyncShim, ProgramLoop, awaitable
 from .output import Output
+from .replay import ReplayedCalls, number_tasks
 from .scene import Scene
 from .source import AWAITABLE, TRAILING, Prepared, prepare
 from .stubs import ToolTable
@@ -44,7 +47,7 @@ class Stage:
         self._exceptions = ToolExceptions()
         self._calls = Calls(self._wire, self._output, self._exceptions)
         self._ballast: mmap.mmap | None = mmap.mmap(-1, BALLAST_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._shim = AsyncShim(lambda: ProgramLoop(self._calls, self._unseen))
+        self._shim = AsyncShim(self._loop)
         modules = imports.modules(self._shim)
         self._importer = imports.Importer(modules)
         self._names = _namespace(modules, self._importer)
@@ -79,11 +82,21 @@ class Stage:
         self._is_playing = True
         try:
             _, options, source = self._wire.receive()
+            unfit = self._begin_again(options["replay"]) if "replay" in options else ""
+            if unfit:
+                self._wire.send(encode(["unfit"], f"here a program cannot be given again: {unfit}", _END_CAP))
+                return
             self._begin(options)
             self._run(source)
         except (ChannelClosed, OSError):
             # The host has gone or wants no more: there is nobody to tell.
             return
+
+    def _begin_again(self, replay: dict[str, Any]) -> str:
+        """Makes the program one that can be run again; what stands in the way, or nothing."""
+        clock = Clock(replay["started_at"])
+        self._calls = ReplayedCalls(self._wire, self._output, self._exceptions, clock)
+        return freeze(clock, replay["seed"])
 
     def _begin(self, options: dict[str, Any]) -> None:
         self._result_bytes = options["result_bytes"]
@@ -157,6 +170,10 @@ class Stage:
         return encode(
             ["failed"], [told.type, told.message, told.traceback, hints.hint(error, scene), told.line], _END_CAP
         )
+
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop = ProgramLoop(self._calls, self._unseen)
+        return number_tasks(loop) if isinstance(self._calls, ReplayedCalls) else loop
 
     def _unseen(self, error: BaseException) -> None:
         self._output.write(f"Task exception was never retrieved\n{tracebacks.tell(error).traceback}")

@@ -33,7 +33,7 @@ class Wire:
 
     def __init__(self, read: Callable[[int], bytes], write: Callable[[bytes], int]) -> None:
         self._read = read
-        self._write = write
+        self.write = write
         self._pending = b""
         self.is_writing = False
         """True in the middle of a frame: a signal handler must not write then."""
@@ -41,9 +41,9 @@ class Wire:
     def send(self, frame: bytes) -> None:
         """Writes one encoded frame."""
         self.is_writing = True
-        written = self._write(frame)
+        written = self.write(frame)
         while written < len(frame):
-            written += self._write(frame[written:])
+            written += self.write(frame[written:])
         self.is_writing = False
 
     def rehearse(self, frame: bytes) -> None:

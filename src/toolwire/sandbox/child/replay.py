@@ -1,0 +1,154 @@
+"""Tool calls of a resumable program: its answers are taken one at a time, and only where it cannot go on without.
+
+So the program depends on its answers and their order alone. The recorded ones are here before it asks for them; the
+host is told of each call all the same, and says if it is not the one that was made before.
+"""
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from .calls import Calls, Deadlock
+from .exceptions import ToolExceptions
+from .frozen import Clock
+from .output import Output
+from .wire import Wire, encode
+
+_FRAME_CAP = 1024
+_KEPT_BYTES = 32_768
+_LONGEST_S = 86_400.0
+
+
+class NumberedTask(asyncio.Task[Any]):
+    """A task whose place in a set does not depend on where it is in memory: asyncio itself keeps them in sets."""
+
+    def __init__(self, number: int, work: Any, **options: Any) -> None:
+        self._number = number
+        super().__init__(work, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+def number_tasks(loop: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
+    """The same loop; its tasks are numbered in the order in which they are made."""
+    numbers = itertools.count(1)
+
+    def make(own: asyncio.AbstractEventLoop, work: Any, **options: Any) -> Any:
+        return NumberedTask(next(numbers), work, loop=own, **options)
+
+    loop.set_task_factory(make)
+    return loop
+
+
+class News:
+    """Keeps what is only news to the host, to send it with whatever comes next: writing is what replay costs most."""
+
+    def __init__(self, write: Callable[[bytes], int]) -> None:
+        self._write = write
+        self._kept: list[bytes] = []
+        self._size = 0
+
+    def keep(self, frame: bytes) -> None:
+        """To be sent before anything else is."""
+        self._kept.append(frame)
+        self._size += len(frame)
+        if self._size > _KEPT_BYTES:
+            self(b"")
+
+    def __call__(self, data: bytes) -> int:
+        """Writes what was kept, then all of the data."""
+        left = memoryview(b"".join([*self._kept, data]) if self._kept else data)
+        self._kept.clear()
+        self._size = 0
+        while left:
+            left = left[self._write(bytes(left)) :]
+        return len(data)
+
+
+class ReplayedCalls(Calls):
+    """As `Calls`, for a program that may be run again."""
+
+    def __init__(self, wire: Wire, output: Output, exceptions: ToolExceptions, clock: Clock) -> None:
+        super().__init__(wire, output, exceptions)
+        self._clock = clock
+        self._answers: deque[list[Any]] = deque()
+        self._taken = (0,)
+        self._news = News(wire.write)
+        wire.write = self._news
+        self._tell = self._call_told
+        self._receive_batch()
+
+    def now(self, tool: int, arguments: dict[str, Any]) -> Any:
+        """As `Calls.now`."""
+        ordinal = self._send(tool, arguments, parallel=False)
+        # The host knows that plain code waits.
+        is_told = not self._answers
+        while True:
+            answer = self._take(None, is_told=is_told)
+            is_told = False
+            if answer is not None and answer[1] == ordinal:
+                if answer[0] == "answer":
+                    return answer[4]
+                raise self._exceptions.of(*answer[4])
+            self._hand_out(answer)
+
+    def wait(self, timeout: float | None) -> None:
+        """Blocks until the next answer has been handed out, or the program's own time is over. See `Calls.wait`.
+
+        A program that only yields cannot see how much has come meanwhile: it waits as well, for its next timer too.
+        """
+        self._output.flush()
+        if timeout is None and not self._waiting:
+            raise Deadlock("the program awaits something that nothing can bring about any more")
+        if timeout is not None:
+            until = self._clock.elapsed + timeout if timeout > 0 else self._timer()
+            if until is None and not self._waiting:
+                return
+            timeout = until
+        self._hand_out(self._take(timeout, is_told=False))
+
+    def _timer(self) -> float | None:
+        loop: Any = asyncio.get_running_loop()
+        when: float | None = loop.next_timer()
+        return None if when is None else min(when, self._clock.elapsed + _LONGEST_S)
+
+    def _take(self, until: float | None, *, is_told: bool) -> list[Any] | None:
+        """The next answer; None when `until` comes before it."""
+        if not self._answers:
+            if not is_told:
+                self._tell_waiting(until)
+            self._receive_batch()
+        answer = self._answers[0] if self._answers else None
+        if until is not None and (answer is None or until <= answer[2]):
+            self._clock.move(until)
+            return None
+        if answer is None or answer[1] > self._ordinal:
+            # The answer to a call that was not made this time: the host has to know.
+            self._tell_waiting(until)
+            self._receive_batch()
+            return None
+        self._answers.popleft()
+        self._taken = (self._taken[0] + 1,)
+        self._clock.move(answer[2], answer[3])
+        return answer
+
+    def _call_told(self, frame: bytes) -> None:
+        if self._answers:
+            self._news.keep(frame)
+        else:
+            self._wire.send(frame)
+
+    def _tell_waiting(self, until: float | None) -> None:
+        self._wire.send(encode(["wait", *self._taken, self._clock.elapsed], until, _FRAME_CAP))
+
+    def _receive_batch(self) -> None:
+        frame = self._wire.receive()
+        if frame[0] == "batch":
+            self._answers.extend(self._wire.receive() for _ in range(frame[1]))
+
+    def _hand_out(self, answer: list[Any] | None) -> None:
+        if answer is not None:
+            self._deliver([answer[0], answer[1], answer[4]])

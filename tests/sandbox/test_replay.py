@@ -1,0 +1,70 @@
+"""A program that was suspended goes on in another process as if nothing had happened, or says where it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.sandbox.replayed import AWAITED, BY_ORDER, LINES, Approver, attempts, by_ordinal, program, told
+from toolwire.runtime.workers import Workers
+from toolwire.sandbox.host import Sandbox
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[tuple[Sandbox, ...]]:
+    """Two sandboxes with a zygote each: where one attempt ran, the next one does not."""
+    workers = Workers()
+    with Sandbox(workers) as one, Sandbox(workers) as other:
+        yield one, other
+    workers.close()
+
+
+EQUAL = LINES | AWAITED
+
+
+def test_there_are_enough_programs() -> None:
+    assert len(EQUAL) >= 60
+
+
+@pytest.mark.threat(17)
+@pytest.mark.parametrize("source", EQUAL.values(), ids=EQUAL.keys())
+def test_suspended_at_every_call_it_ends_as_if_it_had_never_been(two: tuple[Sandbox, ...], source: str) -> None:
+    free = Approver()
+    (whole,) = attempts(two, source, free, on_loop=False)
+    stopped = Approver(all_calls=True)
+    runs = attempts(two, source, stopped, on_loop=False)
+    assert told(runs[-1]) == told(whole)
+    assert by_ordinal(stopped) == by_ordinal(free)
+    assert all(runs[-1].stdout.startswith(run.stdout) for run in runs)
+
+
+@pytest.mark.parametrize("source", EQUAL.values(), ids=EQUAL.keys())
+def test_suspended_at_any_one_call_it_ends_the_same_on_a_loop(two: tuple[Sandbox, ...], source: str) -> None:
+    free = Approver()
+    (whole,) = attempts(two, source, free, on_loop=True)
+    for ordinal in range(1, len(whole.calls) + 1):
+        stopped = Approver([ordinal])
+        runs = attempts(two, source, stopped, on_loop=True)
+        assert len(runs) <= 2
+        assert told(runs[-1]) == told(whole)
+        assert by_ordinal(stopped) == by_ordinal(free)
+
+
+@pytest.mark.parametrize("source", (EQUAL | BY_ORDER).values(), ids=(EQUAL | BY_ORDER).keys())
+def test_replayed_from_its_whole_record_it_runs_nothing(two: tuple[Sandbox, ...], source: str) -> None:
+    runs = attempts(two, source, Approver(all_calls=True), on_loop=False)
+    nobody = Approver()
+    again = two[len(runs) % 2].run(program(source, runs[-1].recorded), nobody)
+    assert told(again) == told(runs[-1])
+    assert (nobody.made, again.recorded) == ([], runs[-1].recorded)
+    assert all(runs[-1].stdout.startswith(run.stdout) for run in runs)
+
+
+@pytest.mark.parametrize("source", BY_ORDER.values(), ids=BY_ORDER.keys())
+def test_so_it_does_when_the_first_attempts_were_on_a_loop(two: tuple[Sandbox, ...], source: str) -> None:
+    runs = attempts(two, source, Approver([2, 3]), on_loop=True)
+    nobody = Approver()
+    again = two[len(runs) % 2].run(program(source, runs[-1].recorded), nobody)
+    assert told(again) == told(runs[-1])
+    assert nobody.made == []
