@@ -32,7 +32,7 @@ LAYERS = {
     "testing": {*FACADE, "facade", "session"},
     "cli": {"root"},
 }
-MORE = {"toolwire.builtin.code_execution": {"sandbox"}}
+MORE = {"toolwire.builtin.code_execution": {"sandbox"}, "toolwire.builtin.program_record": {"sandbox"}}
 """Modules that may import a layer that the rest of their folder may not."""
 
 

@@ -63,9 +63,15 @@ async def begin(prepared: Prepared, scope: Scope, ledger: Ledger) -> float | Too
 
 async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> Outcome:
     """The same outcome, once it is on record."""
-    if isinstance(outcome, ToolResult):
+    # A run that went another way keeps its record as it is: nothing more of it counts.
+    if isinstance(outcome, ToolResult) and not is_divergence(outcome):
         await scope.ports.arrived(ledger.settle(step, outcome))
     return outcome
+
+
+def is_divergence(outcome: Outcome) -> bool:
+    """Whether the call is not the one that is on record."""
+    return isinstance(outcome, ToolResult) and outcome.failure is not None and outcome.failure.kind == "divergence"
 
 
 def _read_again(call: ToolCall, known: ToolResult, scope: Scope) -> None:

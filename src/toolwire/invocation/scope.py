@@ -139,6 +139,11 @@ class Inside:
         return "" if self._scope.ledger is None else self._scope.ledger.run_id
 
     @property
+    def can_suspend(self) -> bool:
+        """Whether its calls may wait for a person beyond this process: then they come back as `Pending`."""
+        return self._scope.can_suspend
+
+    @property
     def recorded(self) -> Sequence[tuple[Step, ToolResult]]:
         """Its calls that ended when it was entered before, in the order in which they did."""
         return () if self._scope.ledger is None else self._scope.ledger.recorded(self.call.id)

@@ -1,0 +1,127 @@
+"""A program's record: what its run has kept of its calls, in the form that the sandbox replays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from toolwire.sandbox.answers import DROPPED, PARKED, Answer, Recorded, Replay
+from toolwire.sandbox.program import ProgramCall
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Step
+
+RUN_ID_DIGITS = 16
+"""Hex digits of a recorded program's id: enough that two programs of one store never share it."""
+
+
+class Entered(Protocol):
+    """What the path lends the program of a recorded run."""
+
+    call: ToolCall
+    started_at: float
+
+    @property
+    def ledger_id(self) -> str: ...
+    @property
+    def recorded(self) -> Sequence[tuple[Step, ToolResult]]: ...
+    @property
+    def notes(self) -> Sequence[Mapping[str, Any]]: ...
+    def note(self, entry: Mapping[str, Any]) -> None: ...
+
+
+def program_id(inside: Entered) -> str:
+    """`tr_ptc_` and hex digits: the same each time the recorded program is gone through."""
+    return f"tr_ptc_{_hash(inside)[:RUN_ID_DIGITS]}"
+
+
+def replay_of(inside: Entered, answer: Callable[[ToolResult], Answer]) -> Replay:
+    """What makes the program end up where it was; it notes what it does from there on."""
+
+    def note(one: Recorded) -> None:
+        inside.note(_entry(one))
+
+    return Replay(
+        seed=int(_hash(inside)[RUN_ID_DIGITS:32], 16),
+        started_at=inside.started_at,
+        recorded=_recorded(inside, answer),
+        on_recorded=note,
+    )
+
+
+def note_issue(inside: Entered, call: ProgramCall) -> None:
+    """Says that the program made this call, before anything is done about it."""
+    inside.note({"ordinal": call.ordinal, "tool": call.tool, "digest": call.arguments_digest, "state": "parked"})
+
+
+def _entry(one: Recorded) -> dict[str, Any]:
+    state = "answered" if isinstance(one.answer, Answer) else one.answer.value
+    return {
+        "ordinal": one.ordinal,
+        "tool": one.tool,
+        "digest": one.arguments_digest,
+        "state": state,
+        "completed": one.completed,
+        "at": one.at,
+        "elapsed_s": one.elapsed_s,
+        "after": one.after,
+    }
+
+
+def _recorded(inside: Entered, answer: Callable[[ToolResult], Answer]) -> tuple[Recorded, ...]:
+    results = {step.key: result for step, result in inside.recorded}
+    latest: dict[int, Mapping[str, Any]] = {}
+    for entry in inside.notes:
+        known = latest.get(entry["ordinal"])
+        # That a call was issued says less than how it ended, whichever was written last.
+        if known is None or known["state"] == "parked":
+            latest[entry["ordinal"]] = entry
+    found: list[Recorded] = []
+    for ordinal in range(1, len(latest) + 1):
+        entry = latest.get(ordinal)
+        if entry is None:
+            # A crash took the note of an earlier call: what comes after it is looked up call by call.
+            break
+        found.append(_one(entry, results.get(f"{program_id(inside)}/{ordinal}"), answer))
+    return _in_order(found)
+
+
+def _one(entry: Mapping[str, Any], result: ToolResult | None, answer: Callable[[ToolResult], Answer]) -> Recorded:
+    state = entry["state"]
+    if state == "answered" and result is not None:
+        return Recorded(
+            ordinal=entry["ordinal"],
+            tool=entry["tool"],
+            arguments_digest=entry["digest"],
+            answer=answer(result),
+            completed=entry["completed"],
+            at=entry["at"],
+            elapsed_s=entry["elapsed_s"],
+            after=entry["after"],
+        )
+    return Recorded(
+        ordinal=entry["ordinal"],
+        tool=entry["tool"],
+        arguments_digest=entry["digest"],
+        answer=DROPPED if state == "dropped" else PARKED,
+        at=entry.get("at", 0.0),
+        elapsed_s=entry.get("elapsed_s", 0.0),
+        after=entry.get("after"),
+    )
+
+
+def _in_order(found: list[Recorded]) -> tuple[Recorded, ...]:
+    """The same with completions counted without holes: the end of what was cut off may have left some."""
+    ended = sorted((one for one in found if isinstance(one.answer, Answer)), key=lambda one: one.completed)
+    places = {one.ordinal: place for place, one in enumerate(ended, 1)}
+    return tuple(_placed(one, places.get(one.ordinal, 0)) for one in found)
+
+
+def _placed(one: Recorded, completed: int) -> Recorded:
+    return one if one.completed == completed else replace(one, completed=completed)
+
+
+def _hash(inside: Entered) -> str:
+    return hashlib.sha256(f"{inside.ledger_id}:{inside.call.id}".encode()).hexdigest()
