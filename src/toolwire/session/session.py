@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,16 +16,19 @@ from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
 from toolwire.invocation.batch import invoke_all
-from toolwire.invocation.scope import ended
-from toolwire.permission.approval import Approver
+from toolwire.invocation.scope import Run, ended
+from toolwire.journal.run import SuspendedRun
+from toolwire.permission.approval import Approver, Decision
 from toolwire.permission.policy import Policy, Rule
 from toolwire.protocols import get
 from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
+from toolwire.session.resume import Passes, RunStore, decision_of, run_calls
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
@@ -40,14 +44,16 @@ class Session:
         permissions: Mapping[str, Permission] | None = None,
         policy: Iterable[Rule] | None = None,
         approver: Approver | None = None,
+        store: RunStore | None = None,
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
     ) -> None:
         """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
 
         `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` are
-        rules in place of the registry's. `approver` is asked where a rule or tool says confirm; without one such
-        calls do not run. `limits` bound each program, and behind weaker walls than `min_isolation` ("kernel") none
+        rules in place of the registry's. `approver` is asked where a rule or tool says confirm. With a `store` turns
+        are on record, and one that nobody decides on now is suspended until somebody does; without, its calls do not
+        run. `limits` bound each program, and behind weaker walls than `min_isolation` ("kernel") none
         runs; without either, what the registry gave its own programs counts.
 
         A text protocol's model may always run programs. A native one's may when the registry has them enabled.
@@ -62,6 +68,8 @@ class Session:
             setup = replace(setup, policy=Policy(rules, defaults=self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
         self._offer_programs(limits, min_isolation)
+        self._passes = None if store is None else Passes(store, self._catalogue, self._setup, self.protocol.name)
+        self._taints: frozenset[Label] = frozenset()
 
     @property
     def tools(self) -> list[Tool]:
@@ -85,22 +93,55 @@ class Session:
 
         A reply is text, bytes in UTF-8 or the `Reply` that a stream gave; for a native protocol also the SDK's own
         response or message, or the mapping of one. Never raises for a reply that cannot be read or a call that fails:
-        the turn says so.
+        the turn says so. With a store, a turn that needs a person and does not get one is `suspended`.
         """
         read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, self.tools)
         if not read.calls:
             return Turn.ended(read, (), self.protocol.refuse(read) if read.is_refused else [])
-        results = await self._run(read)
-        return Turn.ended(read, results, self.protocol.format(results))
+        run, run_id = Run(self._taints), new_id("r")
+        if self._passes is None:
+            results: Sequence[ToolResult] | SuspendedRun = await self._run(run_id, read, run)
+        else:
+            results = await self._passes.start(run_id, read, run)
+        return self._turn(read, results, run)
 
-    async def _run(self, read: Reply) -> list[ToolResult]:
-        run_id = new_id("r")
-        calls = [
-            ToolCall(call.name, call.arguments, id=f"{run_id}/{ordinal}", raw_text=call.raw_text)
-            for ordinal, call in enumerate(read.calls, 1)
-        ]
-        results = await invoke_all(calls, self._setup.loop_scope(self._catalogue, run_id=run_id))
-        return [_answering(ended(result), call) for result, call in zip(results, read.calls, strict=True)]
+    async def resume(
+        self,
+        run: str | SuspendedRun,
+        decisions: Iterable[Decision | Mapping[str, Any]] | None = None,
+    ) -> Turn:
+        """The turn, gone on with: in another process, after a crash, days later. `run` is its id or `turn.suspended`.
+
+        Calls that ended are not run again, nor is the approved one whose outcome a crash hid, unless its tool knows
+        how. A run that is finished gives its recorded turn and runs nothing. `decisions` are `Decision`s or mappings
+        of their fields, some or all of what is pending; what nobody decided leaves the turn suspended.
+
+        Raises:
+            DecisionRefused: the run or a decision cannot count; `code` says why, and nothing was run for it.
+            ConfigurationError: the session has no store.
+        """
+        if self._passes is None:
+            raise ConfigurationError(
+                "Session.resume: give the session a store, Session(..., store='sqlite:///runs.db')"
+            )
+        run_id = run if isinstance(run, str) else run.run_id
+        if decisions is not None:
+            # It waits for a disk, and an event loop must not.
+            await asyncio.to_thread(self._passes.decide, run_id, [decision_of(item) for item in decisions])
+        return self._turn(*await self._passes.again(run_id))
+
+    async def _run(self, run_id: str, read: Reply, run: Run) -> list[ToolResult]:
+        scope = self._setup.loop_scope(self._catalogue, run_id=run_id)
+        scope.run = run
+        return [ended(outcome) for outcome in await invoke_all(run_calls(run_id, read), scope)]
+
+    def _turn(self, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run) -> Turn:
+        # What a turn has read stays in the model's context for all later ones.
+        self._taints |= run.taints
+        if isinstance(results, SuspendedRun):
+            return Turn(reply=read, suspended=results)
+        answers = [_answering(result, call) for result, call in zip(results, read.calls, strict=True)]
+        return Turn.ended(read, answers, self.protocol.format(answers))
 
     def _offer_programs(self, limits: Limits | None, min_isolation: MinIsolation | None) -> None:
         """Puts `code_execution` into the catalogue, unless it is there and stays, or is not to be there."""

@@ -5,5 +5,17 @@ from toolwire.testing.approvers import ApproverFails as ApproverFails
 from toolwire.testing.approvers import Said as Said
 from toolwire.testing.approvers import check_approver as check_approver
 from toolwire.testing.ledger import MemoryLedger as MemoryLedger
+from toolwire.testing.ledger import Records as Records
+from toolwire.testing.store import MemoryRun as MemoryRun
+from toolwire.testing.store import MemoryStore as MemoryStore
 
-__all__ = ["CHECKS", "ApproverFails", "MemoryLedger", "Said", "check_approver"]
+__all__ = [
+    "CHECKS",
+    "ApproverFails",
+    "MemoryLedger",
+    "MemoryRun",
+    "MemoryStore",
+    "Records",
+    "Said",
+    "check_approver",
+]

@@ -1,0 +1,44 @@
+"""A reply in JSON types and back: what a run on record starts from each time it is gone through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+from toolwire.vocabulary.values import tag, untag
+
+
+def kept(reply: Reply) -> dict[str, Any]:
+    """The reply in JSON types.
+
+    Raises:
+        Unrepresentable: an argument of a call has no written form.
+    """
+    return {
+        "thought": reply.thought,
+        "target": reply.target,
+        "text": reply.text,
+        "calls": [
+            {"name": call.name, "arguments": tag(dict(call.arguments)), "id": call.id, "raw_text": call.raw_text}
+            for call in reply.calls
+        ],
+        "problems": [
+            {"message": problem.message, "repaired": problem.repaired, "place": problem.place}
+            for problem in reply.problems
+        ],
+    }
+
+
+def read(document: Mapping[str, Any]) -> Reply:
+    """The reply that was kept."""
+    return Reply(
+        thought=document["thought"],
+        target=document["target"],
+        text=document["text"],
+        calls=tuple(
+            ToolCall(call["name"], untag(call["arguments"]), id=call["id"], raw_text=call["raw_text"])
+            for call in document["calls"]
+        ),
+        problems=tuple(Problem(**problem) for problem in document["problems"]),
+    )

@@ -1,0 +1,186 @@
+"""A turn on record: gone through once, or again after a person decided, in whatever process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol, cast
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.definition.tool import canonical
+from toolwire.facade.setup import Setup
+from toolwire.invocation.batch import invoke_all
+from toolwire.invocation.ports import Ledger
+from toolwire.invocation.record import is_divergence
+from toolwire.invocation.scope import Run
+from toolwire.invocation.validate import validate
+from toolwire.journal.run import RUN_LIFE_S, RunStart, SuspendedRun
+from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.permission.policy import Subject
+from toolwire.session.kept_reply import kept, read
+from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.pending import Pending
+from toolwire.vocabulary.results import ToolResult
+
+
+class KeptRun(Ledger, Protocol):
+    """The ledger of a run, with the run itself."""
+
+    start: RunStart
+
+    @property
+    def outcome(self) -> Sequence[ToolResult] | None:
+        """The results of a run that is finished; None while it is not."""
+        ...
+
+    def finish(self, results: Sequence[ToolResult]) -> Future[None]: ...
+    def suspend(self) -> Future[SuspendedRun]: ...
+    def release(self) -> Future[None]: ...
+
+
+class RunStore(Protocol):
+    """Where runs are kept."""
+
+    def start(self, run: RunStart) -> Future[Any]: ...
+    def reopen(self, run_id: str) -> Future[Any]: ...
+    def pending(self, run_id: str | None = None) -> list[ApprovalRequest]: ...
+    def decide(self, request_id: str, decision: Decision) -> Decision: ...
+
+
+class Passes:
+    """Goes through the runs of one session."""
+
+    def __init__(self, store: RunStore, catalogue: Catalogue, setup: Setup, protocol: str) -> None:
+        self.store = store
+        self._catalogue = catalogue
+        self._setup = setup
+        self._protocol = protocol
+
+    async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
+        """What a new run comes to."""
+        now = time.time()
+        names = {call.name for call in reply.calls}
+        entries = [entry for entry in self._catalogue if entry.name in names]
+        start = RunStart(
+            run_id=run_id,
+            reply=kept(reply),
+            protocol=self._protocol,
+            caller=self._setup.caller,
+            tools={entry.name: entry.tool.digest for entry in entries},
+            taints=tuple(sorted(run.taints)),
+            created_at=now,
+            expires_at=now + RUN_LIFE_S,
+        )
+        scope = self._setup.loop_scope(self._catalogue)
+        return await self._pass(await scope.ports.arrived(self.store.start(start)), reply, run)
+
+    async def again(self, run_id: str) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
+        """What a run on record comes to now; one that is finished is not gone through again.
+
+        Raises:
+            DecisionRefused: there is no such run here, somebody else is at it, it is too old, or it went another way
+                than its record: then nothing was run.
+        """
+        ports = self._setup.loop_scope(self._catalogue).ports
+        ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
+        reply, run = read(ledger.start.reply), Run(ledger.start.taints)
+        if ledger.outcome is not None:
+            await ports.arrived(ledger.release())
+            return reply, ledger.outcome, run
+        return reply, await self._pass(ledger, reply, run), run
+
+    async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
+        scope = self._setup.loop_scope(self._catalogue, run_id=ledger.run_id)
+        scope.run, scope.ledger, scope.can_suspend = run, ledger, True
+        try:
+            outcomes = await invoke_all(run_calls(ledger.run_id, reply), scope)
+            results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
+            for result in results:
+                if is_divergence(result):
+                    raise DecisionRefused("divergence", result.error or "the run went another way than its record")
+            if len(results) < len(outcomes) and run.stopped is None:
+                return await scope.ports.arrived(ledger.suspend())
+            results = [_stopped(outcome, run) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
+            await scope.ports.arrived(ledger.finish(results))
+            return results
+        finally:
+            await scope.ports.arrived(ledger.release())
+
+    def decide(self, run_id: str, decisions: Iterable[Decision]) -> None:
+        """Takes decisions down, all of them looked at before the first is.
+
+        Raises:
+            DecisionRefused: one of them does not count; `code` says why. Those before it do.
+        """
+        given = list(decisions)
+        requests = {request.id: request for request in self.store.pending(run_id)}
+        for decision in given:
+            request = requests.get(decision.request_id)
+            if request is not None:
+                self._look_at(request, decision)
+        for decision in given:
+            try:
+                self.store.decide(decision.request_id, decision)
+            except DecisionRefused as refused:
+                # A decision may be handed in twice, by two workers say: it is still the one decision.
+                if refused.decided is None or not _is_same(refused.decided, decision):
+                    raise
+
+    def _look_at(self, request: ApprovalRequest, decision: Decision) -> None:
+        entry = self._catalogue.find(request.tool)
+        if entry is None or entry.tool.digest != request.tool_digest:
+            raise DecisionRefused(
+                "tool_changed",
+                f"{request.tool!r} is not the tool that was shown: ask again",
+                request_id=request.id,
+            )
+        if decision.verdict != "edit":
+            return
+        call = ToolCall(request.tool, decision.arguments, id=request.call_id)
+        problem = self._problem_of(call)
+        if problem is not None:
+            raise DecisionRefused("invalid_edit", problem, request_id=request.id)
+
+    def _problem_of(self, call: ToolCall) -> str | None:
+        """What is wrong with an edited call: it does not fit, or a rule denies it."""
+        entry = self._catalogue.find(call.name)
+        assert entry is not None
+        prepared = validate(call, entry)
+        if isinstance(prepared, ToolResult):
+            return prepared.error
+        subject = Subject(
+            arguments=canonical(prepared.validated),
+            caller=self._setup.caller,
+            run_id="",
+            effects=entry.tool.effects.kinds,
+            taints=frozenset(),
+        )
+        verdict = self._setup.policy.judge(entry.name, entry.permission or entry.tool.permission, subject)
+        return "; ".join(verdict.reasons) if verdict.effect == "deny" else None
+
+
+def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:
+    """The reply's calls under ids of the run: a model may use one twice, and a run may not."""
+    return [
+        ToolCall(call.name, call.arguments, id=f"{run_id}/{ordinal}", raw_text=call.raw_text)
+        for ordinal, call in enumerate(reply.calls, 1)
+    ]
+
+
+def decision_of(item: Decision | Mapping[str, Any]) -> Decision:
+    """The decision that a mapping stands for."""
+    return item if isinstance(item, Decision) else Decision(**item)
+
+
+def _is_same(first: Decision, second: Decision) -> bool:
+    return (first.verdict, first.arguments) == (second.verdict, second.arguments)
+
+
+def _stopped(outcome: Pending, run: Run) -> ToolResult:
+    return ToolResult.failed(
+        "interrupted",
+        f"{outcome.call.name!r} was not run: {run.stopped}.",
+        hint="Make no more calls; tell the user.",
+        call=outcome.call,
+    )

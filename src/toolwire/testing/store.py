@@ -1,0 +1,103 @@
+"""A store in memory: runs that outlive a session, not the process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TypeVar
+
+from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
+from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.testing.ledger import MemoryLedger, Records
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import digest
+
+T = TypeVar("T")
+
+
+class MemoryRun(MemoryLedger):
+    """The ledger of one run of a `MemoryStore`."""
+
+    def __init__(self, start: RunStart) -> None:
+        super().__init__(start.run_id, Records())
+        self.start = start
+        self.status: RunStatus = "running"
+        self.rev = 0
+        self.is_leased = False
+        self.outcome: Sequence[ToolResult] | None = None
+
+    def pending(self) -> tuple[ApprovalRequest, ...]:
+        """What waits for a decision."""
+        return tuple(asked.request for asked in self.records.requests.values() if asked.decision is None)
+
+    def finish(self, results: Sequence[ToolResult]) -> Future[None]:
+        """Takes the run's results down."""
+        self.outcome, self.status = tuple(results), "finished"
+        return _done(lambda: None)
+
+    def suspend(self) -> Future[SuspendedRun]:
+        """Says that the run waits, and for what."""
+        self.status, self.rev = "suspended", self.rev + 1
+        root = digest(self.records.ended)
+        view = SuspendedRun(
+            start=self.start, rev=self.rev, head=len(self.records.ended), root=root, pending=self.pending()
+        )
+        return _done(lambda: view)
+
+    def release(self) -> Future[None]:
+        """Lets another worker have it."""
+        self.is_leased = False
+        return _done(lambda: None)
+
+
+class MemoryStore:
+    """Keeps runs for as long as it lives."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, MemoryRun] = {}
+
+    def start(self, run: RunStart) -> Future[MemoryRun]:
+        """The ledger of a new run."""
+        self.kept[run.run_id] = MemoryRun(run)
+        return self.reopen(run.run_id)
+
+    def reopen(self, run_id: str) -> Future[MemoryRun]:
+        """The ledger of a run that was started before; the future raises `DecisionRefused`."""
+        return _done(lambda: self._taken(run_id))
+
+    def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:
+        """Requests that wait for a decision: of one run, or of all."""
+        return [one for run in self.kept.values() if run_id in (None, run.run_id) for one in run.pending()]
+
+    def decide(self, request_id: str, decision: Decision) -> Decision:
+        """Takes a decision down; the first one counts.
+
+        Raises:
+            DecisionRefused: there is no such request, or it was decided.
+        """
+        for run in self.kept.values():
+            if request_id in run.records.requests:
+                asked = run.records.requests[request_id].request
+                filled = replace(decision, request_id=request_id, at=decision.at or time.time())
+                return run.decide(asked, filled).result()
+        raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
+
+    def _taken(self, run_id: str) -> MemoryRun:
+        run = self.kept.get(run_id)
+        if run is None:
+            raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
+        if run.is_leased:
+            raise DecisionRefused("run_busy", f"somebody else goes through run {run_id!r}")
+        run.is_leased = True
+        return run
+
+
+def _done(make: Callable[[], T]) -> Future[T]:
+    future: Future[T] = Future()
+    try:
+        future.set_result(make())
+    except Exception as error:  # noqa: BLE001 - carried to who waits
+        future.set_exception(error)
+    return future
