@@ -15,14 +15,15 @@ from toolwire.invocation.asynchronous import AsynchronousPorts
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts, needs_loop
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.ports import Ports
-from toolwire.invocation.scope import RESULT_LIMIT_BYTES, CallRecord, Observer, Scope
+from toolwire.invocation.ports import Ledger, Ports
+from toolwire.invocation.scope import RESULT_LIMIT_BYTES, CallRecord, Observer, Run, Scope, ended
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
 
 PATIENCE_S = 5
@@ -62,6 +63,9 @@ class World:
     deadline: float | None = None
     run_id: str = ""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES
+    ledger: Ledger | None = None
+    can_suspend: bool = False
+    run: Run | None = None
 
     def add(
         self,
@@ -93,6 +97,10 @@ class World:
 
     def make(self, call: ToolCall) -> ToolResult:
         """How this very call ends."""
+        return ended(self.come_to(call))
+
+    def come_to(self, call: ToolCall) -> Outcome:
+        """What this very call comes to: its end, or that it waits."""
         return self._drive((call,), lambda scope: invoke(call, scope))
 
     def batch(self, *calls: tuple[str, Mapping[str, Any]]) -> list[ToolResult]:
@@ -111,6 +119,9 @@ class World:
             run_id=self.run_id,
             deadline=self.deadline,
             result_limit_bytes=self.result_limit_bytes,
+            ledger=self.ledger,
+            can_suspend=self.can_suspend,
+            run=self.run,
         )
 
     def loop_scope(self) -> Scope:

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from toolwire.catalogue.entry import Composite
-from toolwire.definition.tool import Tool, Validated
+from toolwire.definition.tool import Tool, Validated, canonical
 from toolwire.invocation.fold import Produced, interrupted, raised, result_of
 from toolwire.invocation.iterate import GENERATORS, PASSING, iterate
 from toolwire.invocation.ports import Ports, Raised, TimedOut
@@ -23,6 +23,8 @@ from toolwire.vocabulary.errors import ForOperator
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import idempotency_key
+from toolwire.vocabulary.values import digest
 
 
 async def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
@@ -206,4 +208,12 @@ def _context(
         deadline=deadline,
         call=call_back,
         emit=emit_later if prepared.entry.tool.is_async else emit,
+        idempotency_key=_key(prepared, scope),
     )
+
+
+def _key(prepared: Prepared, scope: Scope) -> str:
+    if prepared.entry.tool.effects.idempotent != "key":
+        return ""
+    run_id = scope.run_id or prepared.call.id if scope.ledger is None else scope.ledger.run_id
+    return idempotency_key(run_id, prepared.call.id, digest(canonical(prepared.validated)))

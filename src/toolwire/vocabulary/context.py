@@ -56,7 +56,7 @@ class CallContext:
     A context belongs to one call and is of no use after that call has ended.
     """
 
-    __slots__ = ("_call", "_emit", "call_id", "caller", "deadline")
+    __slots__ = ("_call", "_emit", "call_id", "caller", "deadline", "idempotency_key")
 
     call_id: str
     """The running call's id, a path as `run/2/1`."""
@@ -64,6 +64,10 @@ class CallContext:
     """On whose behalf the call is made."""
     deadline: float | None
     """When the call must have ended, in `time.monotonic()` seconds; None when it has no limit."""
+
+    idempotency_key: str
+    """For a tool that is idempotent by key: the same text each time this very call is made, after a crash too. Empty
+    for any other tool."""
 
     def __init__(
         self,
@@ -73,12 +77,14 @@ class CallContext:
         emit: EmitPort = silent,
         caller: Caller = NOBODY,
         deadline: float | None = None,
+        idempotency_key: str = "",
     ) -> None:
         self._call = call
         self._emit = emit
         self.call_id = call_id
         self.caller = caller
         self.deadline = deadline
+        self.idempotency_key = idempotency_key
 
     async def call(self, name: str, /, **arguments: Any) -> ToolResult:
         """The result of another tool, called down the one path: validated, judged and recorded like any call.
