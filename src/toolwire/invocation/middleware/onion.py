@@ -1,0 +1,163 @@
+"""The onion: each middleware gets the call and what comes next, and gives the result.
+
+Middleware stands around execution alone: a call that reaches it is validated, allowed and on record as begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from toolwire.definition.tool import canonical
+from toolwire.invocation.authorize import authorize
+from toolwire.invocation.ports import Middleware
+from toolwire.invocation.scope import Prepared, Scope
+from toolwire.invocation.validate import validate
+from toolwire.vocabulary.calls import Caller, ToolCall
+from toolwire.vocabulary.effects import Effects
+from toolwire.vocabulary.pending import Outcome, Pending
+from toolwire.vocabulary.results import ToolResult
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+class PreparedCall:
+    """A call that may run: what a middleware is given. It changes nothing; `with_arguments` makes another."""
+
+    __slots__ = ("_arguments", "_rewritten", "_scope", "prepared")
+
+    def __init__(self, prepared: Prepared, scope: Scope, rewritten: Mapping[str, Any] | None = None) -> None:
+        self.prepared = prepared
+        self._scope = scope
+        self._rewritten = rewritten
+        self._arguments: Mapping[str, Any] | None = rewritten
+
+    @property
+    def call(self) -> ToolCall:
+        """The call: its id, its parent, what the model wrote."""
+        return self.prepared.call
+
+    @property
+    def tool(self) -> str:
+        """The tool's name here."""
+        return self.prepared.entry.name
+
+    @property
+    def tool_digest(self) -> str:
+        """`sha256:` of the tool's name, description and schemas."""
+        return self.prepared.entry.tool.digest
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """Exactly what will run, in JSON types.
+
+        Raises:
+            Unrepresentable: an argument has no JSON form.
+        """
+        if self._arguments is None:
+            self._arguments = canonical(self.prepared.validated)
+        return self._arguments
+
+    @property
+    def effects(self) -> Effects:
+        """What the tool declares: what it does, whether it may be done twice."""
+        return self.prepared.entry.tool.effects
+
+    @property
+    def caller(self) -> Caller:
+        """On whose behalf."""
+        return self._scope.caller
+
+    @property
+    def deadline(self) -> float | None:
+        """`time.monotonic()` seconds after which nothing more is started; None: no limit."""
+        return self._scope.deadline
+
+    @property
+    def has_own_values(self) -> bool:
+        """Whether the host fills in values of its own: two calls with equal arguments may then differ."""
+        return bool(self.prepared.validated.bound)
+
+    @property
+    def rewritten(self) -> Mapping[str, Any] | None:
+        """The arguments that a middleware gave it; None for the call as it came."""
+        return self._rewritten
+
+    def with_arguments(self, arguments: Mapping[str, Any]) -> PreparedCall:
+        """The same call with other arguments, which are validated and judged again before they run."""
+        return PreparedCall(self.prepared, self._scope, arguments)
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits, in whichever driver; a middleware that waits by this alone is colourless."""
+        await self._scope.ports.sleep(seconds)
+
+
+CallNext = Callable[[PreparedCall], Awaitable[ToolResult]]
+"""Runs what is further inside, down to the tool."""
+
+
+class CallMiddleware(Protocol):
+    """Stands around execution: gives what `call_next` gave, or a result of its own.
+
+    Whatever it raises is the result `tool_error` of that call, except a cancellation, which passes.
+    """
+
+    def __call__(self, call: PreparedCall, call_next: CallNext, /) -> Awaitable[ToolResult]: ...
+
+
+def colourless(middleware: M) -> M:
+    """Says that a middleware awaits `call_next` and `call.sleep` only: blocking calls then need no event loop for it."""
+    middleware.is_colourless = True  # type: ignore[attr-defined]
+    return middleware
+
+
+class _Suspended(BaseException):
+    """A composite waits for a person: no middleware is to see this as a failure."""
+
+    def __init__(self, pending: Pending) -> None:
+        super().__init__(pending)
+        self.pending = pending
+
+
+Innermost = Callable[[Prepared, Scope], Awaitable[Outcome]]
+
+
+async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Scope, innermost: Innermost) -> Outcome:
+    """What the call comes to with these around it, the first one outermost."""
+
+    async def core(call: PreparedCall) -> ToolResult:
+        allowed = prepared if call.rewritten is None else await _judged_again(call, prepared, scope)
+        if not isinstance(allowed, Prepared):
+            return _result_of(allowed)
+        return _result_of(await innermost(allowed, scope))
+
+    inner: CallNext = core
+    for layer in reversed(layers):
+        inner = _around(layer, inner)
+    try:
+        return await inner(PreparedCall(prepared, scope))
+    except _Suspended as suspended:
+        return suspended.pending
+
+
+def _around(layer: Middleware, inner: CallNext) -> CallNext:
+    async def outer(call: PreparedCall) -> ToolResult:
+        result = await layer(call, inner)
+        if not isinstance(result, ToolResult):
+            name = getattr(layer, "__name__", type(layer).__name__)
+            raise TypeError(f"the middleware {name} gave {result!r:.80}: give a ToolResult, await call_next(call) say")
+        return result
+
+    return outer
+
+
+async def _judged_again(call: PreparedCall, prepared: Prepared, scope: Scope) -> Prepared | Outcome:
+    written = ToolCall(call.call.name, call.arguments, id=call.call.id, parent=call.call.parent)
+    checked = validate(written, prepared.entry)
+    return checked if isinstance(checked, ToolResult) else await authorize(checked, scope)
+
+
+def _result_of(outcome: Outcome) -> ToolResult:
+    if isinstance(outcome, Pending):
+        raise _Suspended(outcome)
+    return outcome
