@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from threading import TIMEOUT_MAX
 from typing import Any, Protocol, cast, get_args
@@ -12,6 +12,10 @@ from toolwire.definition.tool import Permission, Tool, Validated
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome
+from toolwire.vocabulary.results import ToolResult
+
+Middleware = Callable[..., Awaitable[ToolResult]]
+"""Stands around the execution of calls (`invocation.middleware.onion.CallMiddleware`)."""
 
 
 class Composite(Protocol):
@@ -43,6 +47,8 @@ class Entry:
     """Seconds one call may take; None: as long as it likes, within the run's deadline."""
     composite: Composite | None = None
     """Set for a tool that is made of inner calls; its `tool.function` is then never called."""
+    middleware: tuple[Middleware, ...] = ()
+    """What stands around each call of it, the first outermost; inside of what its registry has."""
     gate: Gate | None = None
     """What calls pass one by one; None when they may run beside each other."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Middleware
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts, needs_loop
 from toolwire.invocation.invoker import invoke
@@ -27,6 +28,8 @@ class Setup:
     """The rules in force."""
     approver: Approver | None = None
     """Who is asked; None: nobody."""
+    middleware: tuple[Middleware, ...] = ()
+    """What stands around every call, the first outermost."""
     observers: tuple[Observer, ...] = ()
     """Who is told of each call."""
     runtime: Runtime = field(default_factory=default_runtime)
@@ -53,6 +56,7 @@ class Setup:
             policy=self.policy,
             ports=ports,
             approver=self.approver,
+            middleware=self.middleware,
             observers=self.observers,
             caller=self.caller,
             run_id=run_id,

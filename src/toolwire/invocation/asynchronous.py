@@ -68,6 +68,9 @@ class AsynchronousPorts:
             raise answer.error
         return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
 
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
     async def arrived(self, future: Future[T]) -> T:
         # Cancelling a wrapped future would cancel the future itself, and with it what others wait for.
         return future.result() if future.done() else await asyncio.shield(asyncio.wrap_future(future))

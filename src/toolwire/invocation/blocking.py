@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar, cast
 
+from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.invocation.ports import TimedOut
 from toolwire.invocation.scope import Scope
 from toolwire.runtime.runtime import Runtime
@@ -63,6 +65,9 @@ class BlockingPorts:
             return self._runtime.portal.run(lambda: _finish(cast("Awaitable[A]", answer)))
         return cast("A", answer)
 
+    async def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop here to hold up
+
     async def arrived(self, future: Future[T]) -> T:
         return future.result()
 
@@ -88,9 +93,15 @@ def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
     """Whether any of the calls runs a coroutine function, itself or from a program: then they belong on the portal."""
     for call in calls:
         entry = scope.catalogue.find(call.name)
+        if not all(getattr(layer, "is_colourless", False) for layer in _layers(entry, scope)):
+            return True
         if entry is not None and (entry.tool.is_async or (entry.composite is not None and scope.catalogue.is_async)):
             return True
     return False
+
+
+def _layers(entry: Entry | None, scope: Scope) -> tuple[Middleware, ...]:
+    return scope.middleware if entry is None else (*scope.middleware, *entry.middleware)
 
 
 async def _finish(waiting: Awaitable[T]) -> T:

@@ -1,6 +1,6 @@
 """READ THIS FIRST: the path of every call, top to bottom.
 
-    recall -> resolve -> validate -> authorize -> begin -> attempt -> postprocess -> settle -> tell
+    recall -> resolve -> validate -> authorize -> begin -> [middleware( attempt )] -> postprocess -> settle -> tell
 
 It is one coroutine that awaits ports only, so that `blocking` runs it without an event loop and `asynchronous`
 awaits it. A failure is a value; only a cancellation leaves it as an exception. `recall`, `begin` and `settle` are the
@@ -13,6 +13,7 @@ import time
 
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt, attempt_composite
+from toolwire.invocation.middleware.onion import through
 from toolwire.invocation.postprocess import postprocess
 from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
@@ -80,6 +81,13 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
 
 
 async def _run(prepared: Prepared, scope: Scope, started_at: float) -> Outcome:
+    layers = (*scope.middleware, *prepared.entry.middleware)
+    if not layers:
+        return await _execute(prepared, scope, started_at)
+    return await through(layers, prepared, scope, lambda call, around: _execute(call, around, started_at))
+
+
+async def _execute(prepared: Prepared, scope: Scope, started_at: float) -> Outcome:
     composite = prepared.entry.composite
     if composite is None:
         return await attempt(prepared, scope, invoke)

@@ -131,6 +131,10 @@ class Ports(Protocol):
         """What somebody outside says: an approver to a request, a tool's owner to the key of a lost call."""
         ...
 
+    async def sleep(self, seconds: float) -> None:
+        """Waits."""
+        ...
+
     async def arrived(self, future: Future[T]) -> T:
         """What the future gives or raises. Cancelled meanwhile, what it stands for happens all the same."""
         ...

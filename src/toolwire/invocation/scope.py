@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.definition.tool import Tool, Validated
 from toolwire.invocation.ports import Ledger, Ports
 from toolwire.invocation.sink import Sink
@@ -80,6 +80,8 @@ class Scope:
     """The driver's."""
     approver: Approver | None = None
     """Who is asked; None: nobody, and what needs asking does not run."""
+    middleware: tuple[Middleware, ...] = ()
+    """What stands around the execution of every call, the first outermost."""
     observers: tuple[Observer, ...] = ()
     """Who is told of each call's end."""
     caller: Caller = NOBODY

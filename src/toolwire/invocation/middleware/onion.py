@@ -5,12 +5,16 @@ Middleware stands around execution alone: a call that reaches it is validated, a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar, cast
 
+from toolwire.catalogue.entry import Middleware
 from toolwire.definition.tool import canonical
 from toolwire.invocation.authorize import authorize
-from toolwire.invocation.ports import Middleware
+from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Prepared, Scope
 from toolwire.invocation.validate import validate
 from toolwire.vocabulary.calls import Caller, ToolCall
@@ -18,6 +22,7 @@ from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.pending import Outcome, Pending
 from toolwire.vocabulary.results import ToolResult
 
+T = TypeVar("T")
 M = TypeVar("M", bound=Callable[..., Any])
 
 
@@ -91,6 +96,21 @@ class PreparedCall:
         """Waits, in whichever driver; a middleware that waits by this alone is colourless."""
         await self._scope.ports.sleep(seconds)
 
+    async def arrived(self, future: Future[T]) -> T:
+        """What the future gives or raises, waited for in whichever driver."""
+        return await self._scope.ports.arrived(future)
+
+    def within(self, seconds: float) -> PreparedCall:
+        """The same call with no more than these seconds from now on."""
+        latest = time.monotonic() + seconds
+        deadline = latest if self._scope.deadline is None else min(latest, self._scope.deadline)
+        return PreparedCall(self.prepared, replace(self._scope, deadline=deadline), self._rewritten)
+
+    @property
+    def scope(self) -> Scope:
+        """What surrounds it; for what is inside."""
+        return self._scope
+
 
 CallNext = Callable[[PreparedCall], Awaitable[ToolResult]]
 """Runs what is further inside, down to the tool."""
@@ -106,7 +126,7 @@ class CallMiddleware(Protocol):
 
 
 def colourless(middleware: M) -> M:
-    """Says that a middleware awaits `call_next` and `call.sleep` only: blocking calls then need no event loop for it."""
+    """Says that a middleware awaits `call_next` and the call's own methods only: it then runs without an event loop."""
     middleware.is_colourless = True  # type: ignore[attr-defined]
     return middleware
 
@@ -129,7 +149,7 @@ async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Sco
         allowed = prepared if call.rewritten is None else await _judged_again(call, prepared, scope)
         if not isinstance(allowed, Prepared):
             return _result_of(allowed)
-        return _result_of(await innermost(allowed, scope))
+        return _result_of(await innermost(allowed, call.scope))
 
     inner: CallNext = core
     for layer in reversed(layers):
@@ -138,12 +158,14 @@ async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Sco
         return await inner(PreparedCall(prepared, scope))
     except _Suspended as suspended:
         return suspended.pending
+    except Exception as error:  # noqa: BLE001 - a middleware is its owner's code, as a tool is
+        return raised(prepared.call, error)
 
 
 def _around(layer: Middleware, inner: CallNext) -> CallNext:
     async def outer(call: PreparedCall) -> ToolResult:
         result = await layer(call, inner)
-        if not isinstance(result, ToolResult):
+        if not isinstance(cast("object", result), ToolResult):
             name = getattr(layer, "__name__", type(layer).__name__)
             raise TypeError(f"the middleware {name} gave {result!r:.80}: give a ToolResult, await call_next(call) say")
         return result
