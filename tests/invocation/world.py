@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,7 +22,7 @@ from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import NOBODY, Caller, ToolCall
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
@@ -60,6 +61,9 @@ class World:
     observers: tuple[Observer, ...] = ()
     rules: Iterable[Rule] = ()
     approver: Approver | None = None
+    policy: Policy | None = None
+    clock: Callable[[], float] = time.time
+    caller: Caller = NOBODY
     deadline: float | None = None
     run_id: str = ""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES
@@ -112,9 +116,11 @@ class World:
         """What surrounds the calls, for those who drive them themselves."""
         return Scope(
             catalogue=self.catalogue,
-            policy=Policy(self.rules),
+            policy=Policy(self.rules) if self.policy is None else self.policy,
             ports=ports,
             approver=self.approver,
+            clock=self.clock,
+            caller=self.caller,
             observers=(self.recording, *self.observers),
             run_id=self.run_id,
             deadline=self.deadline,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import logging
 import secrets
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 from toolwire.definition.tool import Validated, canonical
-from toolwire.invocation.ports import Ledger
 from toolwire.invocation.scope import Prepared, Scope
 from toolwire.invocation.tell import tell_asked
-from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
+from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decider, Decision, DecisionRefused
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
@@ -43,11 +41,15 @@ async def ask(
     prepared.request_id = request.id
     if decision is not None:
         return decision
-    if request.expires_at and time.time() > request.expires_at:
+    if _is_late(request, scope):
         return _expired(prepared.call, request)
+    function = prepared.entry.tool.function
     found, what_happened = await _decided(request, scope)
     if found is not None:
-        return found
+        runs = found.verdict in ("approve", "edit")
+        return _mismatch(prepared.call, request) if runs and _is_not_as_shown(prepared, request, function) else found
+    if _is_late(request, scope):
+        return _expired(prepared.call, request)
     if scope.can_suspend:
         return Pending(call=prepared.call, request_ids=(request.id,))
     return _needs_a_person(prepared.call, verdict, request.id, what_happened, doubt)
@@ -62,7 +64,7 @@ async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | N
         answer = await _answer(request, scope.approver, scope)
         if answer is None:
             return None, "nobody answered"
-        return await _taken_down(request, answer, scope.ledger, scope), ""
+        return await _taken_down(request, answer, scope), ""
     except DecisionRefused as refused:
         return refused.decided, str(refused)
     except Exception:  # noqa: BLE001 - an approver is its owner's code: if it breaks, nothing runs
@@ -82,17 +84,31 @@ async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) ->
     seen = answer.seen_arguments_digest or request.arguments_digest
     if seen != request.arguments_digest:
         raise DecisionRefused("approval_mismatch", "the decision is for other arguments than these")
-    if request.expires_at and time.time() > request.expires_at:
+    if _is_late(request, scope):
         raise DecisionRefused("expired", "the decision came after the request had expired")
-    return replace(answer, request_id=request.id, at=answer.at or time.time(), seen_arguments_digest=seen)
+    by = answer.by if answer.by.channel else replace(answer.by, channel="callback")
+    _refuse_machines(answer, by, request)
+    return replace(answer, request_id=request.id, by=by, at=answer.at or scope.clock(), seen_arguments_digest=seen)
 
 
-async def _taken_down(request: ApprovalRequest, answer: Decision, ledger: Ledger | None, scope: Scope) -> Decision:
-    return answer if ledger is None else await scope.ports.arrived(ledger.decide(request, answer))
+def _refuse_machines(answer: Decision, by: Decider, request: ApprovalRequest) -> None:
+    """Who asks cannot answer, and a model can only make things stricter."""
+    if answer.verdict not in ("approve", "edit"):
+        return
+    if by.channel == "model" or (by.principal and by.principal == request.caller.agent):
+        raise DecisionRefused("not_permitted", f"{by.principal or 'a model'} may not approve this")
+
+
+def _is_late(request: ApprovalRequest, scope: Scope) -> bool:
+    return bool(request.expires_at) and scope.clock() > request.expires_at
+
+
+async def _taken_down(request: ApprovalRequest, answer: Decision, scope: Scope) -> Decision:
+    return answer if scope.ledger is None else await scope.ports.arrived(scope.ledger.decide(request, answer))
 
 
 def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequest:
-    call, tool, now = prepared.call, prepared.entry.tool, time.time()
+    call, tool, now = prepared.call, prepared.entry.tool, scope.clock()
     arguments = canonical(prepared.validated)
     given = _given(call.arguments)
     return ApprovalRequest(
@@ -139,6 +155,19 @@ def _has_changed(kept: ApprovalRequest, wanted: ApprovalRequest) -> bool:
     """Whether what would run now is something else than what was shown."""
     shown = (kept.tool, kept.arguments_digest, kept.tool_digest, kept.bound_digest)
     return shown != (wanted.tool, wanted.arguments_digest, wanted.tool_digest, wanted.bound_digest)
+
+
+def _is_not_as_shown(prepared: Prepared, request: ApprovalRequest, function: object) -> bool:
+    """Whether something else would run than what was shown: while a person thinks, the host's state or the tool itself
+    may change."""
+    tool = prepared.entry.tool
+    try:
+        arguments_digest = digest(canonical(prepared.validated))
+        found = (arguments_digest, tool.digest, _bound_digest(prepared.validated))
+    except Unrepresentable:
+        return True
+    shown = (request.arguments_digest, request.tool_digest, request.bound_digest)
+    return found != shown or tool.function is not function
 
 
 def _mismatch(call: ToolCall, request: ApprovalRequest) -> ToolResult:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from toolwire.definition.tool import canonical
 from toolwire.invocation.ask import ask
 from toolwire.invocation.reconcile import evidence, reconciled
@@ -14,6 +17,7 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Doubt
+from toolwire.vocabulary.values import digest
 
 
 async def authorize(prepared: Prepared, scope: Scope, doubt: Doubt | None = None) -> Prepared | Outcome:
@@ -57,17 +61,44 @@ def _subject(prepared: Prepared, scope: Scope) -> Subject:
 
 def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
     call = prepared.call
+    prepared.approval = _told(decision)
     match decision.verdict:
         case "approve":
             return prepared
         case "edit":
-            return _edited(prepared, decision, scope)
+            edited = _edited(prepared, decision, scope)
+            return edited if isinstance(edited, Prepared) else edited.with_metadata(approval=prepared.approval)
         case "deny":
-            return _denied(call, decision.reason or "a person refused it")
+            reason = decision.reason or "a person refused it"
         case "stop_run":
+            reason = decision.reason or "a person stopped the run"
             if scope.run is not None:
-                scope.run.stopped = decision.reason or "a person stopped the run"
-            return _denied(call, decision.reason or "a person stopped the run")
+                scope.run.stopped = reason
+    return _denied(call, reason).with_metadata(approval=prepared.approval)
+
+
+def _told(decision: Decision) -> dict[str, Any]:
+    """What observers are told of a decision."""
+    by = decision.by
+    return {
+        "request_id": decision.request_id,
+        "verdict": decision.verdict,
+        "principal": by.principal,
+        "channel": by.channel,
+        "authn": by.authn,
+        "decided_at": decision.at,
+    }
+
+
+def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What an edit changed, by argument: `before` and `after`, each only where there was one."""
+    found: dict[str, Any] = {}
+    for name in {**before, **after}:
+        if name in before and name in after and digest(before[name]) == digest(after[name]):
+            continue
+        there = {"before": before, "after": after}.items()
+        found[name] = {when: arguments[name] for when, arguments in there if name in arguments}
+    return found
 
 
 def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
@@ -81,6 +112,11 @@ def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | 
     verdict = _judge(edited, scope)
     if verdict.effect == "deny":
         return _denied(call, "; ".join(verdict.reasons))
+    try:
+        changed = _changed(canonical(prepared.validated), canonical(edited.validated))
+    except Unrepresentable as error:
+        return _denied(call, f"what a person changed cannot be recorded: {error}")
+    edited.approval = {**_told(decision), "changed": changed}
     edited.request_id, edited.attempt = prepared.request_id, prepared.attempt
     edited.asked = call
     return edited

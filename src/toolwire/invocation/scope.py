@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -98,6 +99,8 @@ class Scope:
     """`time.monotonic()` seconds after which nothing more is started."""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES
     """Bytes of text that go back to a model; None inside programs, which receive the data whole."""
+    clock: Callable[[], float] = time.time
+    """Seconds since the epoch, by which requests expire."""
     sink: Sink | None = None
     """Who reads the call's output while it runs; None: nobody. Inner calls have none: who makes them gets the whole."""
 
@@ -105,7 +108,7 @@ class Scope:
 class Prepared:
     """A call after validation: exactly what will run."""
 
-    __slots__ = ("asked", "attempt", "call", "entry", "request_id", "validated")
+    __slots__ = ("approval", "asked", "attempt", "call", "entry", "request_id", "validated")
 
     def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
         self.call = call
@@ -115,6 +118,8 @@ class Prepared:
         """The approved request that allows it; empty when nobody had to be asked."""
         self.asked = call
         """The call as the model made it: another one when a person has edited the arguments."""
+        self.approval: Mapping[str, Any] | None = None
+        """What observers are told of the decision; None when nobody had to be asked."""
         self.attempt = 1
         """Above 1: an earlier attempt was begun, and how it ended is not known."""
 

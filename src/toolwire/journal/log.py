@@ -58,6 +58,8 @@ class LogEntry:
     """What went wrong; None on success."""
     isolation: Mapping[str, Any] | None = None
     """What stood between a program and the host, as `level` and `report`; None for calls that ran no program."""
+    approval: Mapping[str, Any] | None = None
+    """Who decided and through what, and what an edit changed; None when nobody had to be asked."""
 
 
 class ExecutionLog:
@@ -83,6 +85,7 @@ class ExecutionLog:
                 None if failure is not None else _copy(result.data),
                 result.error,
                 _copy(result.metadata.get("isolation")),
+                _copy(result.metadata.get("approval")),
             )
         )
 
@@ -138,6 +141,7 @@ def _entry(row: tuple[Any, ...]) -> LogEntry:
         result=plain(row[8]),
         error=row[9],
         isolation=plain(row[10]),
+        approval=plain(row[11]),
     )
 
 
