@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from toolwire.builtin.program_record import Entered, note_issue, program_id, replay_of
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_parameter
 from toolwire.definition.python_text import signature_line
@@ -16,20 +17,23 @@ from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.places import Overloaded
 from toolwire.sandbox.program import (
+    PARKED,
     Answer,
     AnswerError,
     AnswerFamily,
+    Parked,
     Program,
     ProgramCall,
     ProgramParameter,
     ProgramTool,
+    Replay,
     checked_isolation,
 )
 from toolwire.sandbox.report import MinIsolation, ProgramResult, ProgramStatus
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.failures import FailureKind
-from toolwire.vocabulary.pending import Outcome
+from toolwire.vocabulary.pending import Outcome, Pending
 from toolwire.vocabulary.results import ToolResult
 
 DESCRIPTION = (
@@ -62,15 +66,16 @@ STOPPED: Mapping[ProgramStatus, FailureKind] = {
     "output": "limit",
     "calls": "limit",
     "cancelled": "interrupted",
+    "divergence": "divergence",
 }
 """The kind of failure that each way to stop is; what is not here, the program did to itself: a tool_error."""
 
 
-class Inside(Protocol):
+class Inside(Entered, Protocol):
     """What the path lends a tool that makes calls of its own."""
 
-    call: ToolCall
-
+    @property
+    def can_suspend(self) -> bool: ...
     @property
     def tools(self) -> Sequence[tuple[str, Tool]]: ...
     @property
@@ -124,47 +129,65 @@ class CodeExecution:
         self.last_invocation_id: str | None = None
         """`tr_ptc_` and hex digits: the run id that all calls of the latest program share; None before the first."""
 
-    async def __call__(self, validated: Validated, inside: Inside) -> ToolResult:
+    async def __call__(self, validated: Validated, inside: Inside) -> Outcome:
         """The program's output and result as text; `metadata["program"]` has the whole `ProgramResult`.
 
-        `metadata["isolation"]` is what stood between the program and the host, for the log.
+        `metadata["isolation"]` is what stood between the program and the host, for the log. Where calls may wait for a
+        person, a program of which nothing else is left to do is `Pending` with them.
         """
+        waiting: list[Pending] = []
         try:
-            result = await self.run(validated.values["code"], inside)
+            result = await self.run(validated.values["code"], inside, waiting)
         except Overloaded as overloaded:
             return ToolResult.failed("overloaded", str(overloaded), call=inside.call)
+        if result.status == "suspended":
+            ids = (request_id for pending in waiting for request_id in pending.request_ids)
+            return Pending(call=inside.call, request_ids=tuple(sorted(ids)))
         return _result(result, inside)
 
-    async def run(self, source: str, inside: Inside) -> ProgramResult:
-        """How the program ended.
+    async def run(self, source: str, inside: Inside, waiting: list[Pending] | None = None) -> ProgramResult:
+        """How the program ended; `waiting` receives its calls that wait for a person.
 
         Raises:
             Overloaded: too many programs are running already.
             SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
         """
-        run_id = self.last_invocation_id = new_id("tr_ptc")
-        program, sandbox = self._program(source, inside), self._sandbox()
+        is_kept = inside.can_suspend and bool(inside.ledger_id)
+        run_id = self.last_invocation_id = program_id(inside) if is_kept else new_id("tr_ptc")
+        program, sandbox = (
+            self._program(source, inside, replay_of(inside, _answer) if is_kept else None),
+            self._sandbox(),
+        )
 
         # Calls are numbered and named by us: what the program claims about itself is never believed.
         def child(call: ProgramCall) -> ToolCall:
+            if is_kept:
+                note_issue(inside, call)
             return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inside.call.id)
+
+        def answered(outcome: Outcome) -> Answer | Parked:
+            if isinstance(outcome, ToolResult):
+                return _answer(outcome)
+            if waiting is not None:
+                waiting.append(outcome)
+            return PARKED
 
         if inside.has_async_tools and not inside.is_blocking:
             invoke = inside.awaited_calls(run_id)
 
-            async def answer_later(call: ProgramCall) -> Answer:
-                return _answer(await invoke(child(call)))
+            async def answer_later(call: ProgramCall) -> Answer | Parked:
+                return answered(await invoke(child(call)))
 
             return await sandbox.run_async(program, answer_later)
 
         invoke_here = inside.blocking_calls(run_id)
 
-        def answer(call: ProgramCall) -> Answer:
-            return _answer(invoke_here(child(call)))
+        def answer(call: ProgramCall) -> Answer | Parked:
+            return answered(invoke_here(child(call)))
 
         return sandbox.run(program, answer) if inside.is_blocking else await sandbox.run_beside(program, answer)
 
-    def _program(self, source: str, inside: Inside) -> Program:
+    def _program(self, source: str, inside: Inside, replay: Replay | None) -> Program:
         limits = self.limits
         if inside.deadline is not None:
             left = max(inside.deadline - time.monotonic(), 0.001)
@@ -175,6 +198,7 @@ class CodeExecution:
             limits=limits,
             source_checks=self.source_checks,
             min_isolation=self.min_isolation,
+            replay=replay,
         )
 
 
@@ -196,8 +220,7 @@ def program_tool(name: str, tool: Tool) -> ProgramTool:
     )
 
 
-def _answer(result: Outcome) -> Answer:
-    assert isinstance(result, ToolResult)
+def _answer(result: ToolResult) -> Answer:
     failure = result.failure
     if failure is None:
         return Answer(value=result.text if result.data is None and result.blocks else result.data)

@@ -18,8 +18,9 @@ from toolwire.invocation.validate import validate
 from toolwire.journal.run import RUN_LIFE_S, RunStart, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.policy import Subject
+from toolwire.sandbox.answers import replay_engine
 from toolwire.session.kept_reply import kept, read
-from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.pending import Pending
 from toolwire.vocabulary.results import ToolResult
 
@@ -69,6 +70,7 @@ class Passes:
             caller=self._setup.caller,
             tools={entry.name: entry.tool.digest for entry in entries},
             taints=tuple(sorted(run.taints)),
+            engine=replay_engine,
             created_at=now,
             expires_at=now + RUN_LIFE_S,
         )
@@ -88,6 +90,9 @@ class Passes:
         if ledger.outcome is not None:
             await ports.arrived(ledger.release())
             return reply, ledger.outcome, run
+        if ledger.start.engine != replay_engine and any(call.name == CODE_EXECUTION for call in reply.calls):
+            await ports.arrived(ledger.release())
+            raise DecisionRefused("divergence", _other_engine(ledger.start.engine))
         return reply, await self._pass(ledger, reply, run), run
 
     async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
@@ -171,6 +176,13 @@ def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:
 def decision_of(item: Decision | Mapping[str, Any]) -> Decision:
     """The decision that a mapping stands for."""
     return item if isinstance(item, Decision) else Decision(**item)
+
+
+def _other_engine(engine: str) -> str:
+    return (
+        f"the run's program was recorded on {engine!r} and this is {replay_engine!r}: it would not go the same way. "
+        "Resume it with the same version of Python and toolwire."
+    )
 
 
 def _is_same(first: Decision, second: Decision) -> bool:
