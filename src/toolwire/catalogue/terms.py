@@ -1,0 +1,78 @@
+"""From text to the terms that a search compares: stems of English words, Chinese characters and pairs of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from toolwire.catalogue.words import STOP_CHARACTERS, STOP_WORDS
+
+_CHINESE = "㐀-鿿"
+_PIECE = re.compile(rf"[{_CHINESE}]+|[^\W_{_CHINESE}]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+")
+
+STEM_CACHE = 8_192
+"""Words whose stem is kept: more than the descriptions of a few thousand tools use."""
+
+
+def terms(text: str) -> Iterator[str]:
+    """The terms of a text in order: `listUserFiles` gives `listuserfil`, `list`, `user` and `fil`."""
+    for piece in _PIECE.findall(text):
+        yield from _characters(piece) if is_chinese(piece) else _words(piece)
+
+
+def is_chinese(piece: str) -> bool:
+    """Whether a piece of a text is Chinese."""
+    return "㐀" <= piece[0] <= "鿿"
+
+
+def pieces(text: str) -> list[str]:
+    """The text in runs of Chinese characters and words of other scripts."""
+    return _PIECE.findall(text)
+
+
+def _words(piece: str) -> Iterator[str]:
+    parts = _PART.findall(piece)
+    whole = piece.lower()
+    if whole not in STOP_WORDS:
+        yield stem(whole)
+    if len(parts) > 1:
+        yield from (stem(part) for part in map(str.lower, parts) if part not in STOP_WORDS)
+
+
+def _characters(run: str) -> Iterator[str]:
+    last = ""
+    for character in run:
+        if character in STOP_CHARACTERS:
+            last = ""
+            continue
+        yield character
+        if last:
+            yield last + character
+        last = character
+
+
+@lru_cache(maxsize=STEM_CACHE)
+def stem(word: str) -> str:
+    """What the forms of an English word share: `copies`, `copied` and `copying` are `copi`; no word of a dictionary."""
+    if len(word) <= 3 or not word.isascii():
+        return word
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = _undoubled(word[: -len(ending)]) if ending in ("ing", "ed") else word[: -len(ending)] + instead
+            break
+    for ending in ("ion", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    return f"{word[:-1]}i" if word.endswith("y") and len(word) > 3 else word
+
+
+_ENDINGS = (("ies", "y"), ("ied", "y"), ("sses", "ss"), ("ss", "ss"), ("us", "us"), ("s", ""), ("ing", ""), ("ed", ""))
+
+
+def _undoubled(word: str) -> str:
+    """`stopp` without its second p; `call` and `pass` are whole."""
+    doubled = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls"
+    return word[:-1] if doubled else word
