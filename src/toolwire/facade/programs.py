@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolwire.builtin.code_execution import CodeExecution, code_execution_tool
@@ -10,6 +11,7 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool
 from toolwire.facade.code_execution import CodeExecutionTool
+from toolwire.facade.finding import allowed, finder_in
 from toolwire.facade.setup import Setup
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Inside
@@ -48,13 +50,21 @@ def programs_entry(
     return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution)
 
 
+def told_among(catalogue: Catalogue, setup: Callable[[], Setup], entry: Entry) -> Entry:
+    """`code_execution` as it is told of among these tools: its description lists them."""
+    return replace(entry, tool=code_execution_tool(lambda: offered(catalogue, setup().policy)))
+
+
 def offered(catalogue: Catalogue, policy: Policy) -> list[tuple[str, Tool]]:
-    """The tools by name that a model is told of: those that a policy does not deny, and none that runs programs."""
+    """The tools by name that a model is told of: those that a policy does not deny, and none that runs programs.
+
+    Where tools are searched for, these are the search, what it is always told of and what was found.
+    """
+    finder = finder_in(catalogue)
     return [
         (entry.name, entry.described)
-        for entry in catalogue
-        if entry.composite is None
-        and policy.judge(entry.name, entry.permission or entry.tool.permission).effect != "deny"
+        for entry in allowed(catalogue, policy)
+        if finder is None or finder.tells_of(entry.name)
     ]
 
 

@@ -16,7 +16,7 @@ from toolwire.facade.toolkit import Toolkit
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.runtime.identity import new_id
-from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError
 from toolwire.vocabulary.results import ToolResult
 
@@ -305,6 +305,28 @@ class ToolRegistry:
         """Takes `code_execution` away again; does nothing when it is not there."""
         if self._code_execution is not None:
             self._parts.catalogue.remove(CODE_EXECUTION)
+
+    def enable_tool_search(self, *, always: Iterable[str] = ()) -> None:
+        """Lets models search for tools instead of being told of all of them: adds the tool `search_tools`.
+
+        Sessions then tell of it, of the tools that `always` names (`*` stands for any text), and of what was found.
+        All tools can be called as before.
+
+        Raises:
+            RegistrationError: a tool of yours has that name.
+        """
+        from toolwire.facade.finding import finder_in, search_entry
+
+        parts = self._parts
+        entry = search_entry(parts.catalogue, lambda: parts.setup.policy, always=always)
+        parts.catalogue.add(entry, replace=finder_in(parts.catalogue) is not None)
+
+    def disable_tool_search(self) -> None:
+        """Takes `search_tools` away again: sessions tell of all tools. Does nothing when it is not there."""
+        from toolwire.facade.finding import finder_in
+
+        if finder_in(self._parts.catalogue) is not None:
+            self._parts.catalogue.remove(SEARCH_TOOLS)
 
     @property
     def _code_execution(self) -> CodeExecutionTool | None:

@@ -51,7 +51,9 @@ class Toolkit:
 
     def add_entry(self, entry: Entry) -> None:
         """Adds a registry's entry, with all that is set for it there."""
-        self._catalogue.add(entry)
+        from toolwire.facade.finding import at_home
+
+        self._catalogue.add(at_home(entry, self._catalogue, lambda: self._setup().policy))
 
     def get_tool(self, name: str) -> Any:
         """The very object that was added under that name; None when there is none."""

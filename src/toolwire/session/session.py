@@ -10,8 +10,9 @@ from typing import Any
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Permission, Tool
+from toolwire.facade.finding import allowed, finder_in, offer_search
 from toolwire.facade.intake import entries_of
-from toolwire.facade.programs import offered, programs_entry
+from toolwire.facade.programs import offered, programs_entry, told_among
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
@@ -47,6 +48,7 @@ class Session:
         store: RunStore | None = None,
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
+        always: Iterable[str] | None = None,
     ) -> None:
         """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
 
@@ -56,6 +58,9 @@ class Session:
         run. `limits` bound each program, and behind weaker walls than `min_isolation` ("kernel") none
         runs; without either, what the registry gave its own programs counts.
 
+        With `always` the model is told of the tools that it names (`*` stands for any text) and finds all others by
+        `search_tools`, where `always=()` leaves all to the search. None: as the registry has it.
+
         A text protocol's model may always run programs. A native one's may when the registry has them enabled.
 
         Raises:
@@ -63,6 +68,7 @@ class Session:
         """
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
         self._catalogue, setup = _parts_of(tools)
+        offer_search(self._catalogue, lambda: self._setup.policy, always)
         if permissions is not None or policy is not None:
             rules = setup.policy.rules if policy is None else policy
             setup = replace(setup, policy=Policy(rules, defaults=self._known(permissions or {})))
@@ -73,7 +79,7 @@ class Session:
 
     @property
     def tools(self) -> list[Tool]:
-        """The tools that the model is told of: those that are not denied to it.
+        """The tools that the model is told of: those that are not denied to it, or of many those it has found.
 
         `code_execution` is one of them unless the protocol speaks of programs by itself.
         """
@@ -95,7 +101,7 @@ class Session:
         response or message, or the mapping of one. Never raises for a reply that cannot be read or a call that fails:
         the turn says so. With a store, a turn that needs a person and does not get one is `suspended`.
         """
-        read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, self.tools)
+        read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, self._callable())
         if not read.calls:
             return Turn.ended(read, (), self.protocol.refuse(read) if read.is_refused else [])
         run, run_id = Run(self._taints), new_id("r")
@@ -143,10 +149,19 @@ class Session:
         answers = [_answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         return Turn.ended(read, answers, self.protocol.format(answers))
 
+    def _callable(self) -> list[Tool]:
+        """What may be called: more than the model is told of where it searches."""
+        callable_ = {entry.name: entry.described for entry in allowed(self._catalogue, self._setup.policy)}
+        return [*callable_.values(), *(tool for tool in self.tools if tool.name not in callable_)]
+
     def _offer_programs(self, limits: Limits | None, min_isolation: MinIsolation | None) -> None:
         """Puts `code_execution` into the catalogue, unless it is there and stays, or is not to be there."""
         is_there = CODE_EXECUTION in self._catalogue
         stays = is_there and limits is None and min_isolation is None
+        programs = self._catalogue.find(CODE_EXECUTION)
+        if stays and programs is not None and finder_in(self._catalogue) is not None:
+            # Its description was of all tools, and may list those alone that this session tells of.
+            self._catalogue.add(told_among(self._catalogue, lambda: self._setup, programs), replace=True)
         if stays or (self.protocol.is_native and not is_there):
             return
         programs = programs_entry(

@@ -9,6 +9,9 @@ from typing import Any
 CODE_EXECUTION = "code_execution"
 """The tool that runs a program; a program is a call of it like any other call."""
 
+SEARCH_TOOLS = "search_tools"
+"""The tool that finds other tools, and says how to call them."""
+
 
 @dataclass(frozen=True, slots=True, init=False, eq=True)
 class ToolCall:

@@ -1,0 +1,84 @@
+"""`search_tools`: finds the tools that do what a model wants, and says how to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from toolwire.definition.from_schema import from_schema
+from toolwire.definition.naming import program_name
+from toolwire.definition.stub import stub
+from toolwire.definition.tool import Tool
+from toolwire.vocabulary.calls import SEARCH_TOOLS
+from toolwire.vocabulary.results import ToolResult
+
+DESCRIPTION = (
+    "Find tools by what they do. There are more tools than you were told of: search before you say that something "
+    "cannot be done. Gives for each tool that fits, the best first, its name, what it does and its parameters; from "
+    "then on you can call it."
+)
+
+FOUND_DEFAULT = 5
+"""Tools that one search gives: the right one is nearly always among them."""
+FOUND_LIMIT = 10
+"""The most that a model may ask for: so many stubs still fit into one result."""
+QUERY_LIMIT = 500
+"""Characters of a query: some sentences, each of whose words is looked up."""
+
+Find = Callable[[str, int], Sequence[Tool]]
+"""The tools that answer a query best, best first, at most so many, under the names that they have here."""
+
+
+def search_tools_tool(find: Find) -> Tool:
+    """The tool as models see it."""
+
+    def search_tools(query: str, limit: int) -> ToolResult:
+        found = find(query, limit)
+        return ToolResult(True, _found(found) if found else _nothing(query), metadata={"found": _names(found)})
+
+    return from_schema(
+        name=SEARCH_TOOLS,
+        description=DESCRIPTION,
+        input_schema={
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "description": "What is to be done, and to what: 'send an email', 'delete a calendar event'",
+                    "minLength": 1,
+                    "maxLength": QUERY_LIMIT,
+                },
+                "limit": {
+                    "type": "integer",
+                    "description": "How many tools at most",
+                    "minimum": 1,
+                    "maximum": FOUND_LIMIT,
+                    "default": FOUND_DEFAULT,
+                },
+            },
+            "required": ["query"],
+            "additionalProperties": False,
+        },
+        function=search_tools,
+    )
+
+
+def _names(tools: Sequence[Tool]) -> list[str]:
+    return [tool.name for tool in tools]
+
+
+def _found(tools: Sequence[Tool]) -> str:
+    count = "1 tool" if len(tools) == 1 else f"{len(tools)} tools, best first"
+    return "\n\n".join([f"{count}:", *map(_shown, tools)])
+
+
+def _shown(tool: Tool) -> str:
+    """The stub, and above it the name where a program writes another one."""
+    text = stub(tool).removesuffix("\n    pass")
+    return text if program_name(tool.name) == tool.name else f"{tool.name}\n{text}"
+
+
+def _nothing(query: str) -> str:
+    return (
+        f"No tool fits {query!r}. Say it in other words: what is to be done and to what, as 'send email' or "
+        "'list files'. If that finds nothing either, there is no such tool."
+    )

@@ -1,0 +1,131 @@
+"""Tool search for a catalogue: the entry `search_tools`, and which tools a model is told of without searching."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+
+from toolwire.builtin.search_tools import search_tools_tool
+from toolwire.catalogue.catalogue import Catalogue, suggestion
+from toolwire.catalogue.entry import Entry
+from toolwire.definition.tool import Tool
+from toolwire.permission.policy import Policy
+from toolwire.vocabulary.calls import SEARCH_TOOLS
+from toolwire.vocabulary.errors import ConfigurationError
+
+REMEMBERED_LIMIT = 50
+"""Found tools that a session goes on telling its model of, the latest: ten searches; more were a long list again."""
+
+
+class ToolFinder:
+    """Finds tools for models. Made by `registry.enable_tool_search()`."""
+
+    name = SEARCH_TOOLS
+
+    def __init__(self, entries: Callable[[], Iterable[Entry]], *, always: Iterable[str], remembers: bool) -> None:
+        """`entries` are what may be found at that moment; `always`, names or patterns, the model is told of anyway.
+
+        One that `remembers` also tells of what it has found: it belongs to one conversation.
+        """
+        # Loaded here: who never searches needs none of it.
+        from toolwire.catalogue.search import ToolSearch
+
+        if isinstance(always, str):
+            raise ConfigurationError(f"always={always!r} is one text: write always=[{always!r}]")
+        self.always = tuple(always)
+        self._search = ToolSearch(entries)
+        self._remembers = remembers
+        self._lock = threading.Lock()
+        self._found: dict[str, None] = {}
+        self._tool = search_tools_tool(self.find)
+
+    def __tool__(self) -> Tool:
+        """The tool as models see it."""
+        return self._tool
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The names it remembers, the latest last."""
+        return tuple(self._found)
+
+    def find(self, query: str, limit: int) -> list[Tool]:
+        """The tools that answer the query best, best first, under their names here."""
+        tools = [entry.described for entry in self._search.find(query, limit)]
+        if self._remembers:
+            self._remember([tool.name for tool in tools])
+        return tools
+
+    def tells_of(self, name: str) -> bool:
+        """Whether a model is told of that tool without searching for it."""
+        return name == SEARCH_TOOLS or name in self._found or any(_fits(name, one) for one in self.always)
+
+    def _remember(self, names: list[str]) -> None:
+        with self._lock:
+            kept = [name for name in self._found if name not in names]
+            # Replaced as a whole: another thread may be reading it.
+            self._found = dict.fromkeys([*kept, *reversed(names)][-REMEMBERED_LIMIT:])
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)
+
+
+def search_entry(catalogue: Catalogue, policy: Callable[[], Policy], *, always: Iterable[str]) -> Entry:
+    """The tool `search_tools` for what the catalogue holds then and the policy does not deny."""
+    return _entry(ToolFinder(lambda: _findable(catalogue, policy()), always=always, remembers=False))
+
+
+def offer_search(catalogue: Catalogue, policy: Callable[[], Policy], always: Iterable[str] | None) -> None:
+    """Puts a search of its own into a session's catalogue: what is found in one conversation is no other's.
+
+    None: only where there is a search already, and as that has it.
+
+    Raises:
+        ConfigurationError: `always` names a tool that is not there.
+    """
+    there = finder_in(catalogue)
+    if always is None and there is None:
+        return
+    finder = ToolFinder(
+        lambda: _findable(catalogue, policy()),
+        always=there.always if always is None and there is not None else always or (),
+        remembers=True,
+    )
+    for name in () if always is None else finder.always:
+        if not any(_fits(known.name, name) for known in catalogue):
+            raise ConfigurationError(
+                f"always names {name!r}, and there is no such tool{suggestion(catalogue.nearest(name))}"
+            )
+    catalogue.add(_entry(finder), replace=there is not None)
+
+
+def at_home(entry: Entry, catalogue: Catalogue, policy: Callable[[], Policy]) -> Entry:
+    """An entry that comes from another catalogue: its search must find what is here, and nothing that is there."""
+    if isinstance(entry.handle, ToolFinder):
+        return search_entry(catalogue, policy, always=entry.handle.always)
+    return entry
+
+
+def allowed(catalogue: Catalogue, policy: Policy) -> list[Entry]:
+    """What a policy does not deny, but for what runs programs."""
+    return [
+        entry
+        for entry in catalogue
+        if entry.composite is None
+        and policy.judge(entry.name, entry.permission or entry.tool.permission).effect != "deny"
+    ]
+
+
+def _entry(finder: ToolFinder) -> Entry:
+    return Entry(name=SEARCH_TOOLS, tool=finder.__tool__(), handle=finder)
+
+
+def _findable(catalogue: Catalogue, policy: Policy) -> list[Entry]:
+    return [entry for entry in allowed(catalogue, policy) if entry.name != SEARCH_TOOLS]
+
+
+def finder_in(catalogue: Catalogue) -> ToolFinder | None:
+    """What finds tools there; None where models are told of all."""
+    entry = catalogue.find(SEARCH_TOOLS)
+    return entry.handle if entry is not None and isinstance(entry.handle, ToolFinder) else None
