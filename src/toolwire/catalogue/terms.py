@@ -10,7 +10,7 @@ from toolwire.catalogue.words import STOP_CHARACTERS, STOP_WORDS
 
 _CHINESE = "㐀-鿿"
 _PIECE = re.compile(rf"[{_CHINESE}]+|[^\W_{_CHINESE}]+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+")
+_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 STEM_CACHE = 8_192
 """Words whose stem is kept: more than the descriptions of a few thousand tools use."""
@@ -33,7 +33,7 @@ def pieces(text: str) -> list[str]:
 
 
 def _words(piece: str) -> Iterator[str]:
-    parts = _PART.findall(piece)
+    parts = _PART.findall(piece) if piece.isascii() else ()
     whole = piece.lower()
     if whole not in STOP_WORDS:
         yield stem(whole)
