@@ -7,7 +7,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format bench bench-tokens soak fuzz lock clean setup
+.PHONY: help demo test check format bench bench-tokens bench-search soak fuzz lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ bench: $(BENCH)/.stamp  ## the figures, with the floor and peers in the same run
 
 bench-tokens: setup  ## what calling formats cost in tokens, by five tokenizers
 	$(BIN)/python -m benchmarks.tokens
+
+bench-search: setup  ## how well tools are found among two thousand, and what that costs
+	$(BIN)/python -m benchmarks.search
 
 soak: setup  ## ten thousand programs: files, processes and memory stay flat
 	$(BIN)/python -m benchmarks.soak

@@ -6,13 +6,12 @@ import random
 from collections.abc import Iterable
 
 import pytest
+from benchmarks.search import search_of
 from benchmarks.tokens import quick_tokenizer
 
 from tests.catalogue.service_tools import GOOGLE, TENCENT, service_tools
-from tests.catalogue.tool_queries import Query, queries, recall
+from tests.catalogue.tool_queries import Find, Query, queries, recall
 from toolwire.builtin.search_tools import search_tools_tool
-from toolwire.catalogue.entry import Entry
-from toolwire.catalogue.search import ToolSearch
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
 from toolwire.protocols import get
@@ -22,20 +21,9 @@ LEAST = {"english": 0.8, "chinese": 0.7}
 """Recall among the first five."""
 
 
-class Searched:
-    """A search over some tools, by name."""
-
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        entries = [Entry(name=tool.name, tool=tool, handle=tool) for tool in tools]
-        self.search = ToolSearch(lambda: entries)
-
-    def __call__(self, query: str, limit: int) -> list[str]:
-        return [entry.name for entry in self.search.find(query, limit)]
-
-
 @pytest.fixture(scope="module")
-def found() -> Searched:
-    return Searched(service_tools())
+def found() -> Find:
+    return search_of(service_tools())
 
 
 def test_tools_and_queries_are_as_many_as_they_claim() -> None:
@@ -60,17 +48,17 @@ def test_no_query_is_taken_from_a_description() -> None:
     assert [query.text for query in (*ENGLISH, *CHINESE) if query.text.lower() in descriptions] == []
 
 
-def test_english_queries_find_their_tools(found: Searched) -> None:
+def test_english_queries_find_their_tools(found: Find) -> None:
     assert recall(ENGLISH, found) >= LEAST["english"]
 
 
-def test_chinese_queries_find_their_tools(found: Searched) -> None:
+def test_chinese_queries_find_their_tools(found: Find) -> None:
     assert recall(CHINESE, found) >= LEAST["chinese"]
 
 
 def test_names_alone_and_chance_do_not_suffice() -> None:
     tools = service_tools()
-    by_name = Searched(from_schema(tool.name) for tool in tools)
+    by_name = search_of(from_schema(tool.name) for tool in tools)
     assert recall(ENGLISH, by_name) < LEAST["english"]
     assert recall(CHINESE, by_name) < LEAST["chinese"]
     chance = random.Random(1)
@@ -79,7 +67,7 @@ def test_names_alone_and_chance_do_not_suffice() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["attp", "json", "openai", "anthropic"])
-def test_a_prompt_with_the_search_and_what_it_found_saves_nine_tenths(protocol: str, found: Searched) -> None:
+def test_a_prompt_with_the_search_and_what_it_found_saves_nine_tenths(protocol: str, found: Find) -> None:
     known = {tool.name: tool for tool in service_tools()}
     search = search_tools_tool(lambda query, limit: [known[name] for name in found(query, limit)])
     count = quick_tokenizer()["o200k"]

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+Part = Literal["test", "development"]
+Language = Literal["english", "chinese"]
 Find = Callable[[str, int], Sequence[str]]
 """The names of the tools that answer a query best, at most so many."""
 
@@ -28,7 +30,7 @@ class Query:
 
 
 @cache
-def queries(part: Literal["test", "development"], language: Literal["english", "chinese"]) -> tuple[Query, ...]:
+def queries(part: Part, language: Language) -> tuple[Query, ...]:
     """Those of one language; the Chinese ones are for tools described in Chinese, and then for such in English."""
     sections = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))[part]
     rows = [*sections["english"]] if language == "english" else [*sections["chinese"], *sections["chinese_english"]]

@@ -64,6 +64,25 @@ def test_json_holds_the_schemas(described: str) -> None:
     assert look["output_schema"]["properties"] == {"result": {"type": "string"}}
 
 
+def test_a_search_prints_what_fits_the_best_first(described: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    ended = run_here("tools", "--tools", described, "--search", "see what is around")
+    assert ended == Ended(
+        code=0,
+        stdout="NAME  PARAMETERS  PERMISSION  DESCRIPTION\nlook              auto        Looks around.\n",
+        stderr="",
+    )
+    found = json.loads(run_here("tools", "--tools", described, "--json", "--search", "删除 file, or look").stdout)
+    assert [tool["name"] for tool in found] == ["delete", "look"]
+
+
+def test_a_search_that_finds_nothing_says_so(described: str) -> None:
+    message = "No tool fits 'quantum'. Try other words: what is to be done, and to what.\n"
+    assert run_here("tools", "--tools", described, "--search", "quantum") == Ended(code=0, stdout="", stderr=message)
+    ended = run_here("tools", "--tools", described, "--search", "quantum", "--json")
+    assert ended == Ended(code=0, stdout="[]\n", stderr=message)
+
+
 def test_the_prompt_is_the_sessions(described: str) -> None:
     ended = run_here("prompt", "--tools", described)
     assert (ended.code, ended.stderr) == (0, "")

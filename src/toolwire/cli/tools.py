@@ -6,7 +6,7 @@ import json as json_text
 import shutil
 from collections.abc import Mapping
 from io import StringIO
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 from rich import box
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from toolwire import ToolSpec
+from toolwire import ToolRegistry, ToolSpec
 from toolwire.cli.collecting import registry_of
 from toolwire.cli.exit_codes import EXIT_CODES
 from toolwire.cli.options import JsonOption, ToolsOption
@@ -24,24 +24,49 @@ EPILOG = f"""\b
 Examples:
   toolwire tools --tools tools.py
   toolwire tools --tools my_package.tools --json
+  toolwire tools --tools my_package.tools --search "send an email"
 
 {EXIT_CODES}"""
+
+SEARCH_LIMIT = 10
+"""Tools that a search prints: what fits less well than ten others is hardly what was meant."""
 
 _DEFAULT_TEXT_LIMIT = 20
 """Characters of a default that the table shows."""
 
 
-def tools(context: typer.Context, tools: ToolsOption, json: JsonOption = False) -> None:
+def tools(
+    context: typer.Context,
+    tools: ToolsOption,
+    search: Annotated[
+        str | None,
+        typer.Option(metavar="QUERY", help="Only those that do this, the best first, as a model finds them."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
     """Print which tools there are."""
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)
     specs = registry.to_toolspecs()
+    if search is not None:
+        specs = _found(specs, search)
+        if not specs:
+            output.say(f"No tool fits {search!r}. Try other words: what is to be done, and to what.")
     permissions = {name: registry.permission_of(name) for name in specs}
     if json:
         output.result_json([_as_json(name, spec, permissions[name]) for name, spec in specs.items()])
-    else:
+    elif specs:
         output.result(_table(specs, permissions, is_terminal=output.is_terminal))
+
+
+def _found(specs: Mapping[str, ToolSpec], query: str) -> dict[str, ToolSpec]:
+    """Those that a search finds, denied ones too: a person may see what a model may not."""
+    registry = ToolRegistry()
+    for name, spec in specs.items():
+        registry.register(spec, name=name, permission="auto", replace=True)
+    registry.enable_tool_search()
+    return {tool.name: specs[tool.name] for tool in registry.get_tool("search_tools").find(query, SEARCH_LIMIT)}
 
 
 def _as_json(name: str, spec: ToolSpec, permission: str) -> dict[str, Any]:
