@@ -27,19 +27,11 @@ from toolwire.vocabulary.steps import idempotency_key
 from toolwire.vocabulary.values import digest
 
 
-async def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
+def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[ToolResult]:
     """What the tool made of it, or how it failed."""
-    call, entry = prepared.call, prepared.entry
-    if entry.tool.function is None:
-        return ToolResult.failed(
-            "unavailable",
-            f"{call.name!r} cannot be run: it is known by its schema alone.",
-            hint="(For the owner: give function= when defining it.)",
-            call=call,
-        )
-    if entry.gate is None:
-        return await _run(prepared, scope, invoke)
-    return await _run_alone(prepared, scope, invoke, entry.gate)
+    gate = prepared.entry.gate
+    # Nothing is awaited in here: one coroutine less on every call.
+    return _run(prepared, scope, invoke) if gate is None else _run_alone(prepared, scope, invoke, gate)
 
 
 async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
@@ -79,6 +71,8 @@ _HOLDERS: ContextVar[tuple[Prepared, ...]] = ContextVar("holders", default=())
 async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
     call, entry, ports = prepared.call, prepared.entry, scope.ports
     tool = entry.tool
+    if tool.function is None:
+        return _not_callable(call)
     limit_s = _time_left(entry.timeout_s, scope.deadline)
     if limit_s is not None and limit_s <= 0:
         return _too_late(call)
@@ -133,6 +127,15 @@ async def _called_later(tool: Tool, validated: Validated, context: CallContext |
         if ports.is_cancellation(error):
             raise
         return Raised(error)
+
+
+def _not_callable(call: ToolCall) -> ToolResult:
+    return ToolResult.failed(
+        "unavailable",
+        f"{call.name!r} cannot be run: it is known by its schema alone.",
+        hint="(For the owner: give function= when defining it.)",
+        call=call,
+    )
 
 
 def _too_late(call: ToolCall) -> ToolResult:

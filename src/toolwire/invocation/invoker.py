@@ -10,10 +10,12 @@ ledger's part: without one they cost nothing.
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable
 
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt, attempt_composite
 from toolwire.invocation.middleware.onion import through
+from toolwire.invocation.ports import Ledger
 from toolwire.invocation.postprocess import postprocess
 from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
@@ -29,10 +31,10 @@ from toolwire.vocabulary.steps import Doubt
 async def invoke(call: ToolCall, scope: Scope) -> Outcome:
     """What the call came to. Never raises for a call that fails; a cancellation passes, and is told of."""
     if not scope.observers:
-        return await _walk(call, scope)
+        return await (_go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger))
     started_at, started = time.time(), time.perf_counter()
     try:
-        outcome = await _walk(call, scope)
+        outcome = await (_go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger))
     except BaseException:
         interrupted = ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call)
         tell(call, scope, interrupted, started_at, time.perf_counter() - started)
@@ -42,19 +44,17 @@ async def invoke(call: ToolCall, scope: Scope) -> Outcome:
     return outcome
 
 
-async def _walk(call: ToolCall, scope: Scope) -> Outcome:
-    if scope.ledger is None:
-        return await _go(call, scope, None)
-    known = recall(call, scope, scope.ledger)
+async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger) -> Outcome:
+    known = recall(call, scope, ledger)
     if isinstance(known, ToolResult):
         return known
     step, doubt = known
     try:
         outcome = await _go(call, scope, doubt)
     except BaseException:
-        scope.ledger.interrupted(step)
+        ledger.interrupted(step)
         raise
-    return await settle(step, outcome, scope, scope.ledger)
+    return await settle(step, outcome, scope, ledger)
 
 
 async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
@@ -70,27 +70,22 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
     started_at = 0.0 if scope.ledger is None else await begin(allowed, scope, scope.ledger)
     if isinstance(started_at, ToolResult):
         return started_at
-    outcome = await _run(allowed, scope, started_at)
+    if scope.middleware or entry.middleware:
+        layers = (*scope.middleware, *entry.middleware)
+        outcome = await through(layers, allowed, scope, lambda inner, around: _execute(inner, around, started_at))
+    else:
+        outcome = await _execute(allowed, scope, started_at)
     if not isinstance(outcome, ToolResult):
         return outcome
     if scope.run is not None:
         scope.run.read(entry.tool.effects.labels)
     # A composite tool bounds its own text: only it knows which part must stay whole.
     limit_bytes = scope.result_limit_bytes if entry.composite is None else None
-    result = postprocess(call, entry, outcome, limit_bytes)
-    return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
+    return postprocess(call, entry, outcome, limit_bytes)
 
 
-async def _run(prepared: Prepared, scope: Scope, started_at: float) -> Outcome:
-    layers = (*scope.middleware, *prepared.entry.middleware)
-    if not layers:
-        return await _execute(prepared, scope, started_at)
-    return await through(layers, prepared, scope, lambda call, around: _execute(call, around, started_at))
-
-
-async def _execute(prepared: Prepared, scope: Scope, started_at: float) -> Outcome:
+def _execute(prepared: Prepared, scope: Scope, started_at: float) -> Awaitable[Outcome]:
     composite = prepared.entry.composite
     if composite is None:
-        return await attempt(prepared, scope, invoke)
-    inside = Inside(prepared.call, scope, invoke, started_at=started_at)
-    return await attempt_composite(composite, prepared, inside)
+        return attempt(prepared, scope, invoke)
+    return attempt_composite(composite, prepared, Inside(prepared.call, scope, invoke, started_at=started_at))
