@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from toolwire.facade.xml import ToolPromptGenerator as ToolPromptGenerator
     from toolwire.facade.xml import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.xml import parse_tool_calls as parse_tool_calls
+    from toolwire.journal.run import SuspendedRun as SuspendedRun
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
     from toolwire.permission.approval import Decider as Decider
     from toolwire.permission.approval import Decision as Decision
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from toolwire.sandbox.report import ProgramResult as ProgramResult
     from toolwire.session.session import Session as Session
     from toolwire.session.turn import Turn as Turn
+    from toolwire.session.wire import decisions_to_json as decisions_to_json
+    from toolwire.session.wire import read_decisions as read_decisions
+    from toolwire.session.wire import read_suspended as read_suspended
+    from toolwire.session.wire import suspended_to_json as suspended_to_json
     from toolwire.vocabulary.calls import Caller as Caller
     from toolwire.vocabulary.calls import Problem as Problem
     from toolwire.vocabulary.calls import Reply as Reply
@@ -86,6 +91,7 @@ _HOMES = {
     "Rule": "permission.policy",
     "SandboxUnavailable": "vocabulary.errors",
     "Session": "session.session",
+    "SuspendedRun": "journal.run",
     "TextBlock": "vocabulary.content",
     "ToolCall": "vocabulary.calls",
     "ToolParameter": "definition.from_schema",
@@ -101,12 +107,16 @@ _HOMES = {
     "XMLToolCallParser": "facade.xml",
     "check_edit": "permission.edits",
     "console_approver": "permission.approvers",
+    "decisions_to_json": "session.wire",
     "diagnose": "sandbox.doctor",
     "later": "permission.approvers",
     "parse_tool_calls": "facade.xml",
     "protocols": "",
+    "read_decisions": "session.wire",
+    "read_suspended": "session.wire",
     "reg_toolspec": "facade.registry",
     "render_request": "permission.rendering:render",
+    "suspended_to_json": "session.wire",
     "tool": "facade.tool",
 }
 
@@ -137,6 +147,7 @@ __all__ = [
     "Rule",
     "SandboxUnavailable",
     "Session",
+    "SuspendedRun",
     "TextBlock",
     "ToolCall",
     "ToolParameter",
@@ -152,12 +163,16 @@ __all__ = [
     "XMLToolCallParser",
     "check_edit",
     "console_approver",
+    "decisions_to_json",
     "diagnose",
     "later",
     "parse_tool_calls",
     "protocols",
+    "read_decisions",
+    "read_suspended",
     "reg_toolspec",
     "render_request",
+    "suspended_to_json",
     "tool",
 ]
 

@@ -32,6 +32,7 @@ RefusalCode = Literal[
     "divergence",
     "schema_too_new",
     "run_busy",
+    "malformed",
 ]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -1,0 +1,283 @@
+"""A suspended run as text that can be carried around: signed JSON, data only. The store stays the authority."""
+
+from __future__ import annotations
+
+import datetime
+import hmac
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NoReturn, cast
+
+from toolwire.journal.run import RunStart, SuspendedRun
+from toolwire.permission.approval import ANSWERS, ApprovalRequest, Decider, Decision, DecisionRefused, RefusalCode
+from toolwire.session.wire_shape import DECISIONS, ITEM, PENDING, SUSPENDED, check_shape, read_json
+from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.values import canonical
+
+WIRE_VERSION = "1.0"
+"""Of the form. A reader takes the versions that it knows, and refuses newer ones before it looks at anything else."""
+
+KEY_BYTES_MIN = 16
+"""Bytes of a key: fewer could be guessed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    """What was decided of one run."""
+
+    run_id: str
+    """The run; empty when it was not said."""
+    rev: int | None
+    """The revision of the view that was looked at; None when it was not said."""
+    items: tuple[Decision, ...]
+    """One for each request that was decided."""
+
+
+def suspended_to_json(view: SuspendedRun, key: bytes | None = None) -> str:
+    """The run as canonical JSON, signed. `key`: None for the store's own.
+
+    Raises:
+        ConfigurationError: the key is too short.
+        Unrepresentable: an argument has no written form.
+    """
+    body = _body(view)
+    text = canonical({**body, "mac": _mac(body, view.key if key is None else key)})
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Unrepresentable("half a character", path="pending") from error
+    return text
+
+
+def read_suspended(
+    text: str | bytes,
+    key: bytes,
+    *,
+    run_id: str | None = None,
+    rev: int | None = None,
+    principal: str | None = None,
+    now: float | None = None,
+) -> SuspendedRun:
+    """The view that was written with this key. What the store alone knows (the reply, what the host fills in) is empty.
+
+    `run_id`, `rev` and `principal` are what it must be for; None: whatever it is for. `now` is in seconds since the
+    epoch; None: the time that it is.
+
+    Raises:
+        DecisionRefused: `schema_too_new`, `malformed`, `bad_mac`, `unknown_run`, `stale_rev`, `not_permitted` (another
+            principal's) or `expired`. Nothing was run or built.
+    """
+    document = read_json(text)
+    _check_version(document)
+    _check_mac(document, key)
+    view = _view(document)
+    if run_id is not None and view.run_id != run_id:
+        _refuse("unknown_run", f"this is run {view.run_id!r}, not {run_id!r}")
+    if principal is not None and view.start.caller.principal != principal:
+        _refuse("not_permitted", "this run is another principal's")
+    if rev is not None and view.rev != rev:
+        _refuse("stale_rev", f"this is how run {view.run_id!r} stood at {view.rev}, and it stands at {rev}")
+    expires_at = view.start.expires_at
+    if expires_at and (time.time() if now is None else now) > expires_at:
+        _refuse("expired", f"run {view.run_id!r} was not gone on with in time")
+    return view
+
+
+def read_decisions(given: str | bytes | Mapping[str, Any] | Sequence[Any]) -> Decisions:
+    """The decisions in JSON text, or in the mapping or list that it stands for; a list is of decisions alone.
+
+    Who decided is what the text says: whoever hands it in vouches for it.
+
+    Raises:
+        DecisionRefused: `malformed`, `schema_too_new`, or `unknown_request` for one that names none.
+    """
+    if isinstance(given, str | bytes):
+        given = cast("Mapping[str, Any] | Sequence[Any]", read_json(given, kinds=(dict, list)))
+    document: Mapping[str, Any] = given if isinstance(given, Mapping) else {"kind": "decisions", "items": list(given)}
+    if "v" in document:
+        _check_version(document)
+    check_shape(document, DECISIONS, "decisions")
+    items = tuple(_decision(item) for item in document["items"])
+    known = [item.request_id for item in items]
+    if len(set(known)) < len(known):
+        _refuse("malformed", "two decisions are for one request")
+    return Decisions(run_id=document.get("run_id", ""), rev=document.get("rev"), items=items)
+
+
+def decisions_to_json(view: SuspendedRun, items: Sequence[Decision]) -> str:
+    """The decisions as canonical JSON, for `read_decisions`."""
+    written = [_item(item) for item in items]
+    return canonical({"v": WIRE_VERSION, "kind": "decisions", "run_id": view.run_id, "rev": view.rev, "items": written})
+
+
+def _body(view: SuspendedRun) -> dict[str, Any]:
+    start = view.start
+    return {
+        "v": WIRE_VERSION,
+        "kind": "suspended_run",
+        "run_id": start.run_id,
+        "rev": view.rev,
+        "principal": start.caller.principal,
+        "created_at": _moment(start.created_at),
+        "expires_at": _moment(start.expires_at),
+        "engine": start.engine,
+        "policy_digest": start.policy_digest,
+        "tools": dict(start.tools),
+        "journal": {"head": view.head, "root": view.root},
+        "pending": [_pending(request) for request in view.pending],
+    }
+
+
+def _pending(request: ApprovalRequest) -> dict[str, Any]:
+    return {
+        "id": request.id,
+        "path": ["root"],
+        "call_id": request.call_id,
+        "tool": request.tool,
+        "arguments": dict(request.arguments),
+        "arguments_digest": request.arguments_digest,
+        "effects": list(request.effects),
+        "taints": list(request.taints),
+        "reasons": list(request.reasons),
+        "expires_at": _moment(request.expires_at),
+        "decisions": list(ANSWERS),
+        "arguments_schema": dict(request.arguments_schema),
+    }
+
+
+def _item(decision: Decision) -> dict[str, Any]:
+    written: dict[str, Any] = {"request_id": decision.request_id, "verdict": decision.verdict}
+    if decision.arguments is not None:
+        written["arguments"] = dict(decision.arguments)
+    if decision.reason:
+        written["reason"] = decision.reason
+    if decision.seen_arguments_digest:
+        written["seen_arguments_digest"] = decision.seen_arguments_digest
+    by = {"principal": decision.by.principal, "channel": decision.by.channel, "authn": decision.by.authn}
+    return {**written, "by": {name: text for name, text in by.items() if text}}
+
+
+def _view(document: Mapping[str, Any]) -> SuspendedRun:
+    check_shape(document, SUSPENDED, "suspended run")
+    caller = Caller(principal=document["principal"])
+    tools = cast("dict[str, str]", document["tools"])
+    start = RunStart(
+        run_id=document["run_id"],
+        reply={},
+        protocol="",
+        caller=caller,
+        policy_digest=document["policy_digest"],
+        tools=tools,
+        engine=document["engine"],
+        created_at=_seconds(document["created_at"]),
+        expires_at=_seconds(document["expires_at"]),
+    )
+    pending = tuple(_request(item, start) for item in document["pending"])
+    return SuspendedRun(
+        start=start,
+        rev=document["rev"],
+        head=document["journal"]["head"],
+        root=document["journal"]["root"],
+        pending=pending,
+    )
+
+
+def _request(item: Mapping[str, Any], start: RunStart) -> ApprovalRequest:
+    check_shape(item, PENDING, "pending request")
+    return ApprovalRequest(
+        id=item["id"],
+        call_id=item["call_id"],
+        tool=item["tool"],
+        arguments=item["arguments"],
+        reasons=tuple(item["reasons"]),
+        caller=start.caller,
+        run_id=start.run_id,
+        tool_digest=start.tools.get(item["tool"], ""),
+        arguments_digest=item["arguments_digest"],
+        effects=tuple(item["effects"]),
+        taints=tuple(item["taints"]),
+        arguments_schema=item["arguments_schema"],
+        expires_at=_seconds(item["expires_at"]),
+    )
+
+
+def _decision(item: object) -> Decision:
+    if isinstance(item, Decision):
+        return item
+    if not isinstance(item, Mapping):
+        _refuse("malformed", "a decision is an object")
+    given = cast("Mapping[str, Any]", item)
+    check_shape(given, ITEM, "decision")
+    if not given["request_id"]:
+        _refuse("unknown_request", "a decision names no request")
+    by = cast("Mapping[str, str]", given.get("by", {}))
+    try:
+        return Decision(
+            verdict=given["verdict"],
+            arguments=given.get("arguments"),
+            reason=given.get("reason", ""),
+            request_id=given["request_id"],
+            by=Decider(**by),
+            seen_arguments_digest=given.get("seen_arguments_digest", ""),
+        )
+    except ConfigurationError as error:
+        raise DecisionRefused("malformed", str(error), request_id=given["request_id"]) from error
+
+
+def _check_version(document: Mapping[str, Any]) -> None:
+    version = document.get("v")
+    if version == WIRE_VERSION:
+        return
+    parts = version.split(".") if isinstance(version, str) else []
+    if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and len(part) < 6 for part in parts):
+        _refuse("malformed", "it says no version")
+    if tuple(map(int, parts)) > tuple(map(int, WIRE_VERSION.split("."))):
+        _refuse("schema_too_new", f"it is of version {version}, and this toolwire reads {WIRE_VERSION}")
+    _refuse("malformed", f"there is no version {version}")
+
+
+def _check_mac(document: Mapping[str, Any], key: bytes) -> None:
+    mac = document.get("mac")
+    try:
+        wanted = _mac({name: value for name, value in document.items() if name != "mac"}, key)
+    except Unrepresentable as error:
+        raise DecisionRefused("bad_mac", "it holds what was never written") from error
+    if type(mac) is not dict or cast("dict[str, Any]", mac).keys() != wanted.keys():
+        _refuse("bad_mac", "it is not signed")
+    found = cast("dict[str, Any]", mac)
+    texts = [(str(found[name]).encode("utf-8", "replace"), wanted[name].encode()) for name in wanted]
+    if not all([type(found[name]) is str for name in wanted] + [hmac.compare_digest(*pair) for pair in texts]):
+        _refuse("bad_mac", "it was changed, or signed with another key")
+
+
+def _mac(body: Mapping[str, Any], key: bytes) -> dict[str, str]:
+    if len(key) < KEY_BYTES_MIN:
+        raise ConfigurationError(f"the key has {len(key)} bytes: give at least {KEY_BYTES_MIN}, from os.urandom say")
+    # One key for one purpose: whoever has seen many of these knows nothing of what else the store's key does.
+    signing = hmac.digest(key, b"toolwire suspended run 1", "sha256")
+    text = canonical(body).encode("utf-8", "surrogatepass")
+    kid = sha256(b"toolwire kid" + signing).hexdigest()[:8]
+    return {"alg": "HS256", "kid": kid, "val": hmac.digest(signing, text, "sha256").hex()}
+
+
+def _moment(seconds: float) -> str | None:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat() if seconds else None
+
+
+def _seconds(moment: str | None) -> float:
+    if moment is None:
+        return 0.0
+    try:
+        found = datetime.datetime.fromisoformat(moment)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        _refuse("malformed", f"{moment[:40]!r} is no time with a zone")
+    return found.timestamp()
+
+
+def _refuse(code: RefusalCode, message: str) -> NoReturn:
+    raise DecisionRefused(code, message)

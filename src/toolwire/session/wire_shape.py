@@ -1,0 +1,144 @@
+"""What carried text may hold, key by key: JSON types and nothing that builds anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolwire.permission.approval import ANSWERS, DecisionRefused
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.strict_json import load_json
+
+WIRE_LIMIT_BYTES = 16_777_216
+"""Bytes of a suspended run or of decisions as text: 64 calls with programs of 64 KB are a quarter of it."""
+
+Shape = Mapping[str, "Field"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """What stands under one key."""
+
+    kinds: tuple[type, ...]
+    """The exact types it may have."""
+    items: type | None = None
+    """Of a list or an object: the exact type of what is in it."""
+    within: tuple[str, ...] = ()
+    """The texts that it, or what is in it, may be; empty: any."""
+    shape: Shape | None = None
+    """Of an object whose keys are known."""
+    required: bool = True
+    """Whether it must be there."""
+
+
+def _text(*within: str, required: bool = True) -> Field:
+    return Field(kinds=(str,), within=within, required=required)
+
+
+_TEXTS = Field(kinds=(list,), items=str)
+_OBJECT = Field(kinds=(dict,))
+_MOMENT = Field(kinds=(str, type(None)))
+_COUNT = Field(kinds=(int,))
+
+SUSPENDED: Shape = {
+    "v": _text(),
+    "kind": _text("suspended_run"),
+    "run_id": _text(),
+    "rev": _COUNT,
+    "principal": _text(),
+    "created_at": _MOMENT,
+    "expires_at": _MOMENT,
+    "engine": _text(),
+    "policy_digest": _text(),
+    "tools": Field(kinds=(dict,), items=str),
+    "journal": Field(kinds=(dict,), shape={"head": _COUNT, "root": _text()}),
+    "pending": Field(kinds=(list,), items=dict),
+    "mac": _OBJECT,
+}
+PENDING: Shape = {
+    "id": _text(),
+    "path": _TEXTS,
+    "call_id": _text(),
+    "tool": _text(),
+    "arguments": _OBJECT,
+    "arguments_digest": _text(),
+    "effects": _TEXTS,
+    "taints": _TEXTS,
+    "reasons": _TEXTS,
+    "expires_at": _MOMENT,
+    "decisions": Field(kinds=(list,), items=str, within=ANSWERS),
+    "arguments_schema": _OBJECT,
+}
+DECISIONS: Shape = {
+    "v": _text(required=False),
+    "kind": _text("decisions"),
+    "run_id": _text(required=False),
+    "rev": Field(kinds=(int,), required=False),
+    "items": Field(kinds=(list,)),
+}
+ITEM: Shape = {
+    "request_id": _text(),
+    "verdict": _text(*ANSWERS),
+    "arguments": Field(kinds=(dict,), required=False),
+    "reason": _text(required=False),
+    "seen_arguments_digest": _text(required=False),
+    "by": Field(
+        kinds=(dict,),
+        shape={name: _text(required=False) for name in ("principal", "channel", "authn")},
+        required=False,
+    ),
+}
+
+
+def read_json(text: str | bytes, kinds: tuple[type, ...] = (dict,)) -> Mapping[str, Any]:
+    """The object (or what else `kinds` allow) that the text is, read strictly.
+
+    Raises:
+        DecisionRefused: `malformed`: no JSON, or such as has no one meaning or passes a limit.
+    """
+    size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "replace"))
+    if size > WIRE_LIMIT_BYTES:
+        raise DecisionRefused("malformed", f"it has {size:,} bytes and may have {WIRE_LIMIT_BYTES:,}")
+    try:
+        value = load_json(text.decode("utf-8") if isinstance(text, bytes) else text)
+    except UnicodeDecodeError as error:
+        raise DecisionRefused("malformed", "it is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise DecisionRefused("malformed", f"it is no JSON: line {error.lineno}, column {error.colno}") from error
+    except Refusal as refusal:
+        raise DecisionRefused("malformed", str(refusal)) from refusal
+    if type(value) not in kinds:
+        raise DecisionRefused("malformed", "it is no JSON object")
+    return cast("Mapping[str, Any]", value)
+
+
+def check_shape(value: Mapping[str, Any], shape: Shape, what: str) -> None:
+    """Nothing, when the object has just the keys that it may have, with what may stand under them.
+
+    Raises:
+        DecisionRefused: `malformed`.
+    """
+    for key in value:
+        if key not in shape:
+            raise DecisionRefused("malformed", f"{what}: there is no {str(key)[:40]!r} in it")
+    for key, field in shape.items():
+        if key in value:
+            _check_field(value[key], field, f"{what}: {key}")
+        elif field.required:
+            raise DecisionRefused("malformed", f"{what}: {key!r} is missing")
+
+
+def _check_field(value: object, field: Field, place: str) -> None:
+    if type(value) not in field.kinds:
+        raise DecisionRefused("malformed", f"{place} is of the wrong type")
+    if field.shape is not None:
+        check_shape(cast("Mapping[str, Any]", value), field.shape, place)
+    inside: list[object] = [value]
+    if field.items is not None:
+        inside = list(cast("dict[str, object]", value).values() if type(value) is dict else cast("list[object]", value))
+        if any(type(item) is not field.items for item in inside):
+            raise DecisionRefused("malformed", f"{place} holds what is of the wrong type")
+    if field.within and not all(item in field.within for item in inside):
+        raise DecisionRefused("malformed", f"{place} is none of {', '.join(field.within)}")
