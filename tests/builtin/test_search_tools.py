@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from toolwire import Rule, ToolRegistry
-from toolwire.builtin.search_tools import FOUND_DEFAULT, FOUND_LIMIT, QUERY_LIMIT
+from toolwire import Rule, ToolRegistry, ToolSpec
+from toolwire.builtin.search_tools import (
+    ANSWER_LIMIT_BYTES,
+    FOUND_DEFAULT,
+    FOUND_LIMIT,
+    QUERY_LIMIT,
+    SUMMARY_LIMIT,
+)
+from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 
 
 def send_email(to: str, text: str = "") -> str:
@@ -102,6 +109,22 @@ def test_it_gives_five_unless_asked_for_more() -> None:
     registry.enable_tool_search()
     found = [len(search(registry, "delete", **more).metadata["found"]) for more in ({}, {"limit": FOUND_LIMIT})]
     assert found == [FOUND_DEFAULT, FOUND_LIMIT]
+
+
+def test_what_does_not_fit_into_an_answer_is_one_line() -> None:
+    registry = ToolRegistry()
+    for number in range(FOUND_LIMIT):
+        parameters = {f"p{place}": {"type": "string", "description": "长" * 500} for place in range(20)}
+        registry.register(
+            ToolSpec.from_jsonschema(
+                name=f"delete_{number}", description=f"{'d' * 300}\nMore.", input_schema={"properties": parameters}
+            )
+        )
+    registry.enable_tool_search()
+    text = search(registry, "delete", limit=FOUND_LIMIT).text
+    assert ANSWER_LIMIT_BYTES // 2 < len(text.encode()) < RESULT_LIMIT_BYTES
+    assert (text.count("\ndef delete_"), text.count(f": {'d' * SUMMARY_LIMIT}\n(Search for ")) == (2, 8)
+    assert search(registry, "delete_9", limit=1).text.startswith("1 tool:\n\ndef delete_9(")
 
 
 def test_a_program_searches_and_calls_what_it_found() -> None:

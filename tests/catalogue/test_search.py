@@ -77,6 +77,13 @@ def test_of_equals_the_earlier_comes_first_and_no_more_than_asked_for() -> None:
     assert found("copy", entries, limit=3) == ["copy_w", "copy_x", "copy_y"]
 
 
+def test_a_tool_is_found_by_its_exact_name_first() -> None:
+    entries = [entry("list.list.events", "Lists events."), entry("events.list", "Nothing."), entry("the")]
+    assert found(" events.list ", entries)[0] == "events.list"
+    assert found("the", entries) == ["the"]
+    assert found("events.list", entries, limit=0) == []
+
+
 def test_the_word_itself_is_better_than_one_of_the_same_sense() -> None:
     assert found("delete", [entry("remove_file"), entry("delete_file")]) == ["delete_file", "remove_file"]
 

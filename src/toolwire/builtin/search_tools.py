@@ -20,7 +20,11 @@ DESCRIPTION = (
 FOUND_DEFAULT = 5
 """Tools that one search gives: the right one is nearly always among them."""
 FOUND_LIMIT = 10
-"""The most that a model may ask for: so many stubs still fit into one result."""
+"""The most that a model may ask for: a longer list says that it should ask for something else."""
+ANSWER_LIMIT_BYTES = 24_000
+"""Bytes of stubs in one answer, three quarters of what a result may have; tools beyond have their first line alone."""
+SUMMARY_LIMIT = 200
+"""Characters of the first line of a tool that is not shown whole."""
 QUERY_LIMIT = 500
 """Characters of a query: some sentences, each of whose words is looked up."""
 
@@ -59,6 +63,8 @@ def search_tools_tool(find: Find) -> Tool:
             "additionalProperties": False,
         },
         function=search_tools,
+        effects=["read"],
+        idempotent="natural",
     )
 
 
@@ -68,13 +74,24 @@ def _names(tools: Sequence[Tool]) -> list[str]:
 
 def _found(tools: Sequence[Tool]) -> str:
     count = "1 tool" if len(tools) == 1 else f"{len(tools)} tools, best first"
-    return "\n\n".join([f"{count}:", *map(_shown, tools)])
+    parts, size = [f"{count}:"], 0
+    for tool in tools:
+        whole = _stub(tool)
+        size += len(whole.encode("utf-8", "replace"))
+        parts.append(whole if size <= ANSWER_LIMIT_BYTES else _line(tool))
+    return "\n\n".join(parts)
 
 
-def _shown(tool: Tool) -> str:
+def _stub(tool: Tool) -> str:
     """The stub, and above it the name where a program writes another one."""
     text = stub(tool).removesuffix("\n    pass")
     return text if program_name(tool.name) == tool.name else f"{tool.name}\n{text}"
+
+
+def _line(tool: Tool) -> str:
+    """What it is, and how to read more of it."""
+    summary = tool.description.strip().partition("\n")[0]
+    return f"{tool.name}: {summary[:SUMMARY_LIMIT]}\n(Search for {tool.name!r} to see its parameters.)"
 
 
 def _nothing(query: str) -> str:

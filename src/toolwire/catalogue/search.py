@@ -48,9 +48,14 @@ class ToolSearch:
         self._index = _Index((), ())
 
     def find(self, query: str, limit: int) -> list[Entry]:
-        """At most `limit` entries, best first; none when nothing that the query says is said of any."""
+        """At most `limit` entries, best first; none when nothing that the query says is said of any.
+
+        One whose name is the query is the best.
+        """
         entries = tuple(self._entries())
-        return [entries[place] for place in self._current(entries).ranked(query)[:limit]]
+        places = self._current(entries).ranked(query)
+        named = [place for place, entry in enumerate(entries) if entry.name == query.strip()]
+        return [entries[place] for place in dict.fromkeys([*named, *places])][:limit]
 
     def _current(self, entries: Sequence[Entry]) -> _Index:
         keys = tuple((entry.name, entry.tool, entry.tool.bindings.current) for entry in entries)
