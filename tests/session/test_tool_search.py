@@ -93,6 +93,10 @@ def test_a_session_has_its_own_idea_of_what_is_always_told() -> None:
     assert told(Session(registry)) == ["now", "search_tools"]
 
 
+def test_the_prompt_that_forbids_what_is_not_listed_says_that_what_was_found_is() -> None:
+    assert "What it gave counts as listed: call it." in str(Session(TOOLS, always=()).instructions)
+
+
 def test_without_a_search_all_are_told() -> None:
     assert told(Session(TOOLS)) == ["send_email", "read_calendar", "now"]
 

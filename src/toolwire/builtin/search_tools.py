@@ -13,8 +13,8 @@ from toolwire.vocabulary.results import ToolResult
 
 DESCRIPTION = (
     "Find tools by what they do. There are more tools than you were told of: search before you say that something "
-    "cannot be done. Gives for each tool that fits, the best first, its name, what it does and its parameters; from "
-    "then on you can call it."
+    "cannot be done. Gives for each tool that fits, the best first, its name, what it does and its parameters. What "
+    "it gave counts as listed: call it."
 )
 
 FOUND_DEFAULT = 5
