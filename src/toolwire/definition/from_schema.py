@@ -56,6 +56,7 @@ def from_schema(
     reconcile: Reconcile | None = None,
     examples: Iterable[Any] | None = None,
     check: Check | None = None,
+    is_outside: bool = False,
 ) -> Tool:
     """A tool whose arguments are checked by a JSON schema and given to `function` as keywords.
 
@@ -86,6 +87,7 @@ def from_schema(
         effects=declared(name, effects, idempotent, labels, reconcile),
         examples=examples or (),
         check=check,
+        is_outside=is_outside,
     )
 
 

@@ -69,6 +69,7 @@ class Tool:
         examples: Iterable[Any] = (),
         check: Check | None = None,
         effects: Effects = UNDECLARED,
+        is_outside: bool = False,
     ) -> None:
         check_name(name)
         self.name = name
@@ -90,6 +91,8 @@ class Tool:
         """Example uses, as the author gave them."""
         self.effects = effects
         """What it does, whether it may be done twice, what its results are."""
+        self.is_outside = is_outside
+        """Whether it comes from somewhere else: what it leaves unsaid of itself is then taken for the worst."""
         self.check = check
         """Run after the schema has been satisfied; its text makes the call invalid."""
         self._shape = shape

@@ -84,15 +84,18 @@ class ToolSpec:
         )
 
     @classmethod
-    def from_mcp(cls, tool: object, function: Callable[..., Any] | None = None) -> ToolSpec:
+    def from_mcp(cls, tool: object, function: Callable[..., Any] | None = None, **options: Any) -> ToolSpec:
         """A tool from an MCP tool value, with its fields in either spelling (`inputSchema`, `input_schema`).
+
+        A person is asked before each call of it unless a rule, the registration or `permission=` here says otherwise:
+        what it says of itself grants nothing. Options: permission, effects, labels, idempotent, reconcile, tags.
 
         Raises:
             DefinitionError: it lacks a name or an input schema.
         """
         from toolwire.mcp.convert import from_mcp
 
-        return cls(from_mcp(tool, function=function))
+        return cls(from_mcp(tool, function=function, **options))
 
     def __tool__(self) -> Tool:
         """The live tool below."""

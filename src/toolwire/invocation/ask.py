@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from toolwire.definition.tool import Validated, canonical
-from toolwire.invocation.scope import Prepared, Scope
+from toolwire.invocation.scope import Prepared, Scope, run_of
 from toolwire.invocation.tell import tell_asked
-from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decider, Decision, DecisionRefused
+from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
+from toolwire.permission.deciding import narrowed
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
@@ -40,14 +41,15 @@ async def ask(
             return _mismatch(prepared.call, request)
     prepared.request_id = request.id
     if decision is not None:
-        return decision
+        return _remembered(_counted(decision, request, scope), request, scope)
     if _is_late(request, scope):
         return _expired(prepared.call, request)
     function = prepared.entry.tool.function
     found, what_happened = await _decided(request, scope)
     if found is not None:
-        runs = found.verdict in ("approve", "edit")
-        return _mismatch(prepared.call, request) if runs and _is_not_as_shown(prepared, request, function) else found
+        if found.verdict in ("approve", "edit") and _is_not_as_shown(prepared, request, function):
+            return _mismatch(prepared.call, request)
+        return _remembered(found, request, scope)
     if _is_late(request, scope):
         return _expired(prepared.call, request)
     if scope.can_suspend:
@@ -64,9 +66,10 @@ async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | N
         answer = await _answer(request, scope.approver, scope)
         if answer is None:
             return None, "nobody answered"
-        return await _taken_down(request, answer, scope), ""
+        return _counted(await _taken_down(request, answer, scope), request, scope), ""
     except DecisionRefused as refused:
-        return refused.decided, str(refused)
+        decided = refused.decided
+        return None if decided is None else _counted(decided, request, scope), str(refused)
     except Exception:  # noqa: BLE001 - an approver is its owner's code: if it breaks, nothing runs
         _LOG.exception("asking for approval of call %s failed; it was not run", request.call_id)
         return None, "asking failed"
@@ -87,16 +90,26 @@ async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) ->
     if _is_late(request, scope):
         raise DecisionRefused("expired", "the decision came after the request had expired")
     by = answer.by if answer.by.channel else replace(answer.by, channel="callback")
-    _refuse_machines(answer, by, request)
+    refusal = scope.policy.refuses(replace(answer, by=by), request)
+    if refusal is not None:
+        raise DecisionRefused("not_permitted", refusal)
     return replace(answer, request_id=request.id, by=by, at=answer.at or scope.clock(), seen_arguments_digest=seen)
 
 
-def _refuse_machines(answer: Decision, by: Decider, request: ApprovalRequest) -> None:
-    """Who asks cannot answer, and a model can only make things stricter."""
-    if answer.verdict not in ("approve", "edit"):
-        return
-    if by.channel == "model" or (by.principal and by.principal == request.caller.agent):
-        raise DecisionRefused("not_permitted", f"{by.principal or 'a model'} may not approve this")
+def _counted(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
+    """The decision. One that was taken down elsewhere, by another process with another policy, is held to this one."""
+    refusal = scope.policy.refuses(decision, request)
+    if refusal is None:
+        return decision
+    _LOG.warning("the decision on call %s does not count: %s", request.call_id, refusal)
+    return replace(decision, verdict="deny", reason=f"the decision does not count: {refusal}", remember=None)
+
+
+def _remembered(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
+    """The decision, after what it wants remembered is."""
+    if decision.remember is not None:
+        scope.policy.remember(narrowed(decision.remember, request))
+    return decision
 
 
 def _is_late(request: ApprovalRequest, scope: Scope) -> bool:
@@ -118,7 +131,7 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
         arguments=arguments,
         reasons=verdict.reasons,
         caller=scope.caller,
-        run_id=scope.run_id or call.id if scope.ledger is None else scope.ledger.run_id,
+        run_id=run_of(call, scope),
         parent=call.parent,
         attempt=prepared.attempt,
         tool_digest=tool.digest,

@@ -8,7 +8,7 @@ from typing import Any
 from toolwire.definition.tool import canonical
 from toolwire.invocation.ask import ask
 from toolwire.invocation.reconcile import evidence, reconciled
-from toolwire.invocation.scope import Prepared, Scope
+from toolwire.invocation.scope import Prepared, Scope, run_of
 from toolwire.invocation.validate import validate
 from toolwire.permission.approval import Decision
 from toolwire.permission.policy import Subject, Verdict
@@ -43,19 +43,27 @@ def _judge(prepared: Prepared, scope: Scope) -> Verdict:
     entry, policy = prepared.entry, scope.policy
     has_read = scope.run is not None and scope.run.taints
     try:
-        subject = _subject(prepared, scope) if policy.looks_at_calls or has_read else None
+        subject = subject_of(prepared, scope) if policy.looks_at(entry.name) or has_read else None
     except Unrepresentable:
         return Verdict(effect="deny", reasons=("rules cannot look at arguments that JSON cannot hold",))
     return policy.judge(entry.name, entry.permission or entry.tool.permission, subject)
 
 
-def _subject(prepared: Prepared, scope: Scope) -> Subject:
+def subject_of(prepared: Prepared, scope: Scope) -> Subject:
+    """The call as a policy sees it.
+
+    Raises:
+        Unrepresentable: an argument that JSON cannot hold.
+    """
+    tool = prepared.entry.tool
     return Subject(
         arguments=canonical(prepared.validated),
         caller=scope.caller,
-        run_id=scope.run_id,
-        effects=prepared.entry.tool.effects.kinds,
+        run_id=run_of(prepared.call, scope),
+        effects=tool.effects.kinds,
         taints=frozenset() if scope.run is None else scope.run.taints,
+        is_outside=tool.is_outside,
+        tool_digest=tool.digest,
     )
 
 

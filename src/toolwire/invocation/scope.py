@@ -206,6 +206,11 @@ class Inside:
         return replace(scope, ports=ports, run_id=run_id, run=run, result_limit_bytes=None, sink=None)
 
 
+def run_of(call: ToolCall, scope: Scope) -> str:
+    """The run that requests and rules know the call by: of a recorded run its own, inside of its programs too."""
+    return scope.run_id or call.id if scope.ledger is None else scope.ledger.run_id
+
+
 def ended(outcome: Outcome) -> ToolResult:
     """The result of a call that was made where none can wait beyond this process (`can_suspend` is False)."""
     if isinstance(outcome, ToolResult):

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from mcp_types import Tool as McpTool
 
 
-def from_mcp(value: object, function: Callable[..., Any] | None = None) -> Tool:
+def from_mcp(value: object, function: Callable[..., Any] | None = None, **options: Any) -> Tool:
     """A tool from an MCP tool value: of either SDK generation, or as the JSON object that was received.
 
     Needs no MCP package. Without a `function` the tool can be described but not called. The annotations are what a
-    server says of itself: nothing here trusts them.
+    server says of itself: nothing here trusts them. A person is asked before each call, and its results are untrusted,
+    unless `options` (those of `from_jsonschema`) say otherwise.
 
     Raises:
         DefinitionError: it lacks a name or an input schema, or the schema cannot be used.
@@ -36,7 +37,13 @@ def from_mcp(value: object, function: Callable[..., Any] | None = None) -> Tool:
         function,
         title=_field(value, "title"),
         annotations=_plain(_field(value, "annotations")),
+        is_outside=True,
+        **(_UNASKED | options),
     )
+
+
+_UNASKED: dict[str, Any] = {"permission": "confirm", "labels": ("untrusted",)}
+"""What counts of a tool from outside while nobody here speaks for it."""
 
 
 def to_mcp(tool: Tool) -> McpTool:

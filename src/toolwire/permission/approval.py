@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from toolwire.permission.policy import Rule
+from toolwire.permission.rule import Rule
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Effect, Label
 from toolwire.vocabulary.errors import ConfigurationError, ToolwireError

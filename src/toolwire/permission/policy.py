@@ -1,60 +1,27 @@
-"""Rules: which calls run unasked, which ask a person first, which never run."""
+"""The rules in force, and their verdict on a call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any, cast, get_args
 
 from toolwire.definition.tool import Permission
-from toolwire.vocabulary.calls import Caller
-from toolwire.vocabulary.effects import Effect, Label
+from toolwire.permission.approval import Answer, ApprovalRequest, Decider, Decision
+from toolwire.permission.check import Described, RuleProblem, problems
+from toolwire.permission.deciding import too_wide, undecidable
+from toolwire.permission.rule import STRICTNESS, Rule, Subject, rule_of
+from toolwire.permission.taint import gate_reason
+from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.values import digest
 
-STRICTNESS: Mapping[Permission, int] = {"auto": 0, "confirm": 1, "deny": 2}
+__all__ = ["STRICTNESS", "Policy", "Rule", "Subject", "Verdict"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """What is to happen to calls of the tools it names.
-
-    Raises:
-        ConfigurationError: an unknown effect, or no tool.
-    """
-
-    effect: Permission
-    """auto: run; confirm: ask first; deny: never run."""
-    tool: str
-    """A tool's name, or a pattern: `*` for any text, `?` for any character, `[ab]` for one of these."""
-    note: str = ""
-    """Why, for the person who is asked and for the log."""
-
-    def __post_init__(self) -> None:
-        if self.effect not in STRICTNESS:
-            raise ConfigurationError(f"Rule(effect={self.effect!r}): write one of {', '.join(get_args(Permission))}")
-        if not self.tool or not isinstance(cast("object", self.tool), str):
-            raise ConfigurationError(f"Rule(tool={self.tool!r}): write a tool's name, or '*' for all tools")
-
-    def fits(self, tool: str) -> bool:
-        """Whether it is about that tool: a name that holds `[` is a name before it is a pattern."""
-        return tool == self.tool or fnmatchcase(tool, self.tool)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """One call as a policy sees it."""
-
-    arguments: Mapping[str, Any]
-    """Exactly what will run, as plain JSON."""
-    caller: Caller
-    """On whose behalf."""
-    run_id: str
-    """The run it belongs to; empty when it is a run of its own."""
-    effects: frozenset[Effect]
-    """What the tool says it does."""
-    taints: frozenset[Label]
-    """What the run has read so far."""
+RUN_RULES_LIMIT = 1_000
+"""Rules for single runs that are kept; of more, the oldest auto rules go, and their calls are asked about again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,43 +34,270 @@ class Verdict:
     """The rules that led to it, or the tool's own default."""
 
 
-class Policy:
-    """Rules in force. Their order never matters: of all that fit, the strictest counts.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfTool:
+    """The rules about one tool."""
 
-    Where none fits, the tool's own permission counts. A rule may lift a tool's `confirm`, never its `deny`.
+    always: tuple[Rule, ...]
+    """Those that hit each call of it."""
+    sometimes: tuple[Rule, ...]
+    """Those that look at the call."""
+
+
+class RuleIndex:
+    """Rules by tool, and the verdicts that hold for every call of one. Replaced as a whole when rules change."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+        self.verdicts: dict[tuple[str, Permission], Verdict] = {}
+        self._tools: dict[str, _OfTool] = {}
+
+    def of(self, tool: str) -> _OfTool:
+        """The rules that fit the tool."""
+        found = self._tools.get(tool)
+        if found is None:
+            fitting = [rule for rule in self.rules if rule.fits(tool)]
+            found = self._tools[tool] = _OfTool(
+                always=tuple(rule for rule in fitting if not rule.looks_at_calls),
+                sometimes=tuple(rule for rule in fitting if rule.looks_at_calls),
+            )
+        return found
+
+
+class Policy:
+    """Rules in force. Their order never matters: of all that hit, the strictest counts.
+
+    Where none hits, the tool's own permission counts. A rule may lift a tool's `confirm`, never its `deny`, and never
+    the guard on runs that have read private data and text of strangers. Safe to use from several threads at once.
     """
 
-    def __init__(self, rules: Iterable[Rule] = (), *, defaults: Mapping[str, Permission] | None = None) -> None:
-        """`defaults` are permissions by tool name that stand in for the tools' own."""
-        self.rules = tuple(rules)
+    def __init__(
+        self,
+        rules: Iterable[Rule | Mapping[str, Any]] = (),
+        *,
+        defaults: Mapping[str, Permission] | None = None,
+        approvers: Mapping[str, Iterable[str]] | None = None,
+        on_remember: Callable[[Rule], object] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`rules` are `Rule`s or dicts with their fields; `defaults` are permissions by tool name that stand in for the
+        tools' own.
+
+        `approvers` are principals by effect, the only ones who may approve calls of tools that do such a thing, or that
+        do not say what they do; `"*"` is about every call. `on_remember` is told of each rule that a person chose to
+        keep, to write it down. `clock` gives seconds since the epoch.
+
+        Raises:
+            ConfigurationError: a rule, permission or effect that is none.
+        """
+        self.rules = tuple(_loaded(given, f"rule {number}") for number, given in enumerate(rules, 1))
         self.defaults: dict[str, Permission] = dict(defaults or {})
+        self.approvers: dict[str, frozenset[str]] = _approvers(approvers or {})
         for name, effect in self.defaults.items():
             if effect not in STRICTNESS:
                 raise ConfigurationError(
                     f"permissions={{{name!r}: {effect!r}}}: write one of {', '.join(get_args(Permission))}"
                 )
-        self._verdicts: dict[tuple[str, Permission], Verdict] = {}
+        self._on_remember = on_remember
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._remembered: tuple[Rule, ...] = ()
+        self._parent: Policy | None = None
+        self._parent_index: RuleIndex | None = None
+        self._index = RuleIndex(self.rules)
 
-    looks_at_calls = False
-    """Whether a verdict may depend on more than the tool's name: then `judge` wants the call as its subject."""
+    # -- judging ------------------------------------------------------------------------------------------------
+
+    def looks_at(self, tool: str) -> bool:
+        """Whether the verdict on a call of that tool may depend on the call: then `judge` wants it as its subject."""
+        return bool(self.index().of(tool).sometimes)
 
     def judge(self, tool: str, own: Permission, subject: Subject | None = None) -> Verdict:
-        """The verdict on a call of `tool`, whose own permission is `own`; without a subject, on any call of it."""
-        del subject
-        # Rules look at names alone, so that a verdict holds for every call of the tool.
-        verdict = self._verdicts.get((tool, own))
+        """The verdict on a call of `tool`, whose own permission is `own`.
+
+        Without a subject rules that look at calls are left out: what is denied then is denied for every call.
+        """
+        index = self.index()
+        if subject is None:
+            return self._verdict_of_name(index, tool, own)
+        of_tool = index.of(tool)
+        now = self._clock() if of_tool.sometimes else 0.0
+        hits = [rule for rule in of_tool.sometimes if rule.hits(subject, now)]
+        verdict = self._decide(tool, own, (*of_tool.always, *hits)) if hits else None
+        return _guarded(verdict or self._verdict_of_name(index, tool, own), subject)
+
+    def own(self, tool: str, own: Permission) -> Permission:
+        """What counts where no rule hits: the permission given to this policy, or the tool's own."""
+        return self.defaults.get(tool, own)
+
+    def rules_about(self, tool: str) -> tuple[Rule, ...]:
+        """The rules that fit a tool of that name, whatever its calls are, remembered ones too."""
+        return tuple(rule for rule in self.index().rules if rule.fits(tool))
+
+    def _verdict_of_name(self, index: RuleIndex, tool: str, own: Permission) -> Verdict:
+        verdict = index.verdicts.get((tool, own))
         if verdict is None:
-            verdict = self._verdicts[tool, own] = self._decide(tool, self.defaults.get(tool, own))
+            verdict = index.verdicts[tool, own] = self._decide(tool, own, index.of(tool).always)
         return verdict
 
-    def _decide(self, tool: str, own: Permission) -> Verdict:
-        hits = [rule for rule in self.rules if rule.fits(tool)]
+    def _decide(self, tool: str, own: Permission, hits: tuple[Rule, ...]) -> Verdict:
+        own = self.own(tool, own)
         if own == "deny" or not hits:
             return Verdict(effect=own, reasons=(f"the permission of {tool!r} is {own}",))
         strictest = max(hits, key=lambda rule: STRICTNESS[rule.effect]).effect
-        reasons = tuple(_reason(rule) for rule in hits if rule.effect == strictest)
-        return Verdict(effect=strictest, reasons=reasons)
+        return Verdict(effect=strictest, reasons=tuple(_reason(rule) for rule in hits if rule.effect == strictest))
+
+    def index(self) -> RuleIndex:
+        """The rules that count now, those of the policy it was made of too."""
+        parent = self._parent
+        if parent is None:
+            return self._index
+        if parent.index() is not self._parent_index:
+            with self._lock:
+                theirs = parent.index()
+                # The index first: whoever sees the parent's new one must find its rules here.
+                self._index = RuleIndex((*theirs.rules, *self._remembered))
+                self._parent_index = theirs
+        return self._index
+
+    # -- people -------------------------------------------------------------------------------------------------
+
+    def may_decide(self, by: Decider, request: ApprovalRequest, verdict: Answer = "approve") -> str | None:
+        """Why they may not answer this request so; None when they may.
+
+        Anybody may deny but the agent that asks. A model approves nothing unless `approvers` name it.
+        """
+        return undecidable(by, request, verdict, self.approvers)
+
+    def refuses(self, decision: Decision, request: ApprovalRequest) -> str | None:
+        """Why the decision cannot count: who decided may not, or wants more remembered than was shown; else None."""
+        return self.may_decide(decision.by, request, decision.verdict) or too_wide(decision, request)
+
+    # -- remembering --------------------------------------------------------------------------------------------
+
+    @property
+    def remembered(self) -> tuple[Rule, ...]:
+        """The rules that people chose to keep, and that still count; the oldest first."""
+        now = self._clock()
+        theirs = () if self._parent is None else self._parent.remembered
+        return (*theirs, *(rule for rule in self._remembered if not _is_over(rule, now)))
+
+    def remember(self, rule: Rule) -> None:
+        """Adds a rule from now on, for calls that go on too. One of the same id takes the place of the earlier.
+
+        A workspace rule is also kept for the policy that `for_session` was asked of.
+
+        Raises:
+            ConfigurationError: it is for one run and does not say which.
+        """
+        if rule.scope == "run" and not rule.run_id:
+            raise ConfigurationError(f"{rule}: scope='run' wants the run_id of the run")
+        if rule.scope == "workspace" and self._parent is not None:
+            self._parent.remember(rule)
+            return
+        with self._lock:
+            now = self._clock()
+            kept = [old for old in self._remembered if not (rule.id and old.id == rule.id) and not _is_over(old, now)]
+            self._remembered = _bounded((*kept, rule))
+            rules = self.rules if self._parent_index is None else self._parent_index.rules
+            self._index = RuleIndex((*rules, *self._remembered))
+        if self._on_remember is not None:
+            self._on_remember(rule)
+
+    def forget(self, run_id: str) -> None:
+        """Drops the rules that were kept for that run: it is over."""
+        with self._lock:
+            self._remembered = tuple(rule for rule in self._remembered if rule.run_id != run_id)
+            rules = self.rules if self._parent_index is None else self._parent_index.rules
+            self._index = RuleIndex((*rules, *self._remembered))
+
+    # -- others like it -----------------------------------------------------------------------------------------
+
+    def for_session(self, defaults: Mapping[str, Permission] | None = None) -> Policy:
+        """A policy for one session: these rules, live, and beside them what is remembered for it or its runs alone."""
+        made = Policy(
+            defaults=self.defaults if defaults is None else {**self.defaults, **defaults},
+            approvers=self.approvers,
+            on_remember=self._on_remember,
+            clock=self._clock,
+        )
+        made.rules = self.rules
+        made._parent = self
+        return made
+
+    def joined(self, other: Policy) -> Policy:
+        """A policy of both's rules. Of two permissions for one tool the stricter counts, and who may approve must be
+        named by both."""
+        defaults: dict[str, Permission] = {**self.defaults, **other.defaults}
+        for name in self.defaults.keys() & other.defaults.keys():
+            defaults[name] = max(self.defaults[name], other.defaults[name], key=STRICTNESS.__getitem__)
+        approvers = {**self.approvers, **other.approvers}
+        for effect in self.approvers.keys() & other.approvers.keys():
+            approvers[effect] = self.approvers[effect] & other.approvers[effect]
+        return Policy(
+            (*self.index().rules, *other.index().rules),
+            defaults=defaults,
+            approvers=approvers,
+            on_remember=self._on_remember or other._on_remember,
+            clock=self._clock,
+        )
+
+    # -- looking at it ------------------------------------------------------------------------------------------
+
+    def check(self, tools: Mapping[str, Described], *, is_whole: bool = True) -> list[RuleProblem]:
+        """What is wrong with the rules for these tools by name: above all rules that can never hit.
+
+        With `is_whole=False` there are more tools than these, and only rules that name one of them are looked at.
+        """
+        return problems(self.rules, tools, now=self._clock(), is_whole=is_whole, defaults=self.defaults)
+
+    @property
+    def digest(self) -> str:
+        """`sha256:` of what was loaded: rules, permissions, approvers. What is remembered does not change it."""
+        rules = sorted(digest(_as_data(rule)) for rule in self.rules)
+        approvers = {effect: sorted(names) for effect, names in self.approvers.items()}
+        return digest([rules, self.defaults, approvers])
+
+
+def _loaded(given: Rule | Mapping[str, Any], place: str) -> Rule:
+    rule = rule_of(given, place)
+    if rule.scope == "run" and not rule.run_id:
+        raise ConfigurationError(f"{rule.source or place}: scope='run' is for rules that are made while a run goes on")
+    return rule
+
+
+def _approvers(given: Mapping[str, Iterable[str]]) -> dict[str, frozenset[str]]:
+    known = (*get_args(Effect), "*")
+    for effect, names in given.items():
+        if effect not in known:
+            raise ConfigurationError(f"approvers={{{effect!r}: ...}}: write one of {', '.join(known)}")
+        if isinstance(names, str) or not all(isinstance(cast("object", name), str) and name for name in names):
+            raise ConfigurationError(f"approvers={{{effect!r}: {names!r}}}: write a list of principals")
+    return {effect: frozenset(names) for effect, names in given.items()}
+
+
+def _guarded(verdict: Verdict, subject: Subject) -> Verdict:
+    reason = gate_reason(subject)
+    if not reason or verdict.effect == "deny":
+        return verdict
+    others = verdict.reasons if verdict.effect == "confirm" else ()
+    return Verdict(effect="confirm", reasons=(*others, reason))
 
 
 def _reason(rule: Rule) -> str:
-    return f"rule {rule.effect} {rule.tool!r}" + (f": {rule.note}" if rule.note else "")
+    return str(rule) + (f": {rule.note}" if rule.note else "")
+
+
+def _is_over(rule: Rule, now: float) -> bool:
+    return rule.ends_at is not None and rule.ends_at <= now
+
+
+def _bounded(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    of_runs = [rule for rule in rules if rule.scope == "run" and rule.effect == "auto"]
+    too_many = {id(rule) for rule in of_runs[: max(0, len(of_runs) - RUN_RULES_LIMIT)]}
+    return tuple(rule for rule in rules if id(rule) not in too_many) if too_many else rules
+
+
+def _as_data(rule: Rule) -> list[Any]:
+    conditions = [[condition.path, condition.op, condition.value] for condition in rule.conditions]
+    return [rule.effect, rule.tool, conditions, rule.scope, rule.run_id, rule.agent, rule.ends_at, rule.tool_digest]

@@ -1,0 +1,93 @@
+"""Who may answer a request, and what of an answer may be remembered."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping, Set
+from dataclasses import replace
+
+from toolwire.permission.approval import Answer, ApprovalRequest, Decider, Decision
+from toolwire.permission.condition import Condition
+from toolwire.permission.rule import Rule, RuleScope
+
+MODEL = "model"
+"""The channel of a decider that is itself a model."""
+
+
+def undecidable(
+    by: Decider, request: ApprovalRequest, verdict: Answer, approvers: Mapping[str, Set[str]]
+) -> str | None:
+    """Why they may not answer the request so; None when they may. `approvers` are principals by effect."""
+    if by.principal and by.principal in (request.caller.agent, f"agent:{request.caller.agent}"):
+        return f"{by.principal!r} is the agent that asks, and cannot answer itself"
+    if verdict in ("deny", "stop_run"):
+        return None
+    # What a tool did not say it might do all the same.
+    named = [effect for effect in approvers if effect == "*" or not request.effects or effect in request.effects]
+    for effect in named:
+        if by.principal not in approvers[effect]:
+            what = "any call" if effect == "*" else f"calls that {effect}"
+            return f"{by.principal or 'somebody without a name'!r} is not among those who may approve {what}"
+    if by.channel == MODEL and not named:
+        return "a model may deny, and approve nothing unless the policy names it among the approvers"
+    return None
+
+
+def too_wide(decision: Decision, request: ApprovalRequest) -> str | None:
+    """Why what the decision wants remembered goes beyond what was shown; None when it does not, or wants nothing."""
+    rule = decision.remember
+    if rule is None:
+        return None
+    if (rule.effect == "auto") != (decision.verdict in ("approve", "edit")):
+        return f"it remembers {rule.effect!r} and says {decision.verdict!r}"
+    if rule.tool not in (request.tool, _exactly(request.tool)) or not _is_exact(rule.tool, request.tool):
+        return f"it remembers a rule for {rule.tool!r}, and what was shown is a call of {request.tool!r}"
+    if rule.agent not in (None, request.caller.agent):
+        return f"it remembers a rule for another agent, {rule.agent!r}"
+    if rule.run_id not in ("", request.run_id):
+        return f"it remembers a rule for another run, {rule.run_id!r}"
+    if rule.tool_digest not in ("", request.tool_digest):
+        return "it remembers a rule for the tool as it was told of at another time"
+    shown = decision.arguments if decision.verdict == "edit" and decision.arguments is not None else request.arguments
+    for condition in rule.conditions:
+        if condition.holds(shown) is not True:
+            return f"it remembers a rule whose condition {condition} does not hold for what was shown"
+    return None
+
+
+def narrowed(rule: Rule, request: ApprovalRequest) -> Rule:
+    """The rule as it is kept: for the agent that asked, the tool as it was told of, and with scope run for that run."""
+    return replace(
+        rule,
+        id=rule.id or f"remembered:{request.id}",
+        source=rule.source or f"the decision on {request.id}",
+        agent=request.caller.agent,
+        tool_digest=request.tool_digest,
+        run_id=request.run_id if rule.scope == "run" else "",
+    )
+
+
+def rule_for(
+    request: ApprovalRequest, *, scope: RuleScope = "run", same_arguments: bool = True, effect: str = "auto"
+) -> Rule:
+    """A rule to remember for calls like the one shown: of the same tool, by the same agent, with these very arguments.
+
+    `same_arguments=False` makes it for any arguments: offer that only as a choice of its own.
+    """
+    same = Condition(path="/arguments", op="==", value=dict(request.arguments))
+    rule = Rule(
+        effect=effect,  # pyright: ignore[reportArgumentType] - checked by the rule
+        tool=_exactly(request.tool),
+        when=(same,) if same_arguments else (),
+        scope=scope,
+    )
+    return narrowed(rule, request)
+
+
+def _exactly(tool: str) -> str:
+    """A pattern that fits this name alone."""
+    return glob.escape(tool)
+
+
+def _is_exact(pattern: str, tool: str) -> bool:
+    return pattern == _exactly(tool) or not any(sign in pattern for sign in "*?[")

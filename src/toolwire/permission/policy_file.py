@@ -1,0 +1,89 @@
+"""Rules in a file: `toolwire.toml`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from toolwire.permission.policy import Policy
+from toolwire.permission.rule import Rule, rule_of
+from toolwire.vocabulary.errors import ConfigurationError
+
+POLICY_FILE = "toolwire.toml"
+"""The name under which the command line finds it."""
+
+FILE_LIMIT_BYTES = 1_048_576
+"""Bytes of a policy file that are read: thousands of rules."""
+
+_TABLES = ("rule", "permissions", "approvers")
+_RULE_LINE = re.compile(r"^\s*\[\[\s*(?:rule|'rule'|\"rule\")\s*\]\]", re.MULTILINE)
+
+
+def load_policy(path: str | Path) -> Policy:
+    """The policy that a file holds: `[[rule]]` tables with the fields of `Rule`, `[permissions]` by tool name, and
+    `[approvers]` by effect.
+
+    Raises:
+        ConfigurationError: it cannot be read, or something in it is wrong; all that is, each with its place.
+    """
+    path = Path(path)
+    text = _text(path)
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: it is no TOML: {error}") from error
+    wrong = [f"{path}: unknown key {key!r}: there are [[rule]], [permissions], [approvers]" for key in _unknown(data)]
+    rules = _rules(path, text, data.get("rule", []), wrong)
+    tables = {name: _table(path, name, data.get(name, {}), wrong) for name in ("permissions", "approvers")}
+    if wrong:
+        raise ConfigurationError("\n".join(wrong))
+    try:
+        return Policy(rules, defaults=tables["permissions"], approvers=tables["approvers"])
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_LIMIT_BYTES + 1)
+        if len(content) > FILE_LIMIT_BYTES:
+            raise ConfigurationError(f"{path} is longer than {FILE_LIMIT_BYTES:,} bytes")
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigurationError(f"the policy file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path} is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
+        ) from error
+
+
+def _unknown(data: Mapping[str, Any]) -> list[str]:
+    return [key for key in data if key not in _TABLES]
+
+
+def _rules(path: Path, text: str, given: object, wrong: list[str]) -> list[Rule]:
+    if not isinstance(given, list):
+        wrong.append(f"{path}: rule is one table: write [[rule]] above it, in double brackets")
+        return []
+    tables = cast("list[Any]", given)
+    lines = [text.count("\n", 0, found.end()) + 1 for found in _RULE_LINE.finditer(text)]
+    rules: list[Rule] = []
+    for number, table in enumerate(tables, 1):
+        # Rules may also be written in one line: then there are no places to tell of.
+        line = f", line {lines[number - 1]}" if len(lines) == len(tables) else ""
+        try:
+            rules.append(rule_of(table, f"{path}{line}, rule {number}"))
+        except ConfigurationError as error:
+            wrong.append(str(error))
+    return rules
+
+
+def _table(path: Path, name: str, given: object, wrong: list[str]) -> dict[str, Any]:
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    wrong.append(f"{path}: {name} is no table: write [{name}], and below it a line for each")
+    return {}

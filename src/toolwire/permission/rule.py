@@ -1,0 +1,247 @@
+"""A rule: which calls it is about, and what is to happen to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from datetime import datetime
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any, Literal, cast, get_args
+
+from toolwire.definition.tool import Permission
+from toolwire.permission.condition import OPERATORS, Condition
+from toolwire.vocabulary.calls import NOBODY, Caller
+from toolwire.vocabulary.effects import Effect, Label
+from toolwire.vocabulary.errors import ConfigurationError
+
+STRICTNESS: Mapping[Permission, int] = {"auto": 0, "confirm": 1, "deny": 2}
+
+RuleScope = Literal["workspace", "session", "run"]
+SCOPES: tuple[str, ...] = get_args(RuleScope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One call as a policy sees it."""
+
+    arguments: Mapping[str, Any]
+    """Exactly what will run, as plain JSON."""
+    caller: Caller = NOBODY
+    """On whose behalf."""
+    run_id: str = ""
+    """The run it belongs to."""
+    effects: frozenset[Effect] = frozenset()
+    """What the tool says it does."""
+    taints: frozenset[Label] = frozenset()
+    """What the run has read so far."""
+    is_outside: bool = False
+    """Whether the tool comes from somewhere else, an MCP server say."""
+    tool_digest: str = ""
+    """`sha256:` of the tool's name, description and schemas; empty where no rule asks for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What is to happen to calls of the tools it names.
+
+    Raises:
+        ConfigurationError: an unknown effect, no tool, or a condition, scope, time or example that is none.
+    """
+
+    effect: Permission
+    """auto: run; confirm: ask first; deny: never run."""
+    tool: str
+    """A tool's name, or a pattern: `*` for any text, `?` for any character, `[ab]` for one of these. In a pattern with
+    `/` these stay within their part: `bank/*` is about the tools of `bank`."""
+    when: Iterable[Condition | Mapping[str, Any]] = ()
+    """What must be true of the arguments, all of it; also as dicts. Kept as a tuple of `Condition`."""
+    scope: RuleScope = "workspace"
+    """How long it is kept: for good, as long as a session, or for one run."""
+    run_id: str = ""
+    """With scope run: the run."""
+    agent: str | None = None
+    """The agent whose calls it is about; None: everybody's. Empty: those that are made in no agent's name."""
+    expires_at: float | datetime | None = None
+    """When it ends: seconds since the epoch, or a time with its zone; None: never."""
+    optional: bool = False
+    """Whether it may be about tools or parameters that are not there."""
+    source: str = ""
+    """Where it was written, for messages."""
+    note: str = ""
+    """Why, for the person who is asked and for the log."""
+    id: str = ""
+    """A name to know it by."""
+    match: Iterable[Mapping[str, Any]] = ()
+    """Calls that it must be about, as `{"tool": ..., "arguments": {...}}`; `tool` may be left out if it names one."""
+    not_match: Iterable[Mapping[str, Any]] = ()
+    """Calls that it must not be about."""
+    tool_digest: str = ""
+    """The tool must still be told of in these words (`ApprovalRequest.tool_digest`); empty: in whatever words."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        if self.effect not in STRICTNESS:
+            raise ConfigurationError(f"Rule(effect={self.effect!r}): write one of {', '.join(get_args(Permission))}")
+        if not self.tool or not isinstance(cast("object", self.tool), str):
+            raise ConfigurationError(f"Rule(tool={self.tool!r}): write a tool's name, or '*' for all tools")
+        if self.scope not in SCOPES:
+            raise ConfigurationError(f"Rule(scope={self.scope!r}): write one of {', '.join(SCOPES)}")
+        if self.run_id and self.scope != "run":
+            raise ConfigurationError(f"Rule(run_id={self.run_id!r}): write scope='run', or leave it out")
+        put(self, "when", tuple(_condition(each) for each in _several("when", self.when)))
+        put(self, "match", tuple(_call("match", each) for each in _several("match", self.match)))
+        put(self, "not_match", tuple(_call("not_match", each) for each in _several("not_match", self.not_match)))
+        put(self, "expires_at", _seconds(self.expires_at))
+
+    def __str__(self) -> str:
+        named = f"rule {self.id!r}, " if self.id else "rule "
+        when = " and ".join(map(str, self.conditions))
+        return f"{named}{self.effect} {self.tool!r}" + (f" when {when}" if when else "")
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """`when`."""
+        return cast("tuple[Condition, ...]", self.when)
+
+    @property
+    def calls(self) -> tuple[tuple[bool, Mapping[str, Any]], ...]:
+        """The examples, each with whether it must be hit."""
+        match = cast("tuple[Mapping[str, Any], ...]", self.match)
+        not_match = cast("tuple[Mapping[str, Any], ...]", self.not_match)
+        return tuple((True, call) for call in match) + tuple((False, call) for call in not_match)
+
+    @property
+    def ends_at(self) -> float | None:
+        """`expires_at` in seconds since the epoch."""
+        return cast("float | None", self.expires_at)
+
+    @property
+    def looks_at_calls(self) -> bool:
+        """Whether the tool's name alone does not tell if it hits."""
+        return bool(self.when) or bool(
+            self.run_id or self.tool_digest or self.agent is not None or self.expires_at is not None
+        )
+
+    def fits(self, tool: str) -> bool:
+        """Whether it is about that tool: a name that holds `[` is a name before it is a pattern."""
+        if tool == self.tool:
+            return True
+        if "/" not in self.tool:
+            return fnmatchcase(tool, self.tool)
+        names, patterns = tool.split("/"), self.tool.split("/")
+        return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
+
+    def holds(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether it is about a call with these arguments: an auto rule only if all is certain, others unless it is
+        certain that they are not."""
+        if self.effect == "auto":
+            return all(condition.holds(arguments) is True for condition in self.conditions)
+        return all(condition.holds(arguments) is not False for condition in self.conditions)
+
+    def hits(self, subject: Subject, now: float) -> bool:
+        """Whether it counts for this call of a tool that it fits."""
+        return (
+            (self.ends_at is None or now < self.ends_at)
+            and (self.scope != "run" or self.run_id == subject.run_id)
+            and self.agent in (None, subject.caller.agent)
+            and self.tool_digest in ("", subject.tool_digest)
+            and (not self.when or self.holds(subject.arguments))
+        )
+
+
+def rule_of(given: Rule | Mapping[str, Any], place: str) -> Rule:
+    """The rule that a mapping with its fields stands for; `place` says where, for messages.
+
+    Raises:
+        ConfigurationError: a key that is unknown or not there, or as `Rule`.
+    """
+    if isinstance(given, Rule):
+        return given
+    if not isinstance(cast("object", given), Mapping):
+        raise ConfigurationError(f"{place}: {given!r} is no rule: write Rule(...), or a dict with its fields")
+    names = [field.name for field in fields(Rule)]
+    for key in given:
+        if key not in names:
+            raise ConfigurationError(f"{place}: unknown key {key!r}{_nearest(key, names)}")
+    for field in fields(Rule):
+        if field.default is MISSING and field.name not in given:
+            raise ConfigurationError(f"{place}: {field.name!r} is not there: {_WANTED[field.name]}")
+    for name, kind in _KINDS.items():
+        if not isinstance(given.get(name, kind()), kind):
+            raise ConfigurationError(f"{place}: {name} = {given[name]!r}: write {_KIND_WORDS[kind]}")
+    try:
+        rule = Rule(**given)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{place}: {error}") from error
+    return rule if rule.source else replace(rule, source=place)
+
+
+_WANTED = {"effect": "write one of auto, confirm, deny", "tool": "write a tool's name, or '*' for all tools"}
+_KINDS: Mapping[str, type] = {
+    **dict.fromkeys(("scope", "run_id", "agent", "source", "note", "id", "tool_digest"), str),
+    "optional": bool,
+}
+_KIND_WORDS = {str: "a text", bool: "true or false"}
+_SPELLINGS: Mapping[str, str] = {
+    **dict.fromkeys(("equals", "=", "eq", "is"), "=="),
+    **dict.fromkeys(("<>", "ne"), "!="),
+    "lt": "<",
+    "lte": "<=",
+    "=<": "<=",
+    "gt": ">",
+    "gte": ">=",
+    "=>": ">=",
+    "not in": "not_in",
+    "regex": "matches",
+    "like": "matches",
+}
+"""What is written for an operator elsewhere."""
+
+
+def _condition(given: object) -> Condition:
+    if isinstance(given, Condition):
+        return given
+    if not isinstance(given, Mapping):
+        raise ConfigurationError(
+            f"when has {given!r}: write Condition(path='/arguments/amount', op='<=', value=10), or a dict like it"
+        )
+    keys = cast("Mapping[str, Any]", given)
+    for key in keys:
+        if key not in ("path", "op", "value"):
+            raise ConfigurationError(f"when has the unknown key {key!r}{_nearest(key, ('path', 'op', 'value'))}")
+    for key, wanted in (("path", "'/arguments/amount'"), ("op", f"one of {', '.join(OPERATORS)}")):
+        if key not in keys:
+            raise ConfigurationError(f"when lacks {key!r}: write {wanted}")
+    op = keys["op"]
+    if op in _SPELLINGS:
+        raise ConfigurationError(f"op={op!r}: write {_SPELLINGS[op]!r}")
+    return Condition(**keys)
+
+
+def _several(name: str, given: object) -> tuple[object, ...]:
+    if isinstance(given, str | Mapping | Condition) or not isinstance(given, Iterable):
+        raise ConfigurationError(f"{name}={given!r}: write a list")
+    return tuple(cast("Iterable[object]", given))
+
+
+def _call(name: str, given: object) -> Mapping[str, Any]:
+    call: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+    if not isinstance(call.get("arguments"), Mapping) or call.keys() - {"tool", "arguments"}:
+        raise ConfigurationError(f"{name} has {given!r}: write a call, as {{'arguments': {{'amount': 5}}}}")
+    return call
+
+
+def _seconds(given: object) -> float | None:
+    if isinstance(given, datetime):
+        if given.tzinfo is None:
+            raise ConfigurationError(f"expires_at={given.isoformat()!r}: add the zone, as {given.isoformat()}Z")
+        return given.timestamp()
+    if given is None or (isinstance(given, int | float) and not isinstance(given, bool)):
+        return given
+    raise ConfigurationError(f"expires_at={given!r}: write a time with its zone, or seconds since the epoch")
+
+
+def _nearest(key: object, names: Iterable[str]) -> str:
+    near = get_close_matches(str(key), list(names), 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
