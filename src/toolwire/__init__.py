@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from toolwire.permission.approvers import ConsoleApprover as ConsoleApprover
     from toolwire.permission.approvers import console_approver as console_approver
     from toolwire.permission.approvers import later as later
+    from toolwire.permission.condition import Condition as Condition
+    from toolwire.permission.deciding import rule_for as rule_for
     from toolwire.permission.edits import check_edit as check_edit
+    from toolwire.permission.policy import Policy as Policy
     from toolwire.permission.policy import Rule as Rule
+    from toolwire.permission.policy_file import load_policy as load_policy
     from toolwire.permission.rendering import render as render_request
     from toolwire.sandbox.doctor import Diagnosis as Diagnosis
     from toolwire.sandbox.doctor import diagnose as diagnose
@@ -74,6 +78,7 @@ _HOMES = {
     "CallFailed": "vocabulary.results",
     "Caller": "vocabulary.calls",
     "CodeExecutionTool": "facade.code_execution",
+    "Condition": "permission.condition",
     "ConfigurationError": "vocabulary.errors",
     "ConsoleApprover": "permission.approvers",
     "Decider": "permission.approval",
@@ -84,6 +89,7 @@ _HOMES = {
     "Failure": "vocabulary.failures",
     "ImageBlock": "vocabulary.content",
     "Limits": "sandbox.limits",
+    "Policy": "permission.policy",
     "Problem": "vocabulary.calls",
     "ProgramResult": "sandbox.report",
     "RegistrationError": "vocabulary.errors",
@@ -110,12 +116,14 @@ _HOMES = {
     "decisions_to_json": "session.wire",
     "diagnose": "sandbox.doctor",
     "later": "permission.approvers",
+    "load_policy": "permission.policy_file",
     "parse_tool_calls": "facade.xml",
     "protocols": "",
     "read_decisions": "session.wire",
     "read_suspended": "session.wire",
     "reg_toolspec": "facade.registry",
     "render_request": "permission.rendering:render",
+    "rule_for": "permission.deciding",
     "suspended_to_json": "session.wire",
     "tool": "facade.tool",
 }
@@ -130,6 +138,7 @@ __all__ = [
     "CallFailed",
     "Caller",
     "CodeExecutionTool",
+    "Condition",
     "ConfigurationError",
     "ConsoleApprover",
     "Decider",
@@ -140,6 +149,7 @@ __all__ = [
     "Failure",
     "ImageBlock",
     "Limits",
+    "Policy",
     "Problem",
     "ProgramResult",
     "RegistrationError",
@@ -166,12 +176,14 @@ __all__ = [
     "decisions_to_json",
     "diagnose",
     "later",
+    "load_policy",
     "parse_tool_calls",
     "protocols",
     "read_decisions",
     "read_suspended",
     "reg_toolspec",
     "render_request",
+    "rule_for",
     "suspended_to_json",
     "tool",
 ]

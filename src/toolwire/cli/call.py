@@ -10,8 +10,9 @@ import typer
 from toolwire import ToolCall, ToolRegistry, ToolResult
 from toolwire.cli.collecting import registry_of
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode
-from toolwire.cli.options import TIMEOUT_S, JsonOption, TimeoutOption, ToolsOption
+from toolwire.cli.options import TIMEOUT_S, JsonOption, PolicyOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output
+from toolwire.cli.policies import honour
 from toolwire.cli.reading import read_text
 from toolwire.cli.results import as_json, nothing_came
 from toolwire.cli.typed_arguments import read_object, read_pairs
@@ -42,6 +43,7 @@ def call(
             metavar="FILE|-", help="A JSON object with arguments, - for standard input. KEY=VALUE wins over it."
         ),
     ] = None,
+    policy: PolicyOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
     json: JsonOption = False,
 ) -> None:
@@ -49,6 +51,7 @@ def call(
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)
+    honour(policy, registry, output)
     given = {**_from_file(arguments), **read_pairs(pairs or (), _schema(registry, name))}
     result = _result(registry, name, given, timeout)
     if json:

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from toolwire.cli import call, doctor, prompt, run, tools
+from toolwire.cli import call, doctor, policies, prompt, run, tools
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.output import Output, open_missing_streams
 from toolwire.cli.waiting import leave
@@ -21,6 +21,7 @@ Examples:
   toolwire prompt --tools tools.py > prompt.md
   toolwire run reply.toml --tools tools.py
   toolwire call search query=budget limit=3 --tools tools.py
+  toolwire policy explain search query=budget --tools tools.py
   toolwire doctor
 
 \b
@@ -91,4 +92,5 @@ app.command("run", epilog=run.EPILOG)(run.run)
 app.command("prompt", epilog=prompt.EPILOG)(prompt.prompt)
 app.command("tools", epilog=tools.EPILOG)(tools.tools)
 app.command("call", epilog=call.EPILOG)(call.call)
+app.add_typer(policies.policy, name="policy")
 app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)

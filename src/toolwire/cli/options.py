@@ -18,6 +18,14 @@ ToolsOption = Annotated[
         help="A .py file or an importable module with the tools. May be given several times.",
     ),
 ]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="A file with rules about what may run; toolwire.toml of this folder if there is one.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 
 

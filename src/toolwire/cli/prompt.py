@@ -9,8 +9,9 @@ import typer
 from toolwire import Session, ToolwireError
 from toolwire.cli.collecting import registry_of
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
-from toolwire.cli.options import ToolsOption
+from toolwire.cli.options import PolicyOption, ToolsOption
 from toolwire.cli.output import Output
+from toolwire.cli.policies import honour
 
 EPILOG = f"""\b
 Examples:
@@ -24,6 +25,7 @@ Examples:
 def prompt(
     context: typer.Context,
     tools: ToolsOption,
+    policy: PolicyOption = None,
     protocol: Annotated[str, typer.Option(metavar="NAME", help="The format the model is to reply in.")] = "attp",
     language: Annotated[Literal["en", "zh"] | None, typer.Option(help="English, the default, or Chinese.")] = None,
     thought: Annotated[
@@ -35,6 +37,7 @@ def prompt(
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)
+    honour(policy, registry, output)
     given: dict[str, Any] = {"language": language, "thought": thought}
     options = {name: value for name, value in given.items() if value is not None}
     try:

@@ -22,8 +22,9 @@ from toolwire import (
 )
 from toolwire.cli.collecting import registry_of
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
-from toolwire.cli.options import TIMEOUT_S, JsonOption, TimeoutOption, ToolsOption
+from toolwire.cli.options import TIMEOUT_S, JsonOption, PolicyOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output
+from toolwire.cli.policies import honour
 from toolwire.cli.reading import read_bytes
 from toolwire.cli.results import as_json, nothing_came, plain
 from toolwire.cli.waiting import within
@@ -49,6 +50,7 @@ def run(
     ],
     tools: ToolsOption,
     protocol: Annotated[str, typer.Option(metavar="NAME", help="The format of the reply; auto finds it out.")] = AUTO,
+    policy: PolicyOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
     json: JsonOption = False,
 ) -> None:
@@ -57,6 +59,7 @@ def run(
     output.keep_stdout()
     content = read_bytes(reply, what="the reply")
     registry = registry_of(tools)
+    honour(policy, registry, output)
     name = _recognised(content, output) if protocol == AUTO else protocol
     session = _session(registry, name, timeout)
     turn = _turn(session, content, timeout)

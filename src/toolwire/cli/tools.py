@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json as json_text
-import shutil
 from collections.abc import Mapping
-from io import StringIO
 from typing import Annotated, Any, cast
 
 import typer
-from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from toolwire import ToolRegistry, ToolSpec
 from toolwire.cli.collecting import registry_of
 from toolwire.cli.exit_codes import EXIT_CODES
-from toolwire.cli.options import JsonOption, ToolsOption
+from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
+from toolwire.cli.policies import honour
+from toolwire.cli.tables import table_text
 
 EPILOG = f"""\b
 Examples:
@@ -42,12 +40,14 @@ def tools(
         str | None,
         typer.Option(metavar="QUERY", help="Only those that do this, the best first, as a model finds them."),
     ] = None,
+    policy: PolicyOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print which tools there are."""
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)
+    honour(policy, registry, output)
     specs = registry.to_toolspecs()
     if search is not None:
         specs = _found(specs, search)
@@ -80,8 +80,7 @@ def _as_json(name: str, spec: ToolSpec, permission: str) -> dict[str, Any]:
 
 
 def _table(specs: Mapping[str, ToolSpec], permissions: Mapping[str, str], *, is_terminal: bool) -> str:
-    """As wide as the terminal, or as COLUMNS says; without lines and colour where no person looks at it."""
-    table = Table(box=box.SIMPLE_HEAD if is_terminal else None, pad_edge=False, header_style="bold")
+    table = Table()
     table.add_column("NAME", overflow="fold")
     table.add_column("PARAMETERS", overflow="fold")
     table.add_column("PERMISSION", no_wrap=True)
@@ -89,10 +88,7 @@ def _table(specs: Mapping[str, ToolSpec], permissions: Mapping[str, str], *, is_
     for name, spec in specs.items():
         first_line = spec.description.strip().partition("\n")[0]
         table.add_row(*(Text(cell) for cell in (name, _parameters(spec), permissions[name], first_line)))
-    written = StringIO()
-    width = shutil.get_terminal_size().columns
-    Console(file=written, width=width, force_terminal=is_terminal).print(table)
-    return "\n".join(line.rstrip() for line in written.getvalue().strip("\n").split("\n"))
+    return table_text(table, is_terminal=is_terminal)
 
 
 def _parameters(spec: ToolSpec) -> str:

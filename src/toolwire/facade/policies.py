@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.permission.policy import Policy, Rule
-from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from toolwire.facade.setup import Setup
-    from toolwire.permission.explain import Explanation
 
 PolicySource = Policy | str | Path | Iterable[Rule | Mapping[str, Any]]
 """A policy, the path of a policy file, or rules."""
@@ -35,6 +30,14 @@ def policy_of(given: PolicySource) -> Policy:
     return Policy(given)
 
 
+def joined_policy(policy: PolicySource | None, rules: Iterable[Rule | Mapping[str, Any]]) -> Policy:
+    """The policy with these rules added; without either, one that leaves each tool its own permission."""
+    if policy is None:
+        return Policy(rules)
+    more = tuple(rules)
+    return policy_of(policy).joined(Policy(more)) if more else policy_of(policy)
+
+
 def refuse_wrong_rules(policy: Policy, entries: Iterable[Entry], *, is_whole: bool = True) -> None:
     """Does nothing if each rule can do for these tools what it says; with `is_whole=False` there are more of them.
 
@@ -47,21 +50,12 @@ def refuse_wrong_rules(policy: Policy, entries: Iterable[Entry], *, is_whole: bo
             raise ConfigurationError("\n".join(map(str, wrong)))
 
 
-def explained(entry: Entry, arguments: Mapping[str, Any], setup: Setup) -> Explanation:
-    """What the policy says of a call of this tool, and why.
+def with_rules(policy: Policy, more: PolicySource, catalogue: Catalogue) -> Policy:
+    """The policy joined with another, whose rules must be about these tools.
 
     Raises:
-        ConfigurationError: the arguments are wrong.
+        ConfigurationError: a rule is none, or can do nothing for them.
     """
-    from toolwire.catalogue.catalogue import Catalogue
-    from toolwire.invocation.authorize import subject_of
-    from toolwire.invocation.scope import Prepared
-    from toolwire.invocation.validate import validate
-    from toolwire.permission.explain import explain
-
-    prepared = validate(ToolCall(entry.name, arguments), entry)
-    if not isinstance(prepared, Prepared):
-        raise ConfigurationError(prepared.error or "the arguments are wrong")
-    subject = subject_of(prepared, setup.scope(Catalogue()))
-    own = entry.permission or entry.tool.permission
-    return explain(setup.policy, entry.name, own, subject, now=time.time())
+    added = policy_of(more)
+    refuse_wrong_rules(added, catalogue)
+    return policy.joined(added)

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Permission
+from toolwire.facade.governed import Governed
+from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules, with_rules
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
 from toolwire.permission.approval import Approver
-from toolwire.permission.policy import Policy, Rule
+from toolwire.permission.policy import Rule
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS, ToolCall
-from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class _Parts:
         self.scope = setup.scope(self.catalogue)
 
 
-class ToolRegistry:
+class ToolRegistry(Governed):
     """Tools by name, and the one way to call them.
 
     Safe to use from several threads and event loops at once. As a base class, methods marked with `@reg_toolspec` are
@@ -83,11 +85,13 @@ class ToolRegistry:
     def __init__(
         self,
         *,
-        rules: Iterable[Rule] = (),
+        policy: PolicySource | None = None,
+        rules: Iterable[Rule | Mapping[str, Any]] = (),
         approver: Approver | None = None,
         result_limit_bytes: int | None = None,
     ) -> None:
-        """`rules` say what may run; `approver` is asked where they say confirm, and without one such calls do not run.
+        """`policy` (or the path of a policy file) and `rules` say what may run; `approver` is asked where they say
+        confirm, and without one such calls do not run.
 
         `result_limit_bytes` bounds a result's text for a model, 32 KiB by default.
         """
@@ -97,11 +101,12 @@ class ToolRegistry:
         parts.use(
             replace(
                 parts.setup,
-                policy=Policy(rules),
+                policy=joined_policy(policy, rules),
                 approver=approver,
                 result_limit_bytes=result_limit_bytes or parts.setup.result_limit_bytes,
             )
         )
+        refuse_wrong_rules(parts.setup.policy, parts.catalogue, is_whole=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -177,11 +182,13 @@ class ToolRegistry:
         Raises:
             DefinitionError: it cannot be a tool.
             RegistrationError: the name is taken, unless by the same object or with `replace=True`.
+            ConfigurationError: a rule names the tool and can never hit a call of it.
         """
         from toolwire.facade.intake import entries_of
 
         def add(given: Any) -> Any:
             for entry in entries_of(given, name=name, permission=permission, timeout_s=timeout_s, parallel=parallel):
+                refuse_wrong_rules(self._parts.setup.policy, (entry,), is_whole=False)
                 self._parts.catalogue.add(entry, replace=replace)
             return given
 
@@ -219,17 +226,14 @@ class ToolRegistry:
         """The names of `to_toolspecs()`."""
         return [entry.name for entry in self._parts.catalogue if entry.composite is None]
 
-    def permission_of(self, name: str) -> Permission:
-        """What happens to calls of that tool: `auto`, `confirm` or `deny`, by rules, registration and its own default.
+    def use_policy(self, policy: PolicySource) -> None:
+        """Adds rules to those in force: a `Policy`, the path of a policy file, or a list of rules.
 
         Raises:
-            RegistrationError: there is no such tool.
+            ConfigurationError: the file cannot be read, or a rule is none, or can do nothing for the tools here.
         """
         parts = self._parts
-        entry = parts.catalogue.find(name)
-        if entry is None:
-            raise RegistrationError(f"no tool is named {name!r}{suggestion(parts.catalogue.nearest(name))}")
-        return parts.setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect
+        parts.use(replace(parts.setup, policy=with_rules(parts.setup.policy, policy, parts.catalogue)))
 
     def __entries__(self) -> tuple[list[Entry], Setup]:
         """The entries and the setup, for a session that is made of this registry."""

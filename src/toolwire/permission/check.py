@@ -12,8 +12,11 @@ from toolwire.permission.condition import MISSING, Condition, found
 from toolwire.permission.contradiction import contradiction, impossible
 from toolwire.permission.rule import Rule
 from toolwire.permission.schema import at
-from toolwire.vocabulary.calls import CODE_EXECUTION
+from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS
 from toolwire.vocabulary.errors import Unrepresentable
+
+_OFFERED_LATER = (CODE_EXECUTION, SEARCH_TOOLS)
+"""Tools that sessions add by themselves."""
 
 
 class Described(Protocol):
@@ -69,7 +72,7 @@ def _problems(rule: Rule, tools: Mapping[str, Tool], now: float, defaults: Mappi
         return
     fitting = {name: tool for name, tool in tools.items() if rule.fits(name)}
     if not fitting:
-        if not rule.optional and rule.tool != CODE_EXECUTION:
+        if not rule.optional and rule.tool not in _OFFERED_LATER:
             yield _no_tool(rule, tools)
         return
     if rule.effect == "auto" and all(defaults.get(name, tool.permission) == "deny" for name, tool in fitting.items()):

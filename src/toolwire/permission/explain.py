@@ -43,8 +43,9 @@ class Explanation:
     """What is to happen."""
 
 
-def explain(policy: Policy, tool: str, own: Permission, subject: Subject, *, now: float) -> Explanation:
+def explain(policy: Policy, tool: str, own: Permission, subject: Subject) -> Explanation:
     """What the policy says of this call of `tool`, whose own permission is `own`, and why."""
+    now = policy.clock()
     return Explanation(
         tool=tool,
         arguments=subject.arguments,

@@ -99,7 +99,7 @@ class Policy:
                     f"permissions={{{name!r}: {effect!r}}}: write one of {', '.join(get_args(Permission))}"
                 )
         self._on_remember = on_remember
-        self._clock = clock
+        self.clock = clock
         self._lock = threading.Lock()
         self._remembered: tuple[Rule, ...] = ()
         self._parent: Policy | None = None
@@ -121,7 +121,7 @@ class Policy:
         if subject is None:
             return self._verdict_of_name(index, tool, own)
         of_tool = index.of(tool)
-        now = self._clock() if of_tool.sometimes else 0.0
+        now = self.clock() if of_tool.sometimes else 0.0
         hits = [rule for rule in of_tool.sometimes if rule.hits(subject, now)]
         verdict = self._decide(tool, own, (*of_tool.always, *hits)) if hits else None
         return _guarded(verdict or self._verdict_of_name(index, tool, own), subject)
@@ -178,7 +178,7 @@ class Policy:
     @property
     def remembered(self) -> tuple[Rule, ...]:
         """The rules that people chose to keep, and that still count; the oldest first."""
-        now = self._clock()
+        now = self.clock()
         theirs = () if self._parent is None else self._parent.remembered
         return (*theirs, *(rule for rule in self._remembered if not _is_over(rule, now)))
 
@@ -196,7 +196,7 @@ class Policy:
             self._parent.remember(rule)
             return
         with self._lock:
-            now = self._clock()
+            now = self.clock()
             kept = [old for old in self._remembered if not (rule.id and old.id == rule.id) and not _is_over(old, now)]
             self._remembered = _bounded((*kept, rule))
             rules = self.rules if self._parent_index is None else self._parent_index.rules
@@ -219,7 +219,7 @@ class Policy:
             defaults=self.defaults if defaults is None else {**self.defaults, **defaults},
             approvers=self.approvers,
             on_remember=self._on_remember,
-            clock=self._clock,
+            clock=self.clock,
         )
         made.rules = self.rules
         made._parent = self
@@ -239,7 +239,7 @@ class Policy:
             defaults=defaults,
             approvers=approvers,
             on_remember=self._on_remember or other._on_remember,
-            clock=self._clock,
+            clock=self.clock,
         )
 
     # -- looking at it ------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class Policy:
 
         With `is_whole=False` there are more tools than these, and only rules that name one of them are looked at.
         """
-        return problems(self.rules, tools, now=self._clock(), is_whole=is_whole, defaults=self.defaults)
+        return problems(self.rules, tools, now=self.clock(), is_whole=is_whole, defaults=self.defaults)
 
     @property
     def digest(self) -> str:

@@ -12,6 +12,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.finding import allowed, finder_in, offer_search
 from toolwire.facade.intake import entries_of
+from toolwire.facade.policies import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.facade.programs import offered, programs_entry, told_among
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
@@ -20,7 +21,6 @@ from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.scope import Run, ended
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver, Decision
-from toolwire.permission.policy import Policy, Rule
 from toolwire.protocols import get
 from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
@@ -43,7 +43,7 @@ class Session:
         *,
         protocol: str | CallingProtocol = "attp",
         permissions: Mapping[str, Permission] | None = None,
-        policy: Iterable[Rule] | None = None,
+        policy: PolicySource | None = None,
         approver: Approver | None = None,
         store: RunStore | None = None,
         limits: Limits | None = None,
@@ -52,11 +52,11 @@ class Session:
     ) -> None:
         """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
 
-        `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` are
-        rules in place of the registry's. `approver` is asked where a rule or tool says confirm. With a `store` turns
-        are on record, and one that nobody decides on now is suspended until somebody does; without, its calls do not
-        run. `limits` bound each program, and behind weaker walls than `min_isolation` ("kernel") none
-        runs; without either, what the registry gave its own programs counts.
+        `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` (a
+        `Policy`, rules, or the path of a policy file) stands in for the registry's. `approver` is asked where a rule or
+        tool says confirm. With a `store` turns are on record, and one that nobody decides on now is suspended until
+        somebody does; without, its calls do not run. `limits` bound each program, and behind weaker walls than
+        `min_isolation` ("kernel") none runs; without either, what the registry gave its own programs counts.
 
         With `always` the model is told of the tools that it names (`*` stands for any text) and finds all others by
         `search_tools`, where `always=()` leaves all to the search. None: as the registry has it.
@@ -64,14 +64,15 @@ class Session:
         A text protocol's model may always run programs. A native one's may when the registry has them enabled.
 
         Raises:
-            ConfigurationError: the protocol is unknown, or `permissions` name a tool that is not there.
+            ConfigurationError: the protocol is unknown, `permissions` name a tool that is not there, or a rule can do
+                nothing for these tools.
         """
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
         self._catalogue, setup = _parts_of(tools)
         offer_search(self._catalogue, lambda: self._setup.policy, always)
-        if permissions is not None or policy is not None:
-            rules = setup.policy.rules if policy is None else policy
-            setup = replace(setup, policy=Policy(rules, defaults=self._known(permissions or {})))
+        rules = setup.policy if policy is None else policy_of(policy)
+        refuse_wrong_rules(rules, self._catalogue, is_whole=not isinstance(tools, Toolkit))
+        setup = replace(setup, policy=rules.for_session(self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
         self._offer_programs(limits, min_isolation)
         self._passes = None if store is None else Passes(store, self._catalogue, self._setup, self.protocol.name)

@@ -1,0 +1,172 @@
+"""`toolwire policy`: what the rules are worth for these tools, and what they say of one call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from toolwire import Policy, ToolRegistry, ToolwireError, load_policy
+from toolwire.cli.collecting import registry_of
+from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
+from toolwire.cli.output import Output
+from toolwire.cli.results import plain
+from toolwire.cli.tables import table_text
+from toolwire.cli.typed_arguments import read_pairs
+
+POLICY_FILE = "toolwire.toml"
+"""What is taken from the current folder when no policy file is named."""
+
+policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+CHECK_EPILOG = f"""\b
+Examples:
+  toolwire policy check --tools tools.py
+  toolwire policy check rules.toml --tools tools.py
+
+It exits with 0 when each rule can do what it says, and with 1 when one cannot.
+
+{EXIT_CODES}"""
+
+EXPLAIN_EPILOG = f"""\b
+Examples:
+  toolwire policy explain pay amount=5 --tools tools.py
+  toolwire policy explain pay amount=5 --tools tools.py --policy rules.toml
+
+It runs nothing, and exits with 0 whatever the verdict is.
+
+{EXIT_CODES}"""
+
+
+@policy.callback()
+def _policy() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
+    """Rules about what may run: check them, and see why a call is or is not let through."""
+
+
+@policy.command("check", epilog=CHECK_EPILOG)
+def check(
+    context: typer.Context,
+    tools: ToolsOption,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help=f"The policy file, {POLICY_FILE} if none.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check that each rule can do what it says, its examples too."""
+    output: Output = context.obj
+    output.keep_stdout()
+    registry = registry_of(tools)
+    named = file or POLICY_FILE
+    wrong = _wrong(named, registry)
+    if json:
+        output.result_json([{"place": place, "message": message} for place, message in wrong])
+    elif wrong:
+        output.result("\n".join(f"{place}: {message}" if place else message for place, message in wrong))
+    else:
+        found = load_policy(named)
+        output.result(f"{named}: {_counted(found, registry)}")
+    raise typer.Exit(ExitCode.FAILED if wrong else ExitCode.DONE)
+
+
+@policy.command("explain", epilog=EXPLAIN_EPILOG)
+def explain(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.")],
+    tools: ToolsOption,
+    pairs: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Arguments by name.")] = None,
+    policy: PolicyOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say what would happen to a call, and which rules lead to it."""
+    output: Output = context.obj
+    output.keep_stdout()
+    registry = registry_of(tools)
+    honour(policy, registry, output)
+    spec = registry.to_toolspecs().get(name)
+    given = read_pairs(pairs or (), {} if spec is None else spec.input_schema)
+    try:
+        found = registry.explain_call(name, given)
+    except ToolwireError as error:
+        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+    if json:
+        output.result_json(_as_json(found))
+    else:
+        output.result(_text(found, is_terminal=output.is_terminal))
+
+
+def honour(named: str | None, registry: ToolRegistry, output: Output) -> None:
+    """Puts the policy file in force that was named, or the one that lies in the current folder, and tells of it.
+
+    Raises:
+        Stop: it cannot be read, or something in it is wrong.
+    """
+    if named is None and not Path(POLICY_FILE).exists():
+        return
+    try:
+        registry.use_policy(Path(named or POLICY_FILE))
+    except ToolwireError as error:
+        raise Stop(ExitCode.WRONG_USAGE, f"the policy cannot be used:\n{error}") from error
+    output.say(f"policy: {named or POLICY_FILE}")
+
+
+def _wrong(named: str, registry: ToolRegistry) -> list[tuple[str, str]]:
+    """The problems, each with its place."""
+    if not Path(named).exists():
+        raise Stop(ExitCode.WRONG_USAGE, f"there is no policy file {named}")
+    try:
+        found = load_policy(named)
+    except ToolwireError as error:
+        return [("", line) for line in str(error).split("\n")]
+    return [(problem.place, problem.message) for problem in found.check(registry.to_toolspecs())]
+
+
+def _counted(found: Policy, registry: ToolRegistry) -> str:
+    examples = sum(len(rule.calls) for rule in found.rules)
+    rules = "1 rule" if len(found.rules) == 1 else f"{len(found.rules)} rules"
+    checked = f", {examples} example{'s' * (examples != 1)} as they say" if examples else ""
+    tools = len(registry.list_toolspecs())
+    return f"{rules}, nothing wrong for {'1 tool' if tools == 1 else f'{tools} tools'}{checked}"
+
+
+def _text(found: Any, *, is_terminal: bool) -> str:
+    table = Table()
+    for title in ("", "EFFECT", "RULE", "WHY", "FROM"):
+        table.add_column(title, overflow="fold")
+    for each in found.rules:
+        cells = ("hits" if each.hits else "-", each.rule.effect, str(each.rule), each.why, each.rule.source)
+        table.add_row(*map(Text, cells))
+    if not found.rules:
+        table.add_row(*map(Text, ("-", "", "no rule is about this tool", "", "")))
+    lines = [table_text(table, is_terminal=is_terminal), ""]
+    lines.append(f"default  {found.default}, where no rule hits" + (": no rule lifts it" * (found.default == "deny")))
+    if found.guard:
+        lines.append(f"guard    confirm: {found.guard}")
+    lines.append(f"verdict  {found.verdict.effect}: {'; '.join(found.verdict.reasons)}")
+    return "\n".join(lines)
+
+
+def _as_json(found: Any) -> dict[str, Any]:
+    return {
+        "tool": found.tool,
+        "arguments": plain(dict(found.arguments)),
+        "default": found.default,
+        "rules": [
+            {
+                "rule": str(each.rule),
+                "id": each.rule.id,
+                "effect": each.rule.effect,
+                "source": each.rule.source,
+                "note": each.rule.note,
+                "hits": each.hits,
+                "why": each.why,
+            }
+            for each in found.rules
+        ],
+        "guard": found.guard,
+        "verdict": found.verdict.effect,
+        "reasons": list(found.verdict.reasons),
+    }

@@ -1,0 +1,72 @@
+"""What tools under rules say of the rules: shared by all that hold both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from toolwire.catalogue.catalogue import Catalogue, suggestion
+from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.nearest import nearest
+from toolwire.definition.tool import Permission
+from toolwire.facade.setup import Setup
+from toolwire.permission.policy import Policy
+from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
+
+if TYPE_CHECKING:
+    from toolwire.permission.explain import Explanation
+
+
+class Governed:
+    """Tools, and the rules they are under."""
+
+    def __entries__(self) -> tuple[list[Entry], Setup]:
+        """The entries, and how they are run."""
+        raise NotImplementedError
+
+    @property
+    def policy(self) -> Policy:
+        """The rules in force."""
+        return self.__entries__()[1].policy
+
+    def permission_of(self, name: str) -> Permission:
+        """What happens to calls of that tool: `auto`, `confirm` or `deny`, by rules, registration and its own default.
+
+        Rules that look at the call are left out; `explain_call` has them.
+
+        Raises:
+            RegistrationError: there is no such tool.
+        """
+        entry, setup = self._found(name)
+        return setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect
+
+    def explain_call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Explanation:
+        """What would happen to a call, and which rules lead to it. Runs nothing.
+
+        Raises:
+            RegistrationError: there is no such tool.
+            ConfigurationError: the arguments are wrong.
+        """
+        from toolwire.invocation.authorize import subject_of
+        from toolwire.invocation.scope import Prepared
+        from toolwire.invocation.validate import validate
+        from toolwire.permission.explain import explain
+        from toolwire.vocabulary.calls import ToolCall
+
+        entry, setup = self._found(name)
+        prepared = validate(ToolCall(entry.name, arguments), entry)
+        if not isinstance(prepared, Prepared):
+            raise ConfigurationError(prepared.error or "the arguments are wrong")
+        return explain(
+            setup.policy,
+            entry.name,
+            entry.permission or entry.tool.permission,
+            subject_of(prepared, setup.scope(Catalogue())),
+        )
+
+    def _found(self, name: str) -> tuple[Entry, Setup]:
+        entries, setup = self.__entries__()
+        by_name = {entry.name: entry for entry in entries}
+        if name not in by_name:
+            raise RegistrationError(f"no tool is named {name!r}{suggestion(nearest(name, by_name))}")
+        return by_name[name], setup
