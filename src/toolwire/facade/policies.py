@@ -44,7 +44,7 @@ def refuse_wrong_rules(policy: Policy, entries: Iterable[Entry], *, is_whole: bo
     Raises:
         ConfigurationError: one that cannot; the message names it and says what to write instead.
     """
-    if policy.rules:
+    if policy.rules or policy.defaults:
         wrong = policy.check({entry.name: entry.tool for entry in entries}, is_whole=is_whole)
         if wrong:
             raise ConfigurationError("\n".join(map(str, wrong)))

@@ -27,10 +27,10 @@ class Described(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleProblem:
-    """Something that is wrong with a rule."""
+    """Something that is wrong with a rule, or with a permission by name."""
 
-    rule: Rule
-    """The rule."""
+    rule: Rule | None
+    """The rule; None when it is a permission."""
     place: str
     """Where it was written."""
     message: str
@@ -60,7 +60,8 @@ def problems(
             messages.append(f"{seen[rule.id]} has the id {rule.id!r} too: give each its own")
         seen.setdefault(rule.id, place)
         told += [RuleProblem(rule=rule, place=place, message=message) for message in messages]
-    return told
+    unknown = [name for name in defaults if is_whole and name not in tools and name != CODE_EXECUTION]
+    return told + [RuleProblem(rule=None, place="permissions", message=_unknown(name, tools)) for name in unknown]
 
 
 def _problems(rule: Rule, tools: Mapping[str, Tool], now: float, defaults: Mapping[str, Permission]) -> Iterable[str]:
@@ -86,9 +87,13 @@ def _problems(rule: Rule, tools: Mapping[str, Tool], now: float, defaults: Mappi
 def _no_tool(rule: Rule, tools: Mapping[str, Tool]) -> str:
     if any(sign in rule.tool for sign in "*?["):
         return f"no tool fits {rule.tool!r}: it never hits; mend the pattern, or set optional = true"
-    near = get_close_matches(rule.tool, list(tools), 1)
+    return f"{_unknown(rule.tool, tools)}, or set optional = true"
+
+
+def _unknown(name: str, tools: Iterable[str]) -> str:
+    near = get_close_matches(name, list(tools), 1)
     instead = f"did you mean {near[0]!r}? " if near else ""
-    return f"there is no tool {rule.tool!r}: {instead}mend the name, or set optional = true"
+    return f"there is no tool {name!r}: {instead}mend the name"
 
 
 def _wrong_conditions(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:

@@ -38,12 +38,14 @@ def load_policy(path: str | Path) -> Policy:
     wrong = [f"{path}: unknown key {key!r}: there are [[rule]], [permissions], [approvers]" for key in _unknown(data)]
     rules = _rules(path, text, data.get("rule", []), wrong)
     tables = {name: _table(path, name, data.get(name, {}), wrong) for name in ("permissions", "approvers")}
+    policy = Policy()
+    try:
+        policy = Policy(rules, defaults=tables["permissions"], approvers=tables["approvers"])
+    except ConfigurationError as error:
+        wrong.append(f"{path}: {error}")
     if wrong:
         raise ConfigurationError("\n".join(wrong))
-    try:
-        return Policy(rules, defaults=tables["permissions"], approvers=tables["approvers"])
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+    return policy
 
 
 def _text(path: Path) -> str:
