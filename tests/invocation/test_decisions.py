@@ -12,9 +12,9 @@ import pytest
 
 from tests.invocation.world import World, outcome
 from toolwire.definition.from_function import from_function
-from toolwire.definition.tool import Permission
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Decider, Decision, DecisionRefused
-from toolwire.permission.policy import Policy, Subject, Verdict
+from toolwire.permission.condition import Condition
+from toolwire.permission.policy import Policy, Rule
 from toolwire.testing import MemoryLedger
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -326,16 +326,7 @@ def test_what_changes_while_a_person_thinks_does_not_run(world: World, name: str
     assert (outcome(result), transferring.used) == (("success", [as_shown]) if runs else ("approval_mismatch", []))
 
 
-class Capped(Policy):
-    """Rules over arguments: nothing above 100."""
-
-    looks_at_calls = True
-
-    def judge(self, tool: str, own: Permission, subject: Subject | None = None) -> Verdict:
-        assert subject is not None
-        if subject.arguments.get("amount", 0) > 100:
-            return Verdict(effect="deny", reasons=("rule deny 'pay': at most 100",))
-        return super().judge(tool, own, subject)
+CAPPED = Rule(effect="deny", tool="pay", when=[Condition(path="/arguments/amount", op=">", value=100)])
 
 
 EDITS: dict[str, tuple[dict[str, Any], str]] = {
@@ -358,7 +349,7 @@ EDITS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_is_valid_and_allowed_or_does_not_run(world: World, paying: Paying, name: str) -> None:
     arguments, ends = EDITS[name]
-    world.policy = Capped()
+    world.policy = Policy([CAPPED])
     world.approver = lambda _: Decision(verdict="edit", arguments=arguments, by=Decider(principal="ada", channel="cli"))
     result = world.call("pay", amount=5)
     assert outcome(result) == ends
