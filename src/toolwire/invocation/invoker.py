@@ -81,7 +81,8 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
         scope.run.read(entry.tool.effects.labels)
     # A composite tool bounds its own text: only it knows which part must stay whole.
     limit_bytes = scope.result_limit_bytes if entry.composite is None else None
-    return postprocess(call, entry, outcome, limit_bytes)
+    result = postprocess(call, entry, outcome, limit_bytes)
+    return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
 
 
 def _execute(prepared: Prepared, scope: Scope, started_at: float) -> Awaitable[Outcome]:
