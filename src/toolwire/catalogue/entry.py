@@ -12,6 +12,7 @@ from toolwire.definition.tool import Permission, Tool, Validated
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome
+from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 
 Middleware = Callable[..., Awaitable[ToolResult]]
@@ -25,6 +26,11 @@ class Composite(Protocol):
     """
 
     def __call__(self, validated: Validated, inside: Any, /) -> Awaitable[Outcome]: ...
+
+
+Amend = Callable[[Any, ToolResponse], Any]
+"""An owner's postprocessing: called with the call as a tool-use block and what the tool gave, each chunk of it. It
+gives, now or awaited, what stands in its place; None: it stays."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -51,6 +57,8 @@ class Entry:
     """What stands around each call of it, the first outermost; inside of what its registry has."""
     gate: Gate | None = None
     """What calls pass one by one; None when they may run beside each other."""
+    amend: Amend | None = None
+    """The owner's postprocessing; None: there is none."""
 
     def __post_init__(self) -> None:
         if self.permission is not None:

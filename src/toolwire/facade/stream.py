@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
-from toolwire.invocation.fold import interrupted, raised
+from toolwire.invocation.amend import AmendFailed, amended, amended_result
+from toolwire.invocation.fold import interrupted
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope, ended
 from toolwire.invocation.sink import Part
@@ -19,19 +20,16 @@ from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 
-Hook = Callable[[ToolResponse], ToolResponse | Awaitable[ToolResponse | None] | None]
-"""What stands in for a chunk; None keeps it."""
-
 STOP_GRACE_S = 1.0
 """Seconds that a call which nobody reads any more has to end by itself, then once cancelled: enough to clean up."""
 
 
-def stream_call(call: ToolCall, scope: Scope, *, hook: Hook | None = None) -> ToolStream:
+def stream_call(call: ToolCall, scope: Scope) -> ToolStream:
     """The call's output, as it comes. The call begins with the first chunk that is asked for, on that event loop.
 
-    `scope` is one of awaited calls. `hook` sees every chunk, with its content so far.
+    `scope` is one of awaited calls.
     """
-    return ToolStream(_Reading(call, scope, hook))
+    return ToolStream(_Reading(call, scope))
 
 
 class ToolStream:
@@ -79,24 +77,21 @@ class ToolStream:
         await self._chunks.aclose()
 
 
-class _HookFailed(Exception):
-    """The owner's code that sees the chunks raised."""
-
-
 class _Reading:
     """One call and its one reader. It is the call's sink."""
 
-    def __init__(self, call: ToolCall, scope: Scope, hook: Hook | None) -> None:
+    def __init__(self, call: ToolCall, scope: Scope) -> None:
         self._call = call
         self._scope = replace(scope, sink=self)
-        self._hook = hook
+        entry = scope.catalogue.find(call.name)
+        self._amend = None if entry is None else entry.amend
         self._meeting: Rendezvous[Part] = Rendezvous()
         self._task: asyncio.Task[Outcome] | None = None
         self._last: ToolResponse | None = None
         self._content = Content()
-        """All that the chunks so far said, before the hook."""
+        """All that the tool said so far."""
         self._shown: list[ContentBlock] = []
-        """The same after the hook, when there is one."""
+        """The same as its owner amended it, when there is one who does."""
         self._has_begun = False
         self._is_interrupted = False
         self.gives_deltas = False
@@ -122,9 +117,9 @@ class _Reading:
                 if not self._is_interrupted:
                     yield chunk
             self.result = await self._outcome()
-            last = await self._final(self.result)
-        except _HookFailed as failed:
-            self.result = self._not_shown(failed)
+            last = self._final(self.result)
+        except AmendFailed as failed:
+            self.result = failed.result
             last = ToolResponse(self.result.content, _metadata(self.result))
         finally:
             await self._leave()
@@ -143,15 +138,16 @@ class _Reading:
     async def _outcome(self) -> ToolResult:
         task = self._task
         if task is None:
-            return self._cut_off()
+            return await self._cut_off()
         await (_stopped(task) if self._is_interrupted else asyncio.wait((task,)))
-        return self._cut_off() if not task.done() or task.cancelled() else ended(task.result())
+        return await self._cut_off() if not task.done() or task.cancelled() else ended(task.result())
 
-    def _cut_off(self) -> ToolResult:
+    async def _cut_off(self) -> ToolResult:
         """The result of a call that did not get to tell it."""
         if self._last is not None:
             self._content.replace(self._last.content)
-        return interrupted(self._call, self._content.blocks())
+        said = interrupted(self._call, self._content.blocks())
+        return said if self._amend is None else await amended_result(said, self._call, self._amend, self._scope.ports)
 
     async def _leave(self) -> None:
         task = self._task
@@ -168,7 +164,7 @@ class _Reading:
         told = part.response or ToolResponse([], stream=True)
         if part.progress is not None:
             return self._progress(part)
-        if self.gives_deltas and part.pieces and self._hook is None:
+        if self.gives_deltas and part.pieces and self._amend is None:
             self._content.extend(part.pieces)
             new = Content()
             new.extend(part.pieces)
@@ -177,7 +173,13 @@ class _Reading:
         if part.response is not None and part.response.is_cumulative:
             self._content.replace(part.response.content)
         self._content.extend(part.pieces)
-        return await self._shaped(replace(told, content=self._content.blocks(), is_last=False), before)
+        chunk = replace(told, content=self._content.blocks(), is_last=False, is_cumulative=True)
+        if self._amend is not None:
+            chunk = await amended(chunk, self._call, self._amend, self._scope.ports)
+            # Which chunk is the last is not for an owner to say.
+            chunk = replace(chunk, is_last=False, is_interrupted=False, is_cumulative=True)
+            self._shown = chunk.content
+        return self._shaped(chunk, before)
 
     def _progress(self, part: Part) -> ToolResponse:
         progress = part.progress
@@ -188,50 +190,24 @@ class _Reading:
             so_far, {"progress": metadata}, stream=True, is_last=False, is_cumulative=not self.gives_deltas
         )
 
-    async def _final(self, result: ToolResult) -> ToolResponse:
-        before, last = self._before(), self._last
-        failure = result.failure
-        if last is not None and failure is not None:
-            self._content.replace(last.content)
-        metadata = _metadata(result)
-        told = ToolResponse(
-            self._final_content(result),
-            metadata,
-            stream=self._has_begun,
-            is_interrupted=failure is not None and failure.kind == "interrupted",
-        )
+    def _final(self, result: ToolResult) -> ToolResponse:
+        before, last, failure = self._before(), self._last, result.failure
+        content = result.content
+        is_interrupted = failure is not None and failure.kind == "interrupted"
+        if is_interrupted and result.blocks:
+            content = list(result.blocks)
+        elif failure is not None and not result.blocks:
+            content = [*before, *content]
+        chunk = ToolResponse(content, _metadata(result), stream=self._has_begun, is_interrupted=is_interrupted)
         if last is not None and failure is None:
-            told = replace(last, content=told.content, metadata=metadata, is_last=True)
-        return await self._shaped(replace(told, is_cumulative=True), before)
-
-    def _final_content(self, result: ToolResult) -> list[ContentBlock]:
-        """What the call has said in all; of a call that failed, and how it did."""
-        if result.failure is None:
-            is_whole = not result.blocks and not result.metadata.get("is_cut")
-            return self._content.blocks() if self._content and is_whole else result.content
-        if result.failure.kind == "interrupted" and self._content:
-            return self._content.blocks()
-        return result.content if result.blocks else [*self._content.blocks(), *result.content]
-
-    def _not_shown(self, failed: _HookFailed) -> ToolResult:
-        # What the tool gave is left out: the owner wanted none of it shown as it was.
-        error = cast("Exception", failed.__cause__)
-        return ToolResult.failed(
-            "internal",
-            f"{self._call.name!r} ran, but its postprocessing failed: {raised(self._call, error).error}.",
-            hint="It may have taken effect. Do not call it again.",
-            exception=error,
-            call=self._call,
-        )
+            chunk = replace(last, content=content, metadata=chunk.metadata, is_last=True, is_cumulative=True)
+        return self._shaped(chunk, before)
 
     def _before(self) -> list[ContentBlock]:
-        return self._content.blocks() if self._hook is None else self._shown
+        return self._content.blocks() if self._amend is None else self._shown
 
-    async def _shaped(self, chunk: ToolResponse, before: Sequence[ContentBlock]) -> ToolResponse:
-        """The chunk after the hook; with `gives_deltas`, what is new in it."""
-        if self._hook is not None:
-            chunk = await _hooked(chunk, self._hook)
-            self._shown = chunk.content
+    def _shaped(self, chunk: ToolResponse, before: Sequence[ContentBlock]) -> ToolResponse:
+        """The chunk, or with `gives_deltas` what is new in it."""
         new = new_blocks(before, chunk.content) if self.gives_deltas else None
         return chunk if new is None else replace(chunk, content=new, is_cumulative=False)
 
@@ -241,17 +217,6 @@ def _metadata(result: ToolResult) -> dict[str, Any] | None:
     failure = result.failure
     how = {} if failure is None else {"failure": {"kind": failure.kind, "hint": failure.hint}}
     return {**result.metadata, **how} or None
-
-
-async def _hooked(chunk: ToolResponse, hook: Hook) -> ToolResponse:
-    is_last, is_interrupted = chunk.is_last, chunk.is_interrupted
-    try:
-        found = hook(chunk)
-        instead = await found if isinstance(found, Awaitable) else found
-    except Exception as error:
-        raise _HookFailed from error
-    # Whatever a hook makes of the content, which chunk is the last is not for it to say.
-    return replace(chunk if instead is None else instead, is_last=is_last, is_interrupted=is_interrupted)
 
 
 async def _stopped(task: asyncio.Task[Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from toolwire.catalogue.entry import Composite
 from toolwire.definition.tool import Tool, Validated, canonical
+from toolwire.invocation.amend import amended_result
 from toolwire.invocation.fold import Produced, interrupted, raised, result_of
 from toolwire.invocation.iterate import GENERATORS, PASSING, iterate
 from toolwire.invocation.ports import Ports, Raised, TimedOut
@@ -29,9 +30,10 @@ from toolwire.vocabulary.values import digest
 
 def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[ToolResult]:
     """What the tool made of it, or how it failed."""
-    gate = prepared.entry.gate
+    entry = prepared.entry
     # Nothing is awaited in here: one coroutine less on every call.
-    return _run(prepared, scope, invoke) if gate is None else _run_alone(prepared, scope, invoke, gate)
+    running = _run(prepared, scope, invoke) if entry.gate is None else _run_alone(prepared, scope, invoke, entry.gate)
+    return running if entry.amend is None else amended_result(running, prepared.call, entry.amend, scope.ports)
 
 
 async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import CoroutineType
 from typing import Any, Final, cast
@@ -29,7 +30,7 @@ STOPPED: Final = object()
 class Produced:
     """The parts of one call's output. It belongs to the call, so that output before a failure is kept."""
 
-    __slots__ = ("_held", "_is_waiting", "_parts", "_sink", "_values", "is_over")
+    __slots__ = ("_held", "_is_waiting", "_parts", "_sink", "_unshown", "_values", "is_over")
 
     def __init__(self, sink: Sink | None) -> None:
         self._sink = sink
@@ -39,6 +40,8 @@ class Produced:
         """What a generator gave but for responses: its data."""
         self._held: ToolResponse | None = None
         """A streamed response that says it is the last: shown when the call has ended, or when it was not."""
+        self._unshown = False
+        """Whether a part cannot be shown: the result will say so."""
         self._is_waiting = False
         self.is_over = False
         """Whether nobody waits for the call any more: then its tool must not go on."""
@@ -72,12 +75,13 @@ class Produced:
         return self._is_waiting
 
     def blocks(self) -> list[ContentBlock]:
-        """All content so far."""
+        """All content so far; what cannot be shown is left out."""
         content = Content()
         for part in self._parts:
             if isinstance(part, ToolResponse) and part.is_cumulative:
                 content.replace(own(block) for block in part.content)
-            else:
+                continue
+            with suppress(Unrepresentable):
                 content.extend(_pieces(part))
         return content.blocks()
 
@@ -96,7 +100,7 @@ class Produced:
         """The failed result with what was given before."""
         self._show_last()
         blocks = (*self.blocks(), *failed.blocks)
-        return _replaced(failed, blocks) if blocks else failed
+        return replaced(failed, blocks) if blocks else failed
 
     # -- one part -----------------------------------------------------------------------------------------------
 
@@ -119,8 +123,17 @@ class Produced:
         self._parts.append(value)
         if self._sink is None:
             return ()
-        shown = () if self._held is not None else (_part(value),)
+        shown = () if self._held is not None else (self._part(value),)
         return shown if released is None else (Part(response=released), *shown)
+
+    def _part(self, value: Any) -> Part:
+        if isinstance(value, ToolResponse):
+            return Part(response=value, pieces=() if value.is_cumulative else tuple(_pieces(value)))
+        try:
+            return Part(pieces=tuple(_pieces(value)))
+        except Unrepresentable:
+            self._unshown = True
+            return Part()
 
     def _show_last(self) -> None:
         if self._held is not None and self._sink is not None:
@@ -136,8 +149,14 @@ class Produced:
         if responses:
             blocks = tuple(self.blocks())
             return ToolResult(True, _data(blocks), None, responses[-1].metadata, content=blocks, call=call)
-        is_plain = len(self._values) == len(self._parts) and not any(_has_blocks(value) for value in self._values)
-        return ToolResult(True, self._values, content=() if is_plain else self.blocks(), call=call)
+        if self._unshown or (self._sink is None and self._is_plain):
+            return ToolResult(True, self._values, call=call)
+        # Who read along has seen it part by part: it is not to be told all of it anew, in another form.
+        return ToolResult(True, self._values, content=self.blocks() if self._parts else (), call=call)
+
+    @property
+    def _is_plain(self) -> bool:
+        return len(self._values) == len(self._parts) and not any(_has_blocks(value) for value in self._values)
 
     def _with_parts(self, call: ToolCall, value: Any) -> ToolResult:
         """What a function returned that had given parts before: it is the data, and its content comes after theirs."""
@@ -151,7 +170,7 @@ class Produced:
         except Unrepresentable:
             # The step that comes next says what is wrong with it.
             return result
-        return _replaced(result, (*self.blocks(), *added))
+        return replaced(result, (*self.blocks(), *added))
 
 
 def _has_blocks(value: object) -> bool:
@@ -160,7 +179,7 @@ def _has_blocks(value: object) -> bool:
 
 def interrupted(call: ToolCall, blocks: Sequence[ContentBlock] = ()) -> ToolResult:
     """The result of a call that nobody wanted more of than these blocks."""
-    return _replaced(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call), blocks)
+    return replaced(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call), blocks)
 
 
 def result_of(call: ToolCall, value: Any) -> ToolResult:
@@ -233,7 +252,8 @@ def _data(blocks: Sequence[ContentBlock]) -> str | None:
     return "\n".join(texts) if len(texts) == len(blocks) else None
 
 
-def _replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
+def replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
+    """The same result with other blocks."""
     return ToolResult(
         result.success,
         result.data,
@@ -243,12 +263,6 @@ def _replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
         failure=result.failure,
         call=result.call,
     )
-
-
-def _part(value: Any) -> Part:
-    if not isinstance(value, ToolResponse):
-        return Part(pieces=tuple(_pieces(value)))
-    return Part(response=value, pieces=() if value.is_cumulative else tuple(_pieces(value)))
 
 
 def _pieces(value: Any) -> Iterator[str | ContentBlock]:
@@ -264,12 +278,4 @@ def _pieces(value: Any) -> Iterator[str | ContentBlock]:
         for block in value.content:
             yield from _pieces(block) if is_block(block) else (own(block),)
     else:
-        yield TextBlock(type="text", text=_shown(value))
-
-
-def _shown(value: Any) -> str:
-    try:
-        return value.text if isinstance(value, ToolResult) else show(value)
-    except Unrepresentable:
-        # The result will say what is wrong with it, and where.
-        return f"[{type(value).__name__}]"
+        yield TextBlock(type="text", text=value.text if isinstance(value, ToolResult) else show(value))
