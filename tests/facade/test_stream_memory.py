@@ -104,5 +104,5 @@ async def test_a_slow_reader_holds_up_a_tool_of_100_mb_in_five_megabytes(tool: s
     assert grown <= GROWTH_LIMIT_BYTES
     # The control: without the wait for the reader the same tool fills the memory.
     blocks, grown = await growth(tool, "unbounded")
-    assert blocks == PRODUCER_BYTES // 65_536
+    assert blocks >= PRODUCER_BYTES // 65_536
     assert grown > 10 * GROWTH_LIMIT_BYTES

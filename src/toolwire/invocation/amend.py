@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from functools import partial
 
 from toolwire.catalogue.entry import Amend
@@ -44,9 +43,8 @@ async def amended(response: ToolResponse, call: ToolCall, amend: Amend, ports: P
     return response if instead is None else instead
 
 
-async def amended_result(running: Awaitable[ToolResult], call: ToolCall, amend: Amend, ports: Ports) -> ToolResult:
+async def amended_result(result: ToolResult, call: ToolCall, amend: Amend, ports: Ports) -> ToolResult:
     """The result as its owner wants it; of a failed one, what came before the failure."""
-    result = await running
     if result.failure is not None and not result.blocks:
         return result
     try:

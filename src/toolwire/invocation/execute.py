@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from toolwire.catalogue.entry import Composite
+from toolwire.catalogue.entry import Amend, Composite
 from toolwire.definition.tool import Tool, Validated, canonical
 from toolwire.invocation.amend import amended_result
 from toolwire.invocation.fold import Produced, interrupted, raised, result_of
@@ -33,7 +33,11 @@ def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[ToolRes
     entry = prepared.entry
     # Nothing is awaited in here: one coroutine less on every call.
     running = _run(prepared, scope, invoke) if entry.gate is None else _run_alone(prepared, scope, invoke, entry.gate)
-    return running if entry.amend is None else amended_result(running, prepared.call, entry.amend, scope.ports)
+    return running if entry.amend is None else _amended(running, prepared.call, entry.amend, scope.ports)
+
+
+async def _amended(running: Awaitable[ToolResult], call: ToolCall, amend: Amend, ports: Ports) -> ToolResult:
+    return await amended_result(await running, call, amend, ports)
 
 
 async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
