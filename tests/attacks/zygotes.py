@@ -40,9 +40,9 @@ def take_away(package: str, taken: frozenset[str]) -> None:
         _replace(lockdown, "_FOR_CHILD", ())
         _replace(lockdown.Lockdown, "allow", lambda self, process, allowance: None)
     if "privileges" in taken:
-        _replace(lockdown.Lockdown, "_restrict", lambda self, zygote: None)
+        _replace(lockdown, "_restrictions", lambda zygote: [])
     if "descriptors" in taken:
-        _replace(lockdown, "_closer", lambda: lambda: None)
+        _replace(lockdown, "_closer", list)
     if "namespaces" in taken:
         nothing = namespaces.Entered(own_processes=False, refused="taken away")
         _replace(namespaces, "enter", lambda announce: nothing)

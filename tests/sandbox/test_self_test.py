@@ -63,16 +63,15 @@ def rights(version):
     every = _all(version)
     return Rights(files=1, network=every.network, scopes=every.scopes, size=every.size)
 """
-NO_MEMORY_LIMIT = """
-def _at_most(what, soft, hard):
-    return resource.getrlimit(what) if what == resource.RLIMIT_AS else (soft, hard)
-"""
+# Linux takes this limit and does nothing with it.
+NO_MEMORY_LIMIT = "_MEMORY = resource.RLIMIT_RSS"
 SUBTLE = {
     "the filter allows everything": ("seccomp.py", "def instructions(_): return [_return(RETURN_ALLOW)]", "process"),
     "the filter forgets to kill": ("seccomp.py", "KILLED = ()", "process"),
     "any descriptor may be written": ("seccomp.py", "ALLOWED += ON_CHANNEL\nON_CHANNEL = ()", "process"),
     "memory may be executable": ("seccomp.py", "ALLOWED += NOT_EXECUTABLE\nNOT_EXECUTABLE = ()", "process"),
     "the filter is for another processor": ("seccomp.py", ANOTHER_PROCESSOR, "process"),
+    "the kernel refuses the filter": ("seccomp.py", "def loader(): return lambda: -1", "process"),
     "the filter cannot be loaded": ("seccomp.py", "def _refused(): 1 / 0\ndef loader(): return _refused", "process"),
     "files keep their rights": ("landlock.py", FEWER_RIGHTS, FALLEN["landlock"]),
     "memory is not limited": ("lockdown.py", NO_MEMORY_LIMIT, "none"),
@@ -97,7 +96,7 @@ def test_a_layer_with_a_hole_is_found_out(name: str) -> None:
 
 
 def test_a_set_up_that_fails_ends_the_child_and_is_told() -> None:
-    broken = "_tried = Lockdown.apply\ndef _apply(self, channel, zygote, layers):\n    1 / 0\nLockdown.apply = _apply"
+    broken = "def apply(channel, steps):\n    1 / 0"
     with weakened(("lockdown.py", broken)) as sandbox:
         isolation = sandbox.zygotes.current().isolation
     assert isolation.level == "none"

@@ -17,7 +17,7 @@ from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.zygote import SCRIPT, Zygotes
 
 VOID = {
-    "process": ("lockdown.py", "Lockdown._restrict = lambda self, zygote: None"),
+    "process": ("lockdown.py", "def _restrictions(zygote): return []"),
     "limits": ("lockdown.py", "_FOR_CHILD = ()\nLockdown.allow = lambda self, process, allowance: None"),
     "landlock": ("landlock.py", "def restricter(descriptor): return int"),
     "seccomp": ("seccomp.py", "def loader(): return lambda: None"),

@@ -223,7 +223,7 @@ def lost(gone: ZygoteGone) -> SandboxUnavailable:
 
 def _start_process(control: socket.socket, script: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-s", "-S", "-P", "-X", "utf8", str(script)]
-    environment = {"PYTHONHASHSEED": HASH_SEED}
+    environment = {"PYTHONHASHSEED": HASH_SEED, "LD_BIND_NOW": "1"}
     if zone := os.environ.get("TZ"):
         environment["TZ"] = zone
     return subprocess.Popen(  # noqa: S603 - our own script by our own interpreter

@@ -64,7 +64,7 @@ def make_ruleset(version: int, descriptor: int) -> bool:
 
 def restricter(descriptor: int) -> Callable[[], object]:
     """What puts the calling process under the ruleset, for good."""
-    return syscalls.prepared("landlock_restrict_self", descriptor, 0)
+    return syscalls.unchecked("landlock_restrict_self", descriptor, 0)
 
 
 class _Attributes(ctypes.Structure):

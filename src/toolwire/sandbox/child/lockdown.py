@@ -19,19 +19,27 @@ import resource
 import struct
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 from . import landlock, seccomp, syscalls
 
 Layer = Literal["limits", "landlock", "seccomp"]
+Step = Callable[[], object]
+"""Done without a function of ours where that is possible: what it touches is copied. Anything true is a refusal."""
 
 CHANNEL = 3
 _RULESET = 4
+_dup2 = os.dup2
+_parent = os.getppid
 _set_limit = resource.setrlimit
 _set_limit_of = resource.prlimit
 _NONE = (0, 0)
+_ENDLESS = sys.maxsize
+_MEMORY = resource.RLIMIT_AS
+_PROCESSOR = resource.RLIMIT_CPU
 _FILES_CAP = 4096
+_LAST_FILE = 0x7FFFFFFF
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
@@ -41,11 +49,11 @@ _HEADER = ctypes.create_string_buffer(struct.pack("@Ii", _CAPABILITIES_VERSION, 
 _NO_CAPABILITIES = ctypes.create_string_buffer(struct.calcsize("@6I"))
 _DROPPED = ("ctypes", "_ctypes", "socket", "_socket", "select", "selectors", "array", "mmap")
 _FOR_CHILD = (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC)
+_GENERATOR: random.Random = vars(random)["_inst"]
 _FOR_ALL = (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
+class Allowance(NamedTuple):
     """What the kernel lets one program have."""
 
     memory_bytes: int
@@ -59,15 +67,9 @@ class Lockdown:
 
     def __init__(self) -> None:
         self._base_bytes = _address_space()
-        self._close_others = _closer()
-        self._give_up: list[Callable[[], object]] = [
-            _capability_dropper(),
-            syscalls.prepared("prctl", _PR_SET_PDEATHSIG, _SIGKILL),
-            syscalls.prepared("prctl", _PR_SET_DUMPABLE, 0),
-        ]
+        self._most_bytes, self._most_cpu_s = _most(_MEMORY), _most(_PROCESSOR)
         self.landlock_abi = landlock.abi()
         self._has_ruleset = landlock.make_ruleset(self.landlock_abi, _RULESET)
-        self._restrict_files = landlock.restricter(_RULESET)
         self._load_filter = seccomp.loader()
         _inherit()
 
@@ -81,24 +83,20 @@ class Lockdown:
             found.add("seccomp")
         return frozenset(found)
 
-    def apply(self, channel: int, zygote: int, layers: Collection[Layer]) -> None:
-        """Locks the calling child down. `zygote` is its parent's id as it knows it; 0 in a PID namespace of its own.
-
-        Raises:
-            OSError: a step was refused; the child must end.
-        """
-        self._take_channel(channel)
+    def steps(self, zygote: int, layers: Collection[Layer]) -> tuple[Step, ...]:
+        """What `apply` does, ready to be done. `zygote` is a child's parent as it knows it; 0 in a namespace apart."""
+        found = _closer()
         if "limits" in layers:
-            for what in _FOR_CHILD:
-                _set_limit(what, _NONE)
-        self._restrict(zygote)
+            found += [partial(_set_limit, what, _NONE) for what in _FOR_CHILD]
+        found += _restrictions(zygote)
         if "landlock" in layers:
-            self._restrict_files()
-        os.closerange(_RULESET, _RULESET + 1)
+            found.append(landlock.restricter(_RULESET))
+        found.append(partial(os.closerange, _RULESET, _RULESET + 1))
         if "seccomp" in layers and self._load_filter is not None:
-            self._load_filter()
-        # A fork has its parent's random state.
-        random.seed()
+            found.append(self._load_filter)
+        # A fork has its parent's random state. Past Python's own `seed`, which does no more where nothing is given.
+        found.append(super(random.Random, _GENERATOR).seed)
+        return tuple(found)
 
     def allow(self, process: int, allowance: Allowance) -> None:
         """Limits memory and processor time of a child that waits for its program.
@@ -106,27 +104,29 @@ class Lockdown:
         Raises:
             OSError: it is gone.
         """
-        memory = self._base_bytes + allowance.memory_bytes
-        _set_limit_of(process, resource.RLIMIT_AS, _at_most(resource.RLIMIT_AS, memory, memory))
-        cpu_s = allowance.cpu_s
-        _set_limit_of(process, resource.RLIMIT_CPU, _at_most(resource.RLIMIT_CPU, cpu_s, cpu_s + 1))
+        memory_bytes, cpu_s = allowance
+        memory_bytes = min(memory_bytes + self._base_bytes, self._most_bytes)
+        _set_limit_of(process, _MEMORY, (memory_bytes, memory_bytes))
+        _set_limit_of(process, _PROCESSOR, (min(cpu_s, self._most_cpu_s), min(cpu_s + 1, self._most_cpu_s)))
 
-    def _take_channel(self, channel: int) -> None:
-        """Step 1. `dup2` clears close-on-exec, which is of no matter: nothing is ever executed."""
-        os.dup2(channel, CHANNEL)
-        self._close_others()
 
-    def _restrict(self, zygote: int) -> None:
-        """Step 3, without what the zygote has given up for itself already."""
-        for give_up in self._give_up:
-            give_up()
-        # A zygote that died before PDEATHSIG was set would leave this process to nobody.
-        if os.getppid() != zygote:
-            os._exit(0)
+def apply(channel: int, steps: tuple[Step, ...]) -> None:
+    """Locks the calling child down.
+
+    Raises:
+        OSError: a step was refused; the child must end.
+    """
+    # This clears close-on-exec, which is of no matter: nothing is ever executed.
+    _dup2(channel, CHANNEL)
+    for step in steps:
+        if step():
+            raise OSError(f"{step} was refused")
 
 
 def _inherit() -> None:
     """The parts of steps 2, 3 and 6 that a zygote can bear itself."""
+    # A second number that was drawn and is kept is no part of the state that a child seeds anew.
+    random.seed()
     for what in _FOR_ALL:
         _set_limit(what, _NONE)
     syscalls.call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
@@ -135,27 +135,43 @@ def _inherit() -> None:
         sys.modules.pop(name, None)
 
 
-def _at_most(what: int, soft: int, hard: int) -> tuple[int, int]:
-    """A limit that the host itself is under stays as it is where it is the lower one."""
-    cap = resource.getrlimit(what)[1]
-    return (soft, hard) if cap == resource.RLIM_INFINITY else (min(soft, cap), min(hard, cap))
+def _most(what: int) -> int:
+    """The limit that the host itself is under: it stays as it is where it is the lower one."""
+    most = resource.getrlimit(what)[1]
+    return _ENDLESS if most == resource.RLIM_INFINITY else most
 
 
-def _capability_dropper() -> Callable[[], object]:
+def _closer() -> list[Step]:
+    """Step 1, without the channel."""
+    above = _RULESET + 1
+    try:
+        syscalls.call("close_range", _LAST_FILE, _LAST_FILE, 0)
+    except OSError:
+        close_above: Step = partial(os.closerange, above, _FILES_CAP)
+    else:
+        close_above = syscalls.unchecked("close_range", above, _LAST_FILE, 0)
+    return [partial(os.closerange, 0, CHANNEL), close_above]
+
+
+def _capability_dropper() -> Step:
     """What gives up every capability: root's, and those that a user namespace brings."""
-    return syscalls.prepared("capset", ctypes.addressof(_HEADER), ctypes.addressof(_NO_CAPABILITIES))
+    return syscalls.unchecked("capset", ctypes.addressof(_HEADER), ctypes.addressof(_NO_CAPABILITIES))
 
 
-def _closer() -> Callable[[], None]:
-    libc = ctypes.CDLL(None)
-    close_range = getattr(libc, "close_range", None)
+def _restrictions(zygote: int) -> list[Step]:
+    """Step 3, without what the zygote has given up for itself already."""
 
-    def close_others() -> None:
-        os.closerange(0, CHANNEL)
-        if close_range is None or close_range(_RULESET + 1, 0x7FFFFFFF, 0):
-            os.closerange(_RULESET + 1, _FILES_CAP)
+    def end_alone() -> None:
+        # A zygote that died before PDEATHSIG was set would leave this process to nobody.
+        if _parent() != zygote:
+            os._exit(0)
 
-    return close_others
+    return [
+        _capability_dropper(),
+        syscalls.unchecked("prctl", _PR_SET_PDEATHSIG, _SIGKILL),
+        syscalls.unchecked("prctl", _PR_SET_DUMPABLE, 0),
+        end_alone,
+    ]
 
 
 def _address_space() -> int:

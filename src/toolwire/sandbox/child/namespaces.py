@@ -60,23 +60,24 @@ def enter(announce: Callable[[int], None]) -> Entered:
     return Entered(own_processes=True, refused="")
 
 
-def make_fork(*, own_processes: bool) -> tuple[Callable[[], int], bool]:
+def make_forks(*, own_processes: bool) -> tuple[Callable[[], int], Callable[[], int], bool]:
     """The fork for children, and whether each gets a PID namespace of its own, which only some may be given.
+
+    The first gives -1 where there can be no more processes, and is the quicker one; the second raises OSError.
 
     It is called with the interpreter lock held. `os.fork` runs at-fork hooks that exist for threads, which a zygote
     does not have; they touch, and so copy, a hundred pages and more: a third of the time to a program's first line.
     """
     is_apart = own_processes and _can_fork_apart()
-    return (_fork_apart() if is_apart else syscalls.fork), is_apart
-
-
-def _fork_apart() -> Callable[[], int]:
-    return syscalls.prepared("clone", signal.SIGCHLD | NEW_PID)
+    flags = signal.SIGCHLD | NEW_PID
+    if is_apart:
+        return syscalls.unchecked("clone", flags), syscalls.prepared("clone", flags), True
+    return syscalls.fork, syscalls.fork, False
 
 
 def _can_fork_apart() -> bool:
     try:
-        process = _fork_apart()()
+        process = syscalls.call("clone", signal.SIGCHLD | NEW_PID)
     except OSError:
         return False
     if process == 0:

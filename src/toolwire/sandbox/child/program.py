@@ -29,13 +29,6 @@ BALLAST_BYTES = 4 << 20
 """Address space kept back, so that there is room to say that memory ran out."""
 
 _END_CAP = 1 << 20
-_REHEARSAL = """\
-rows = [{"name": f"row {number}", "value": number * 1.5} for number in range(3)]
-def total(rows):
-    return sum(row["value"] for row in rows)
-text = ", ".join(sorted(row["name"].upper() for row in rows if row["value"] > 0))
-__result__ = {"total": total(rows), "text": text}
-"""
 
 
 class Stage:
@@ -65,17 +58,6 @@ class Stage:
 
         for number in (signal.SIGXCPU, signal.SIGTERM):
             signal.signal(number, ended)
-
-    def rehearse(self) -> None:
-        """Goes through what every program goes through, for a child that waits anyway; leaves nothing behind.
-
-        A page that it touches now need not be copied while somebody waits.
-        """
-        names = dict(self._names)
-        self._wire.rehearse(encode(["start", {"tools": [], "source_checks": True}], _REHEARSAL, _END_CAP))
-        # As in `_execute`; the text is our own.
-        eval(prepare(_REHEARSAL, []).code, names)  # noqa: S307
-        encode(["result", True, ""], names[RESULT], _END_CAP)
 
     def play(self) -> None:
         """Waits for the start frame, runs what it brings, and tells the host how it ended."""

@@ -82,6 +82,9 @@ KILLED = (
     "seccomp",
 )
 
+_KEPT: list[object] = []
+"""What the kernel reads when a child loads its filter."""
+
 RETURN_ALLOW = 0x7FFF0000
 RETURN_KILL_PROCESS = 0x80000000
 RETURN_EPERM = 0x00050000 | 1
@@ -115,41 +118,59 @@ def instructions(architecture: Architecture) -> list[Instruction]:
     """The filter for one architecture. Jumps go forward only, so each outcome is written behind its questions."""
     numbers = architecture.numbers
     answers: dict[str, list[Instruction]] = {
+        "refuse": [_return(RETURN_EPERM)],
         "channel": _only_if(_JUMP_EQUAL, argument=0, operand=CHANNEL),
         "memory": _unless(_JUMP_ANY_BIT, argument=2, operand=_PROT_EXEC),
         "absent": [_return(RETURN_ENOSYS)],
         "allow": [_return(RETURN_ALLOW)],
         "kill": [_return(RETURN_KILL_PROCESS)],
     }
-    # The most frequent first: whatever looks at an argument, the kernel asks the filter about each time.
-    questions = [
-        *((_JUMP_EQUAL, numbers[name], "channel") for name in ON_CHANNEL),
-        *((_JUMP_EQUAL, numbers[name], "memory") for name in NOT_EXECUTABLE),
-        *((_JUMP_EQUAL, numbers[name], "allow") for name in ALLOWED),
-        *((_JUMP_EQUAL, numbers[name], "absent") for name in ABSENT),
-        *((_JUMP_EQUAL, numbers[name], "kill") for name in KILLED),
-    ]
-    if architecture.has_x32:
-        questions.insert(0, (_JUMP_NOT_BELOW, _X32_BIT, "kill"))
+    listed = {"channel": ON_CHANNEL, "memory": NOT_EXECUTABLE, "allow": ALLOWED, "absent": ABSENT, "kill": KILLED}
+    by_number = {numbers[name]: answer for answer, names in listed.items() for name in names}
+    ranges = _ranges(by_number, "kill" if architecture.has_x32 else "refuse")
     places: dict[str, int] = {}
-    tail = [_return(RETURN_EPERM)]
+    end = len(ranges) - 1
     for name, answer in answers.items():
-        places[name] = len(questions) + len(tail)
-        tail += answer
+        places[name] = end
+        end += len(answer)
     return [
         _load(_ARCHITECTURE_OFFSET),
         Instruction(_JUMP_EQUAL, 1, 0, architecture.audit),
         _return(RETURN_KILL_PROCESS),
         _load(_NUMBER_OFFSET),
-        *(
-            Instruction(code, places[answer] - position - 1, 0, operand)
-            for position, (code, operand, answer) in enumerate(questions)
-        ),
-        *tail,
+        *_questions([(bound, places[answer]) for bound, answer in ranges], 0),
+        *(step for answer in answers.values() for step in answer),
     ]
 
 
-def loader() -> Callable[[], None] | None:
+def _ranges(by_number: dict[int, str], from_x32: str) -> list[tuple[int, str]]:
+    """Where each range of numbers with the same answer begins; from bit 30 on, all have one answer."""
+    found = [(0, by_number.get(0, "refuse"))]
+    for bound in sorted({edge for number in by_number for edge in (number, number + 1)}):
+        answer = by_number.get(bound, "refuse")
+        if answer != found[-1][1]:
+            found.append((bound, answer))
+    return [*found, (_X32_BIT, from_x32)]
+
+
+def _questions(ranges: list[tuple[int, int]], place: int) -> list[Instruction]:
+    """Halves the ranges until one is left, and jumps to its place.
+
+    When a filter is loaded the kernel asks it about every number there is, so as to know which it need not ask again.
+    That takes as long as the ways are: with all questions in a row, loading took twice the time.
+    """
+    if len(ranges) == 1:
+        return []
+    middle = len(ranges) // 2
+    below, above = ranges[:middle], ranges[middle:]
+    first = _questions(below, place + 1)
+    second = _questions(above, place + 1 + len(first))
+    to_below = 0 if first else below[0][1] - place - 1
+    to_above = len(first) if second else above[0][1] - place - 1
+    return [Instruction(_JUMP_NOT_BELOW, to_above, to_below, above[0][0]), *first, *second]
+
+
+def loader() -> Callable[[], object] | None:
     """What puts the calling process under this machine's filter, for good; None where there is no filter for it.
 
     Everything is laid out beforehand: a child only makes the one call.
@@ -160,13 +181,8 @@ def loader() -> Callable[[], None] | None:
     program = instructions(architecture)
     filters = (_Filter * len(program))(*((one.code, one.if_true, one.if_false, one.operand) for one in program))
     head = _Program(len(program), filters)
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-
-    def load() -> None:
-        if prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(head), 0, 0):
-            raise OSError(ctypes.get_errno(), "prctl(PR_SET_SECCOMP)")
-
-    return load
+    _KEPT.append(head)
+    return syscalls.unchecked("prctl", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(head))
 
 
 class _Filter(ctypes.Structure):

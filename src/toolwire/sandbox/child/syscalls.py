@@ -35,6 +35,7 @@ _EVERYWHERE = {
     "fsmount": 432,
     "fspick": 433,
     "clone3": 435,
+    "close_range": 436,
     "mount_setattr": 442,
     "landlock_create_ruleset": 444,
     "landlock_restrict_self": 446,
@@ -170,6 +171,9 @@ _libc = ctypes.PyDLL(None, use_errno=True)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
 _syscall.argtypes = [ctypes.c_long] * (1 + _ARGUMENTS)
+_quick_syscall = ctypes.PyDLL(None).syscall
+_quick_syscall.restype = ctypes.c_long
+_quick_syscall.argtypes = _syscall.argtypes
 
 
 def here() -> Architecture | None:
@@ -192,11 +196,7 @@ def prepared(name: str, *arguments: int) -> Callable[[], int]:
     Raises:
         OSError: there is no table for this processor. The returned function raises it where the kernel refuses.
     """
-    architecture = here()
-    if architecture is None:
-        raise OSError(errno.ENOSYS, f"{name}: no table of system calls for {platform.machine()}")
-    padding = (0,) * (_ARGUMENTS - len(arguments))
-    make = partial(_syscall, *map(ctypes.c_long, (architecture.numbers[name], *arguments, *padding)))
+    make = partial(_syscall, *_all_arguments(name, arguments))
 
     def call() -> int:
         value: int = make()
@@ -206,6 +206,23 @@ def prepared(name: str, *arguments: int) -> Callable[[], int]:
         return value
 
     return call
+
+
+def unchecked(name: str, *arguments: int) -> Callable[[], int]:
+    """As `prepared`, but it gives -1 where the kernel refuses, and does not say why: the least that a call can be.
+
+    Raises:
+        OSError: there is no table for this processor.
+    """
+    return partial(_quick_syscall, *_all_arguments(name, arguments))
+
+
+def _all_arguments(name: str, arguments: tuple[int, ...]) -> list[ctypes.c_long]:
+    architecture = here()
+    if architecture is None:
+        raise OSError(errno.ENOSYS, f"{name}: no table of system calls for {platform.machine()}")
+    padding = (0,) * (_ARGUMENTS - len(arguments))
+    return [ctypes.c_long(value) for value in (architecture.numbers[name], *arguments, *padding)]
 
 
 def fork() -> int:

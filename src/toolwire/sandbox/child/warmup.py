@@ -4,6 +4,7 @@ import importlib
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 LAZY = (
@@ -57,6 +58,14 @@ async with asyncio.timeout(5):
 await asyncio.wait_for(one(3), 1)
 """
 SAMPLES = {"sample": SAMPLE, "async sample": ASYNC_SAMPLE}
+USUAL = """\
+rows = [{"name": f"row {number}", "value": sample(number) * 1.5} for number in range(2)]
+def total(rows):
+    return sum(row["value"] for row in rows)
+print(", ".join(sorted(row["name"].upper() for row in rows if row["value"] > 0)))
+__result__ = {"total": total(rows), "rows": rows}
+"""
+"""What most programs do, for children that wait anyway."""
 FAILURES = (
     "def f(rows):\n    return rows[0]['x'] + undefined_name\nf([{'x': 1}])",
     "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError('why') from error",
@@ -86,6 +95,14 @@ def warm_up() -> list[str]:
     return missed
 
 
+def usual() -> Callable[[], None]:
+    """A whole program on a stage of its own, to be played once by a process and its forks each; it leaves nothing.
+
+    Pages that it touches need not be copied while somebody waits.
+    """
+    return _rehearsal(importlib.import_module(f"{__package__}.program"), USUAL, [])
+
+
 def _import(name: str) -> bool:
     try:
         importlib.import_module(name)
@@ -95,13 +112,21 @@ def _import(name: str) -> bool:
 
 
 def _run(program: Any, source: str) -> bool:
-    """Runs a sample as a child would, with a host that sends the start and then only listens; whether it finished."""
+    """Runs a sample as a child would; whether it finished."""
+    written: list[bytes] = []
+    _rehearsal(program, source, written)()
+    return bool(written) and b'["result"' in written[-1]
+
+
+def _rehearsal(program: Any, source: str, written: list[bytes]) -> Callable[[], None]:
+    """Plays the source, with a host that sends the start and two answers, and otherwise only listens."""
     wire = importlib.import_module(f"{__package__}.wire")
     tool = ["sample", "", [], [["value", "value", "either", True]]]
     options = {
         "tools": [tool], "source_checks": True, "result_bytes": 1 << 20, "call_bytes": 1 << 20, "outstanding_calls": 8,
     }  # fmt: skip
-    frames: list[bytes] = [wire.encode(["start", options], source, 1 << 20)]
+    sent = [["answer", 2, 2], ["answer", 1, 1], ["start", options, source]]
+    frames: list[bytes] = [wire.encode(frame[:-1], frame[-1], 1 << 20) for frame in sent]
 
     def read(_: int) -> bytes:
         return frames.pop() if frames else b""
@@ -110,10 +135,13 @@ def _run(program: Any, source: str) -> bool:
         written.append(frame)
         return len(frame)
 
-    written: list[bytes] = []
-    before = sys.stdout, sys.stderr
-    try:
-        program.Stage(read, write).play()
-    finally:
-        sys.stdout, sys.stderr = before
-    return bool(written) and b'["result"' in written[-1]
+    stage = program.Stage(read, write)
+
+    def play() -> None:
+        before = sys.stdout, sys.stderr
+        try:
+            stage.play()
+        finally:
+            sys.stdout, sys.stderr = before
+
+    return play

@@ -46,11 +46,6 @@ class Wire:
             written += self.write(frame[written:])
         self.is_writing = False
 
-    def rehearse(self, frame: bytes) -> None:
-        """Reads a frame that nobody sent."""
-        self._pending = frame
-        self.receive()
-
     def receive(self) -> list[Any]:
         """The next frame, its payload as plain values. Blocks until it is there."""
         data = self._pending or self._read(READ_BYTES)

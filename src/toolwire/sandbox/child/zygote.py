@@ -8,22 +8,24 @@ seconds}`, and closes it. So runs never wait for each other.
 Children are locked down before anybody knows what they will run, and some are kept ready. Each plays one program.
 """
 
-import array
+import _socket
 import gc
 import json
 import os
 import select
 import signal
 import socket
+import struct
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from . import lockdown, namespaces, program, self_test, warmup
-from .lockdown import Allowance, Layer
+from . import lockdown, memory, namespaces, program, self_test, warmup
+from .lockdown import Allowance, Layer, Step
 from .namespaces import Entered
+from .wire import raw_decode
 
 CONTROL = 0
 PACKET_BYTES = 4096
@@ -31,15 +33,22 @@ SPARES = 2
 """Locked children that wait for a program."""
 IDLE_MS = 10
 """Milliseconds without a request after which a spare is made: under load it would only stand in a program's way."""
-_FD_BYTES = array.array("i").itemsize
+_ONE_FD = struct.Struct("i")
+_TWO_FDS = struct.Struct("ii")
+_RIGHTS = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
+_PACKETS = int(socket.AF_UNIX), int(socket.SOCK_SEQPACKET), 0
+_FD_SPACE = socket.CMSG_SPACE(_ONE_FD.size)
 _SETUP_FAILED = 1
+Socket = _socket.socket
+"""Without Python's own part around it. Here and below, the fewer objects a request touches, the fewer pages of the
+zygote's memory are copied for it after each fork."""
 
 
 class Kept(NamedTuple):
     """A locked child and the host's end of its channel."""
 
     process: int
-    channel: socket.socket
+    channel: Socket
 
 
 def main() -> None:
@@ -58,7 +67,11 @@ def main() -> None:
     zygote = Zygote(control, locks, entered, "complete" if not missed else f"without {', '.join(missed)}")
     gc.freeze()
     _tell(control, zygote.examine())
+    memory.fill_gaps()
+    gc.freeze()
     zygote.serve()
+    # To take everything down object by object would only take time.
+    os._exit(0)
 
 
 class Zygote:
@@ -71,13 +84,16 @@ class Zygote:
         self._entered = entered
         self._layers = locks.present
         self._stage = program.Stage(partial(os.read, lockdown.CHANNEL), partial(os.write, lockdown.CHANNEL))
+        warmup.usual()()
+        self._rehearse = warmup.usual()
         self._stage.take_signals()
-        self._fork, is_apart = namespaces.make_fork(own_processes=entered.own_processes)
+        self._fork, self._fork_or_say_why, is_apart = namespaces.make_forks(own_processes=entered.own_processes)
         # Who has a PID namespace of its own cannot see its parent.
         self._id = 0 if is_apart else os.getpid()
+        self._steps = locks.steps(self._id, self._layers)
         self._poll = select.poll()
         self._poll.register(control.fileno(), select.POLLIN)
-        self._children: dict[int, tuple[int, socket.socket]] = {}
+        self._children: dict[int, tuple[int, Socket]] = {}
         self._spares: deque[Kept] = deque()
         self._may_spare = True
 
@@ -85,6 +101,7 @@ class Zygote:
         """What children found that ran into the walls: the level, and the report that every result carries."""
         verdict = self_test.examine(self._try, self._layers, self._locks.landlock_abi, self._entered)
         self._layers = verdict.layers
+        self._steps = self._locks.steps(self._id, verdict.layers)
         system = {
             "python": sys.version.split()[0],
             "platform": f"{sys.platform} {os.uname().machine}",
@@ -106,41 +123,43 @@ class Zygote:
                     return
 
     def _take_request(self) -> bool:
-        data, ancillary, _, _ = self._control.recvmsg(PACKET_BYTES, socket.CMSG_SPACE(_FD_BYTES))
+        data, ancillary, _, _ = self._control.recvmsg(PACKET_BYTES, _FD_SPACE)
         if not data:
             return False
-        status = socket.socket(fileno=_descriptor(ancillary))
+        status = Socket(*_PACKETS, _ONE_FD.unpack_from(ancillary[0][2])[0])
         self._may_spare = True
         try:
-            self._start(json.loads(data), status)
+            self._start(raw_decode(data.decode())[0], status)
         except OSError as error:
-            _send(status, {"refused": f"{type(error).__name__}: {error}"})
+            _send(status, json.dumps({"refused": f"{type(error).__name__}: {error}"}).encode())
             status.close()
         return True
 
-    def _start(self, request: dict[str, Any], status: socket.socket) -> None:
-        if request.get("bare"):
-            child = self._make(_end)
+    def _start(self, request: dict[str, Any], status: Socket) -> None:
+        if "bare" in request:
+            process, channel = self._make(None, _end)
         else:
-            child = self._spare() if not request.get("fresh") else None
-            child = child or self._locked(self._stage.play)
-            self._locks.allow(child.process, Allowance(memory_bytes=request["memory"], cpu_s=request["cpu"]))
-        with child.channel:
-            pidfd = os.pidfd_open(child.process)
+            spare = self._spare() if "fresh" not in request else None
+            process, channel = spare or self._make(self._steps, self._stage.play)
+            self._locks.allow(process, Allowance(request["memory"], request["cpu"]))
+        try:
+            pidfd = os.pidfd_open(process)
             self._poll.register(pidfd, select.POLLIN)
-            self._children[pidfd] = (child.process, status)
-            rights = array.array("i", [child.channel.fileno(), pidfd])
-            _send(status, {"started": child.process}, [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            self._children[pidfd] = (process, status)
+            rights = _TWO_FDS.pack(channel.fileno(), pidfd)
+            _send(status, b'{"started":%d}' % process, [(*_RIGHTS, rights)])
+        finally:
+            channel.close()
 
     def _make_spare(self) -> None:
         try:
-            self._spares.append(self._locked(self._wait_rehearsed))
+            self._spares.append(self._make(self._steps, self._wait_rehearsed))
         except OSError:
             # Too much is running. The next request says so, or finds that it is over.
             self._may_spare = False
 
     def _wait_rehearsed(self) -> None:
-        self._stage.rehearse()
+        self._rehearse()
         self._stage.play()
 
     def _spare(self) -> Kept | None:
@@ -152,22 +171,17 @@ class Zygote:
             spare.channel.close()
         return None
 
-    def _locked(self, play: Callable[[], None], layers: Collection[Layer] | None = None) -> Kept:
-        chosen = self._layers if layers is None else layers
-
-        def begin(channel: int) -> None:
-            self._locks.apply(channel, self._id, chosen)
-            play()
-
-        return self._make(begin)
-
-    def _make(self, begin: Callable[[int], None]) -> Kept:
-        """A child that begins so, with its end of the channel, and never comes back from it."""
-        ours, theirs = socket.socketpair()
-        with theirs:
+    def _make(self, steps: tuple[Step, ...] | None, play: Callable[[], None]) -> Kept:
+        """A child that takes these steps, or none, plays, and never comes back; and our end of its channel."""
+        ours, theirs = _socket.socketpair()
+        try:
             process = self._fork()
+            if process < 0:
+                process = self._fork_or_say_why()
             if process == 0:
-                _become(begin, theirs.fileno())
+                _become(theirs.fileno(), steps, play)
+        finally:
+            theirs.close()
         return Kept(process, ours)
 
     def _try(
@@ -183,20 +197,20 @@ class Zygote:
             os.write(lockdown.CHANNEL, json.dumps(dict(attempts())).encode())
             last()
 
-        child = self._locked(play, layers)
-        with child.channel as channel:
-            if "limits" in layers:
-                self._locks.allow(child.process, self_test.ALLOWANCE)
-            _send(channel, {})
-            data = _read_all(channel)
-        return self_test.Tried(outcomes=json.loads(data or b"{}"), status=os.waitpid(child.process, 0)[1])
+        process, channel = self._make(self._locks.steps(self._id, layers), play)
+        if "limits" in layers:
+            self._locks.allow(process, self_test.ALLOWANCE)
+        _send(channel, b"{}")
+        data = _read_all(channel)
+        channel.close()
+        return self_test.Tried(outcomes=json.loads(data or b"{}"), status=os.waitpid(process, 0)[1])
 
     def _reap(self, pidfd: int) -> None:
         process, status = self._children.pop(pidfd)
         self._poll.unregister(pidfd)
         os.close(pidfd)
         _, wait_status, usage = os.wait4(process, 0)
-        _send(status, {"status": wait_status, "cpu_s": usage.ru_utime + usage.ru_stime})
+        _send(status, b'{"status":%d,"cpu_s":%a}' % (wait_status, usage.ru_utime + usage.ru_stime))
         status.close()
 
 
@@ -208,21 +222,23 @@ def _empty_environment() -> None:
         os.putenv("TZ", zone)
 
 
-def _become(begin: Callable[[int], None], channel: int) -> None:
+def _become(channel: int, steps: tuple[Step, ...] | None, play: Callable[[], None]) -> None:
     code = _SETUP_FAILED
     try:
-        begin(channel)
+        if steps is not None:
+            lockdown.apply(channel, steps)
+        play()
         code = 0
     finally:
         # No handler, no flush, no destructor: nothing of the zygote's may run twice.
         os._exit(code)
 
 
-def _end(_: int) -> None:
+def _end() -> None:
     """All that a bare child does."""
 
 
-def _read_all(channel: socket.socket) -> bytes:
+def _read_all(channel: Socket) -> bytes:
     pieces: list[bytes] = []
     try:
         while piece := channel.recv(PACKET_BYTES):
@@ -233,21 +249,13 @@ def _read_all(channel: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
-def _descriptor(ancillary: list[tuple[int, int, bytes]]) -> int:
-    received = array.array("i")
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            received.frombytes(data[:_FD_BYTES])
-    return received[0]
-
-
 def _tell(control: socket.socket, message: dict[str, Any]) -> None:
     control.send(json.dumps(message).encode())
 
 
-def _send(status: socket.socket, message: dict[str, Any], ancillary: Any = ()) -> None:
+def _send(status: Socket, message: bytes, ancillary: Any = ()) -> None:
     try:
-        status.sendmsg([json.dumps(message).encode()], ancillary)
+        status.sendmsg([message], ancillary)
     except OSError:
         # The host no longer asks about this run.
         return

@@ -1,0 +1,29 @@
+"""The zygote's memory in order: what a child makes lies side by side, whatever gaps were there before."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+PAGES = """
+import json, sys
+from toolwire.sandbox.child import memory
+held = [bytes(size) for size in range(10, 400, 16) for _ in range(2000)]
+for place in range(0, len(held), 50):
+    held[place] = None
+
+def pages():
+    made = [bytes(size) for size in range(10, 400, 16) for _ in range(20)]
+    return len({id(one) // 4096 for one in made})
+
+before = pages()
+memory.fill_gaps()
+print(json.dumps([before, pages()]))
+"""
+
+
+def test_objects_that_are_made_after_it_lie_on_less_than_half_the_pages() -> None:
+    done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, timeout=50, check=True)
+    before, after = json.loads(done.stdout)
+    assert after * 2 < before
