@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolwire.facade.xml import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.xml import parse_tool_calls as parse_tool_calls
     from toolwire.journal.run import SuspendedRun as SuspendedRun
+    from toolwire.journal.store import Store as Store
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
     from toolwire.permission.approval import Decider as Decider
     from toolwire.permission.approval import Decision as Decision
@@ -97,6 +98,7 @@ _HOMES = {
     "Rule": "permission.policy",
     "SandboxUnavailable": "vocabulary.errors",
     "Session": "session.session",
+    "Store": "journal.store",
     "SuspendedRun": "journal.run",
     "TextBlock": "vocabulary.content",
     "ToolCall": "vocabulary.calls",
@@ -157,6 +159,7 @@ __all__ = [
     "Rule",
     "SandboxUnavailable",
     "Session",
+    "Store",
     "SuspendedRun",
     "TextBlock",
     "ToolCall",

@@ -38,6 +38,7 @@ PUBLIC = [
     "Rule",
     "SandboxUnavailable",
     "Session",
+    "Store",
     "SuspendedRun",
     "TextBlock",
     "ToolCall",

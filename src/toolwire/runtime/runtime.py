@@ -67,6 +67,13 @@ class Runtime:
                     part = self._parts[key] = make()
         return cast("R", part)
 
+    def close_part(self, key: str) -> None:
+        """Closes that one part now, if it is there; it is made anew when it is needed again."""
+        with self._lock:
+            part = self._parts.pop(key, None)
+        if part is not None:
+            part.close()
+
     def hold(self) -> None:
         """Says that somebody relies on the parts; each hold is followed by one `release`."""
         with self._lock:

@@ -7,7 +7,8 @@ ToolwireError
 │   ├── RegistrationError     a name that is taken, unknown or unusable here (a ValueError)
 │   └── ConfigurationError    a setting or argument out of its range (a ValueError)
 ├── ForOperator               this machine lacks something
-│   └── SandboxUnavailable    no sandbox as strong as the one asked for
+│   ├── SandboxUnavailable    no sandbox as strong as the one asked for
+│   └── StoreUnavailable      the database of runs and log cannot be used
 ├── CallFailed                a failed call, where its caller asked for a plain value (vocabulary/results.py)
 └── Unrepresentable           a value that JSON cannot hold; a call's becomes the failure `invalid_result` (a TypeError)
 
@@ -55,6 +56,10 @@ class SandboxUnavailable(ForOperator):
         super().__init__(f"{message}\n{how_to_fix}")
         self.report = report
         self.how_to_fix = how_to_fix
+
+
+class StoreUnavailable(ForOperator):
+    """The store cannot be used: its driver, file, server or key is missing or damaged. Nothing was written."""
 
 
 class Unrepresentable(ToolwireError, TypeError):

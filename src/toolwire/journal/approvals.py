@@ -1,0 +1,210 @@
+"""Requests and decisions in the database: asked once, decided once, used once."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+from sqlalchemy import Connection, exists, insert, select, update
+
+from toolwire.journal.forms import plain_form, plain_of, read, written
+from toolwire.journal.sealing import Sealer
+from toolwire.journal.tables import DECISIONS, REQUESTS, RULES, RUNS
+from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.permission.edits import check_edit
+from toolwire.permission.policy import Rule
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Start
+
+ALLOWING = frozenset({"approve", "edit"})
+
+
+def ask(
+    connection: Connection, sealer: Sealer, request: ApprovalRequest
+) -> tuple[ApprovalRequest, Decision | None, bool]:
+    """The request of this attempt at the call, as it was first taken down; its decision; and whether it is new."""
+    same = (
+        REQUESTS.c.run_id == request.run_id,
+        REQUESTS.c.call_id == request.call_id,
+        REQUESTS.c.attempt == request.attempt,
+    )
+    row = connection.execute(_WITH_DECISION.where(*same)).one_or_none()
+    if row is not None:
+        return _request_of(sealer, row), _decision_of(sealer, row), False
+    connection.execute(
+        insert(REQUESTS).values(
+            request_id=request.id,
+            run_id=request.run_id,
+            call_id=request.call_id,
+            attempt=request.attempt,
+            state="pending",
+            created_at=request.created_at,
+            expires_at=request.expires_at,
+            request=sealer.seal(written(plain_form(request)), "requests", request.run_id, request.id),
+        )
+    )
+    return request, None, True
+
+
+def decide(
+    connection: Connection, sealer: Sealer, request_id: str, decision: Decision
+) -> tuple[ApprovalRequest, Decision]:
+    """The request and the decision as it was taken down.
+
+    Raises:
+        DecisionRefused: it does not count; nothing was written.
+    """
+    locked = _WITH_DECISION.where(REQUESTS.c.request_id == request_id).with_for_update(of=REQUESTS)
+    row = connection.execute(locked).one_or_none()
+    if row is None:
+        raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
+    request, first = _request_of(sealer, row), _decision_of(sealer, row)
+    if first is not None:
+        raise DecisionRefused(
+            "already_decided",
+            f"request {request_id} was decided before: {first.verdict} by {first.by.principal or 'somebody'}",
+            request_id=request_id,
+            decided=first,
+        )
+    now = time.time()
+    if row.state != "pending" or (request.expires_at and now > request.expires_at):
+        raise DecisionRefused("expired", f"request {request_id} waits no more", request_id=request_id)
+    check(request, decision)
+    decision = dataclasses.replace(
+        decision,
+        request_id=request_id,
+        at=decision.at or now,
+        seen_arguments_digest=decision.seen_arguments_digest or request.arguments_digest,
+    )
+    _take_down(connection, sealer, request, decision, now)
+    return request, decision
+
+
+def check(request: ApprovalRequest, decision: Decision) -> None:
+    """Refuses a decision that is for something else, or by who may not decide.
+
+    Raises:
+        DecisionRefused: `unknown_request`, `approval_mismatch`, `not_permitted` or `invalid_edit`.
+    """
+
+    def refused(code: Any, message: str) -> DecisionRefused:
+        return DecisionRefused(code, message, request_id=request.id)
+
+    if decision.request_id not in ("", request.id):
+        raise refused("unknown_request", f"the decision is for another request, {decision.request_id!r}")
+    if decision.seen_arguments_digest not in ("", request.arguments_digest):
+        raise refused("approval_mismatch", "the decision is for other arguments than the request's")
+    if decision.verdict not in ALLOWING:
+        return
+    if decision.by.principal and decision.by.principal == request.caller.agent:
+        raise refused("not_permitted", f"{request.caller.agent!r} asked for it and cannot allow it itself")
+    if decision.by.channel == "model":
+        raise refused("not_permitted", "a model may deny, and never allow")
+    if decision.remember is not None and decision.remember.tool != request.tool:
+        raise refused("not_permitted", f"the rule to remember is about {decision.remember.tool!r}, which was not shown")
+    if decision.verdict == "edit" and decision.arguments is not None:
+        check_edit(request, decision.arguments)
+
+
+def _take_down(
+    connection: Connection, sealer: Sealer, request: ApprovalRequest, decision: Decision, now: float
+) -> None:
+    state = "approved" if decision.verdict in ALLOWING else "denied"
+    sealed = sealer.seal(written(plain_form(decision)), "decisions", request.id)
+    connection.execute(insert(DECISIONS).values(request_id=request.id, decided_at=now, decision=sealed))
+    connection.execute(update(REQUESTS).where(REQUESTS.c.request_id == request.id).values(state=state))
+    connection.execute(update(RUNS).where(RUNS.c.run_id == request.run_id).values(rev=RUNS.c.rev + 1, updated_at=now))
+    if decision.remember is not None:
+        rule = sealer.seal(written(plain_form(decision.remember)), "rules", request.id)
+        connection.execute(insert(RULES).values(rule_id=request.id, run_id=request.run_id, created_at=now, rule=rule))
+
+
+def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool) -> ToolResult | None:
+    """Uses up the approval that the step is begun with; a result when it does not allow this."""
+    locked = _WITH_DECISION.where(REQUESTS.c.request_id == start.request_id).with_for_update(of=REQUESTS)
+    row = connection.execute(locked).one_or_none()
+    if row is None or row.call_id != start.step.key:
+        return _not_run(start, "denied", "it was approved for another call")
+    request, decision = _request_of(sealer, row), _decision_of(sealer, row)
+    if decision is None or decision.verdict not in ALLOWING:
+        return _not_run(start, "denied", "nobody approved it")
+    if decision.verdict == "approve" and request.arguments_digest != start.arguments_digest:
+        return _not_run(start, "approval_mismatch", "it was approved with other arguments")
+    if request.tool_digest and request.tool_digest != start.tool_digest:
+        return _not_run(start, "approval_mismatch", "the tool has changed since it was approved")
+    if row.state == "reserved" and is_again:
+        return None
+    if row.state != "approved":
+        return _not_run(start, "denied", "its approval was used up before")
+    connection.execute(update(REQUESTS).where(REQUESTS.c.request_id == start.request_id).values(state="reserved"))
+    return None
+
+
+def pending(connection: Connection, sealer: Sealer, run_id: str | None, now: float) -> list[ApprovalRequest]:
+    """Every request that waits and has not expired, oldest first."""
+    query = _WITH_DECISION.where(waits(now)).order_by(REQUESTS.c.created_at, REQUESTS.c.request_id)
+    if run_id is not None:
+        query = query.where(REQUESTS.c.run_id == run_id)
+    return [_request_of(sealer, row) for row in connection.execute(query)]
+
+
+def waits(now: float) -> Any:
+    """What is true of a request that waits."""
+    return (REQUESTS.c.state == "pending") & ((REQUESTS.c.expires_at == 0) | (REQUESTS.c.expires_at >= now))
+
+
+def supersede(connection: Connection, run_id: str) -> None:
+    """Says that nobody waits for the run's requests any more."""
+    connection.execute(
+        update(REQUESTS).where(REQUESTS.c.run_id == run_id, REQUESTS.c.state == "pending").values(state="superseded")
+    )
+
+
+def request_and_decision(
+    connection: Connection, sealer: Sealer, request_id: str
+) -> tuple[ApprovalRequest, Decision | None] | None:
+    """One request with the decision that counts; None when there is none of that id."""
+    row = connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
+    return None if row is None else (_request_of(sealer, row), _decision_of(sealer, row))
+
+
+def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> list[Rule]:
+    """The rules that people chose to keep, oldest first."""
+    query = select(RULES).order_by(RULES.c.created_at, RULES.c.rule_id)
+    if run_id is not None:
+        query = query.where(RULES.c.run_id == run_id)
+    return [
+        read(sealer.open(row.rule, "rules", row.rule_id), lambda form: plain_of(Rule, form))
+        for row in connection.execute(query)
+    ]
+
+
+def is_known(connection: Connection, request_id: str) -> bool:
+    """Whether a run of this store asked it."""
+    return bool(connection.execute(select(exists().where(REQUESTS.c.request_id == request_id))).scalar())
+
+
+_WITH_DECISION = select(
+    REQUESTS.c.request_id,
+    REQUESTS.c.run_id,
+    REQUESTS.c.call_id,
+    REQUESTS.c.state,
+    REQUESTS.c.request,
+    DECISIONS.c.decision,
+).select_from(REQUESTS.outerjoin(DECISIONS, DECISIONS.c.request_id == REQUESTS.c.request_id))
+
+
+def _request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
+    data = sealer.open(row.request, "requests", row.run_id, row.request_id)
+    return read(data, lambda form: plain_of(ApprovalRequest, form))
+
+
+def _decision_of(sealer: Sealer, row: Any) -> Decision | None:
+    if row.decision is None:
+        return None
+    return read(sealer.open(row.decision, "decisions", row.request_id), lambda form: plain_of(Decision, form))
+
+
+def _not_run(start: Start, kind: Any, why: str) -> ToolResult:
+    return ToolResult.failed(kind, f"{start.step.tool!r} was not run: {why}.", data={"request_id": start.request_id})

@@ -1,0 +1,138 @@
+"""One database as one process has it open: its engine, its writer, its key and its name as an owner of runs."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
+
+from toolwire.journal.engine import make_engine, prepare, writing
+from toolwire.journal.fence import leave, renew
+from toolwire.journal.keys import key_of
+from toolwire.journal.location import Location
+from toolwire.journal.owner import RENEW_S, Owner
+from toolwire.journal.schema import is_current, upgrade
+from toolwire.journal.sealing import Sealer
+from toolwire.journal.tables import META
+from toolwire.journal.writer import Work, Writer
+from toolwire.vocabulary.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+
+class Held(Protocol):
+    """The ledger of a run."""
+
+    run_id: str
+
+
+L = TypeVar("L", bound=Held)
+
+_KEY_CHECK = "key_check"
+
+
+class Database:
+    """Owned by a runtime: made at first use, closed with it, made anew in a forked child.
+
+    Raises:
+        StoreUnavailable: it cannot be reached, is damaged, or was written with another key.
+        DecisionRefused: `schema_too_new`.
+    """
+
+    def __init__(self, location: Location, key: bytes | None = None) -> None:
+        self.location = location
+        self.owner = Owner.this()
+        self.held: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+        """The ledgers of this process by run, as long as somebody has them."""
+        self.handles: set[object] = set()
+        """The stores that are open on it."""
+        self._has_held = False
+        self._engine = make_engine(location)
+        try:
+            prepare(self._engine, location)
+            self._upgrade()
+            self.sealer = self._sealer(key)
+        except BaseException:
+            self._engine.dispose()
+            raise
+        self._renewed_at = time.monotonic()
+        self.writer = Writer(writing(self._engine), self._tick)
+
+    def run(self, job: Callable[[Connection], T]) -> Future[T]:
+        """Writes; the answer comes once it is durable."""
+        return self.writer.run(job)
+
+    def put(self, work: Work) -> None:
+        """Writes as `Work` says."""
+        self.writer.put(work)
+
+    def read(self, job: Callable[[Connection], T]) -> T:
+        """What the job reads, in this thread, from one state of the database.
+
+        Raises:
+            StoreUnavailable: the database failed.
+        """
+        try:
+            with self._engine.connect() as connection:
+                return job(connection)
+        except DBAPIError as error:
+            raise StoreUnavailable(f"the store could not be read: {error.orig}") from error
+
+    def hold(self, ledger: L) -> L:
+        """The same ledger, of a run that is this process's as long as somebody has the ledger."""
+        self._has_held = True
+        self.held[ledger.run_id] = ledger
+        return ledger
+
+    def close(self) -> None:
+        """Writes what waits, leaves the runs of this process to others, and lets the database go."""
+        if self._has_held:
+            self.writer.run(lambda connection: leave(connection, self.owner))
+        self.writer.close()
+        self._engine.dispose()
+
+    def after_fork(self) -> None:
+        """The child lets go of the connections without a word to the database: they are the parent's."""
+        self.writer.after_fork()
+        self._engine.dispose(close=False)
+
+    def _upgrade(self) -> None:
+        try:
+            with self._engine.connect() as connection:
+                if is_current(connection):
+                    return
+            with writing(self._engine).begin() as connection:
+                upgrade(connection)
+        except DBAPIError as error:
+            raise StoreUnavailable(f"{self.location.shown} could not be upgraded: {error.orig}") from error
+
+    def _sealer(self, key: bytes | None) -> Sealer:
+        with self._engine.connect() as connection:
+            kept = connection.execute(select(META.c.value).where(META.c.name == _KEY_CHECK)).scalar()
+        sealer = Sealer(key or key_of(self.location, is_new=kept is None))
+        check = sealer.mac(_KEY_CHECK)
+        if kept is None:
+            with writing(self._engine).begin() as connection:
+                connection.execute(_keep_first(connection), {"name": _KEY_CHECK, "value": check})
+                kept = connection.execute(select(META.c.value).where(META.c.name == _KEY_CHECK)).scalar_one()
+        if kept != check:
+            raise StoreUnavailable(f"{self.location.shown} was written with another key than the one given")
+        return sealer
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        if self.held and now - self._renewed_at >= RENEW_S:
+            with writing(self._engine).begin() as connection:
+                renew(connection, self.owner, time.time())
+            self._renewed_at = now
+
+
+def _keep_first(connection: Connection) -> Any:
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    return insert(META).on_conflict_do_nothing()

@@ -1,0 +1,110 @@
+"""The SQLAlchemy engine of a store: what each connection is set to, and how a writing transaction begins."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from toolwire.journal.location import Location
+from toolwire.vocabulary.errors import StoreUnavailable
+
+BUSY_TIMEOUT_S = 10.0
+"""Seconds that a write waits for another process's: a thousand times as long as one takes."""
+
+WAL_LIMIT_BYTES = 64 * 1024 * 1024
+"""Bytes of write-ahead log that stay on disk between checkpoints."""
+
+READERS = 8
+"""Connections that may read at once; further readers wait for one."""
+
+_WRITES = "toolwire_writes"
+
+
+def make_engine(location: Location) -> Engine:
+    """An engine for that place. Nothing is connected yet.
+
+    Raises:
+        StoreUnavailable: the driver is missing, or the file's folder is.
+    """
+    if location.path is None:
+        return _postgres(location)
+    try:
+        # SQLite gives its side files the mode of the database.
+        os.close(os.open(location.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StoreUnavailable(f"{location.path} cannot be made: {error.strerror}") from error
+    engine = create_engine(
+        location.url,
+        connect_args={"timeout": BUSY_TIMEOUT_S, "isolation_level": None, "check_same_thread": False},
+        pool_size=READERS,
+        max_overflow=0,
+    )
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _postgres(location: Location) -> Engine:
+    try:
+        return create_engine(location.url, pool_size=READERS, max_overflow=0, pool_pre_ping=True)
+    except ImportError as error:
+        raise StoreUnavailable("PostgreSQL needs the driver psycopg\nRun: pip install 'toolwire[postgres]'") from error
+
+
+def writing(engine: Engine) -> Engine:
+    """The same engine; its transactions take the write lock at once, so that none fails halfway for want of it."""
+    return engine.execution_options(**{_WRITES: True})
+
+
+def prepare(engine: Engine, location: Location) -> None:
+    """Sees that the database is whole and keeps a write-ahead log.
+
+    Raises:
+        StoreUnavailable: it cannot be reached, or is damaged.
+    """
+    try:
+        with engine.connect() as connection:
+            if location.path is not None:
+                _use_wal(connection)
+                found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+                if found != "ok":
+                    raise StoreUnavailable(f"{location.shown} is damaged: {found}")
+    except DBAPIError as error:
+        raise StoreUnavailable(f"{location.shown} cannot be used: {error.orig}") from error
+
+
+def _use_wal(connection: Connection) -> None:
+    # Changing the mode does not wait for other processes that open the file: SQLite calls no busy handler there.
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    driver: Any = connection.connection.dbapi_connection
+    while True:
+        try:
+            driver.execute("COMMIT") if driver.in_transaction else None
+            if driver.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",):
+                return
+        except driver.OperationalError as error:
+            if time.monotonic() > deadline:
+                raise OperationalError("PRAGMA journal_mode=WAL", None, error) from error
+        time.sleep(0.01)
+
+
+def _set_up(driver: Any, _: object) -> None:
+    for pragma in (
+        f"busy_timeout={int(BUSY_TIMEOUT_S * 1000)}",
+        # FULL: a commit that was answered outlives a power cut.
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"journal_size_limit={WAL_LIMIT_BYTES}",
+        "trusted_schema=OFF",
+    ):
+        driver.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")

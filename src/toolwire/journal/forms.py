@@ -1,0 +1,216 @@
+"""The written form of what a store seals: results, steps, requests, decisions, starts of runs. Data only."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from toolwire.journal.runs import RunCall, RunStart
+from toolwire.permission.approval import DecisionRefused
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.failures import FAILURE_RULES, Failure
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Start, Step
+from toolwire.vocabulary.values import tag, untag
+
+T = TypeVar("T")
+
+FORM = 1
+"""Raised when a form changes its meaning; what is older is still read."""
+
+
+def written(form: Mapping[str, Any]) -> bytes:
+    """The bytes of a form."""
+    return json.dumps({"form": FORM, **form}, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
+    """What `make` makes of the form.
+
+    Raises:
+        DecisionRefused: `schema_too_new`, or `bad_mac` for a form that nothing of ours wrote.
+    """
+    try:
+        form = json.loads(data.decode("utf-8", "surrogatepass"))
+        if form["form"] > FORM:
+            raise DecisionRefused("schema_too_new", "it was written by a newer toolwire: upgrade toolwire")
+        return make(form)
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise DecisionRefused("bad_mac", f"what the store holds is no form of ours: {error}") from error
+
+
+def result_form(result: ToolResult) -> dict[str, Any]:
+    """A result, without its call and without the exception object."""
+    failure = result.failure
+    blocks, data = _blocks(result), None
+    try:
+        data = tag(result.data)
+    except Unrepresentable as error:
+        blocks = blocks or [TextBlock(type="text", text=f"<{error}>")]
+    return {
+        "success": result.success,
+        "data": data,
+        "error": result.error,
+        "metadata": _representable(result.metadata),
+        "blocks": blocks,
+        "failure": None
+        if failure is None
+        else {
+            "kind": failure.kind,
+            "hint": failure.hint,
+            "path": failure.path,
+            "data": _representable(failure.data),
+        },
+    }
+
+
+def result_of(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
+    """The result of a form."""
+    kept = form["failure"]
+    if kept is not None and kept["kind"] not in FAILURE_RULES:
+        raise ValueError(f"no kind of failure: {kept['kind']!r}")
+    failure = None
+    if kept is not None:
+        failure = Failure(kind=kept["kind"], hint=kept["hint"], path=kept["path"], data=_untagged(kept["data"]))
+    return ToolResult(
+        form["success"],
+        untag(form["data"]),
+        form["error"],
+        _untagged(form["metadata"]),
+        content=tuple(untag(block) for block in form["blocks"]),
+        failure=failure,
+        call=call,
+    )
+
+
+def ended_form(step: Step, result: ToolResult) -> dict[str, Any]:
+    """A step that ended."""
+    return {"step": _step_form(step), "result": result_form(result)}
+
+
+def ended_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
+    """The step and its result, which has the step's call."""
+    step = _step_of(form["step"])
+    return step, result_of(form["result"], call_of(step))
+
+
+def call_of(step: Step) -> ToolCall:
+    """The call that the step stands for."""
+    given = untag(step.given)
+    return ToolCall(step.tool, given, id=step.key, parent=step.parent)
+
+
+def start_form(start: Start) -> dict[str, Any]:
+    """A step that is about to run."""
+    kept = {field.name: getattr(start, field.name) for field in dataclasses.fields(start) if field.name != "step"}
+    return {**kept, "arguments": tag(start.arguments), "step": _step_form(start.step)}
+
+
+def start_of(form: Mapping[str, Any]) -> Start:
+    """The start of a form."""
+    kept: dict[str, Any] = {field.name: form[field.name] for field in dataclasses.fields(Start)}
+    kept["arguments"], kept["step"] = untag(form["arguments"]), _step_of(form["step"])
+    return Start(**kept)
+
+
+def run_form(start: RunStart) -> dict[str, Any]:
+    """A run as it was started. What its calls were given is tagged already."""
+    return {
+        **plain_form(dataclasses.replace(start, calls=())),
+        "calls": [dataclasses.asdict(call) for call in start.calls],
+    }
+
+
+def run_of(form: Mapping[str, Any]) -> RunStart:
+    """The run of a form."""
+    calls = tuple(RunCall(**call) for call in form["calls"])
+    return dataclasses.replace(plain_of(RunStart, {**form, "calls": []}), calls=calls)
+
+
+def results_form(results: Sequence[ToolResult]) -> dict[str, Any]:
+    """The results of a run, each with its call."""
+    return {"results": [{"call": _call_form(result.call), "result": result_form(result)} for result in results]}
+
+
+def results_of(form: Mapping[str, Any]) -> tuple[ToolResult, ...]:
+    """The results of a form."""
+    return tuple(result_of(one["result"], _call_of(one["call"])) for one in form["results"])
+
+
+def plain_form(value: object) -> dict[str, Any]:
+    """A dataclass of simple fields: a request, a decision, a rule."""
+    fields = dataclasses.fields(cast("Any", value))
+    return {field.name: tag(getattr(value, field.name)) for field in fields}
+
+
+def plain_of(kind: type[T], form: Mapping[str, Any]) -> T:
+    """The dataclass of a form. Fields that this version does not know are left out."""
+    names = {field.name for field in dataclasses.fields(cast("Any", kind))}
+    values = {name: untag(value) for name, value in form.items() if name in names}
+    try:
+        return _adapter(kind).validate_python(values)
+    except ValidationError as error:
+        raise ValueError(str(error)) from error
+
+
+@cache
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(kind)
+
+
+def _step_form(step: Step) -> dict[str, Any]:
+    return {field.name: getattr(step, field.name) for field in dataclasses.fields(step)}
+
+
+def _step_of(form: Mapping[str, Any]) -> Step:
+    return Step(**{field.name: form[field.name] for field in dataclasses.fields(Step)})
+
+
+def _call_form(call: ToolCall | None) -> dict[str, Any] | None:
+    if call is None:
+        return None
+    return {
+        "name": call.name,
+        "arguments": _representable(call.arguments),
+        "id": call.id,
+        "parent": call.parent,
+        "raw_text": call.raw_text,
+    }
+
+
+def _call_of(form: Mapping[str, Any] | None) -> ToolCall | None:
+    if form is None:
+        return None
+    arguments = _untagged(form["arguments"])
+    return ToolCall(form["name"], arguments, id=form["id"], parent=form["parent"], raw_text=form["raw_text"])
+
+
+def _blocks(result: ToolResult) -> list[Any]:
+    try:
+        return [tag(block) for block in result.blocks]
+    except Unrepresentable:
+        return [TextBlock(type="text", text=result.text)]
+
+
+def _representable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that can be written, tagged. The others are the host's own objects: of no use to anybody later."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        try:
+            found[str(name)] = tag(value)
+        except Unrepresentable:
+            continue
+    return found
+
+
+def _untagged(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: untag(value) for name, value in values.items()}

@@ -1,0 +1,371 @@
+"""The ledger of one run: what is known of its calls before they start, written down before they do.
+
+It satisfies `invocation.ports.Ledger`. What was on record when the run was opened is in memory, and so is what was
+written since: `recall` waits for nothing. The database is asked wherever two could disagree.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.exc import IntegrityError
+
+from toolwire.journal import approvals
+from toolwire.journal.database import Database
+from toolwire.journal.fence import TOUCH, Lease, LeaseLost, give_up, touch
+from toolwire.journal.forms import result_form, results_form, written
+from toolwire.journal.runs import RunStart, RunStatus, Suspension
+from toolwire.journal.steps import (
+    BEGUN,
+    ENDED,
+    NOTED,
+    USED,
+    Kept,
+    Story,
+    begin_again,
+    begun_row,
+    ended_row,
+    is_begun,
+    note_row,
+)
+from toolwire.journal.tables import RUNS
+from toolwire.journal.writer import Kind, Work
+from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("toolwire.store")
+
+
+class RunLedger:
+    """What a store knows of one run, and the right to go on with it. From `Store.start` or `Store.reopen`."""
+
+    def __init__(
+        self,
+        database: Database,
+        start: RunStart,
+        lease: Lease | None,
+        *,
+        status: RunStatus,
+        rev: int,
+        story: Story,
+        outcome: tuple[ToolResult, ...] | None = None,
+        divergence: ToolResult | None = None,
+    ) -> None:
+        self.run_id = start.run_id
+        self.start = start
+        """The run as it was started."""
+        self.status: RunStatus = status
+        self.rev = rev
+        """Its revision when it was opened, suspended or finished last; it counts up with every change."""
+        self.outcome = outcome
+        """The results that it ended with; None when it did not."""
+        self._database = database
+        self._lease = lease
+        self._lock = threading.Lock()
+        self._steps = story.steps
+        self._ended = story.ended
+        self._notes = story.notes
+        self._stopped = divergence
+        """Why nothing more of it may run; None while it goes on."""
+
+    # -- the port ---------------------------------------------------------------------------------------------------
+
+    def recall(self, step: Step) -> ToolResult | Doubt | None:
+        """How the step ended when the run was gone through before; that it may have run; None when it is new.
+
+        A step that differs from its record gives the failure `divergence`, now and from then on.
+        """
+        with self._lock:
+            if self._stopped is not None:
+                return self._stopped
+            kept = self._steps.get(step.key)
+            if kept is None:
+                return None
+            if kept.step.digest != step.digest:
+                return self._diverge(kept.step, step)
+            if kept.result is not None or kept.start is None:
+                return kept.result
+            return Doubt(
+                idempotent=kept.start.idempotent,
+                is_composite=kept.start.is_composite,
+                started_at=kept.started_at,
+                attempt=kept.start.attempt,
+                idempotency_key=idempotency_key(self.run_id, step.key, kept.start.arguments_digest),
+            )
+
+    def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
+        """The steps below this one that ended, in the order in which they did."""
+        with self._lock:
+            kept = [self._steps[key] for key in self._ended]
+        return [(one.step, one.result) for one in kept if one.step.parent == parent and one.result is not None]
+
+    def note(self, parent: str, entry: Mapping[str, Any]) -> None:
+        """Takes down, in JSON types, what a composite has to know of its calls to be gone through again."""
+        with self._lock:
+            self._notes.append((parent, dict(entry)))
+            row = note_row(self._database.sealer, self.run_id, parent, entry, len(self._notes))
+            self._put([(NOTED, row)], None, None)
+
+    def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
+        """These entries, in order, those of earlier times included."""
+        with self._lock:
+            return [entry for of, entry in self._notes if of == parent]
+
+    def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
+        """Takes the request down before anybody is shown it; gives it as it stands, with its decision if it has one."""
+
+        def job(connection: Connection) -> tuple[ApprovalRequest, Decision | None]:
+            self._touch(connection)
+            kept, decision, _ = approvals.ask(connection, self._database.sealer, request)
+            return kept, decision
+
+        return self._run(job)
+
+    def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
+        """Takes the decision down and gives the one that counts: the first."""
+
+        def job(connection: Connection) -> Decision:
+            try:
+                return approvals.decide(connection, self._database.sealer, request.id, decision)[1]
+            except DecisionRefused as refused:
+                if refused.decided is None:
+                    raise
+                return refused.decided
+
+        return self._run(job)
+
+    def begin(self, start: Start) -> Future[float | ToolResult]:
+        """Says that the step is about to run, uses up its approval, and gives when it began; a result when it must
+        not run: somebody else began it, the run is somebody else's by now, or its approval does not allow it."""
+        now = time.time()
+        future: Future[float | ToolResult] = Future()
+        with self._lock:
+            refused = self._refusal(start)
+            if refused is not None:
+                future.set_result(refused)
+                return future
+            before = self._steps.get(start.step.key)
+            kept = Kept(step=start.step, start=start, started_at=now, is_running=True)
+            if before is not None and start.is_composite:
+                kept.started_at = before.started_at
+            self._steps[start.step.key] = kept
+        row = begun_row(self._database.sealer, self.run_id, start, kept.started_at)
+        work = Work(
+            future=future,
+            answer=kept.started_at,
+            otherwise=lambda connection, error: self._not_begun(connection, error, kept, before),
+            failed=lambda error: self._unavailable(error, kept, before),
+        )
+        if before is None and not start.request_id:
+            work.records = [self._touching(now), (BEGUN, row)]
+        else:
+            work.job = lambda connection: self._begin(connection, start, row, is_again=before is not None)
+        self._database.put(work)
+        return future
+
+    def settle(self, step: Step, result: ToolResult) -> Future[None]:
+        """Takes down how the step ended."""
+        future: Future[None] = Future()
+        now = time.time()
+        with self._lock:
+            kept = self._steps.setdefault(step.key, Kept(step=step))
+            kept.result, kept.is_running = result, False
+            self._ended.append(step.key)
+            # Under the lock: of two steps the one that has the lower place is also given to the writer first.
+            row = ended_row(self._database.sealer, self.run_id, step, result, len(self._ended), now)
+            records: list[tuple[Kind, Mapping[str, Any]]] = [(ENDED, row)]
+            if kept.start is not None and kept.start.request_id:
+                records.append((USED, {"request_id": kept.start.request_id}))
+            self._put(records, future, self._not_settled)
+        return future
+
+    def interrupted(self, step: Step) -> None:
+        """Says that nobody waits for the step any more. Whether it took effect stays open."""
+        with self._lock:
+            kept = self._steps.get(step.key)
+            if kept is not None:
+                kept.is_running = False
+
+    # -- the run ----------------------------------------------------------------------------------------------------
+
+    def finish(self, results: Sequence[ToolResult]) -> Future[None]:
+        """Takes down the results that the run ended with, and gives it up: whoever opens it again gets these."""
+        kept = tuple(results)
+        sealed = self._sealed(written(results_form(kept)), "outcome")
+
+        def job(connection: Connection) -> None:
+            self._touch(connection)
+            approvals.supersede(connection, self.run_id)
+            # What diverged stays so: nothing of it ever runs.
+            status: RunStatus = "diverged" if self.status == "diverged" else "finished"
+            self._end(connection, status=status, outcome=sealed)
+            self.outcome = kept
+
+        return self._run(job)
+
+    def suspend(self) -> Future[Suspension]:
+        """Says that the run waits for people, and gives it up: any process may go on with it."""
+
+        def job(connection: Connection) -> Suspension:
+            self._touch(connection)
+            self._end(connection, status="suspended")
+            waiting = approvals.pending(connection, self._database.sealer, self.run_id, time.time())
+            return Suspension(run_id=self.run_id, rev=self.rev, pending=tuple(waiting))
+
+        return self._run(job)
+
+    def release(self) -> Future[None]:
+        """Gives the run up as it stands; nothing when it was given up before."""
+
+        def job(connection: Connection) -> None:
+            if self._lease is not None:
+                give_up(connection, self._lease)
+
+        return self._database.run(job)
+
+    def _end(self, connection: Connection, *, status: RunStatus, **values: Any) -> None:
+        lease = self._held()
+        connection.execute(update(RUNS).where(RUNS.c.run_id == self.run_id).values(status=status, **values))
+        give_up(connection, lease)
+        self.rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == self.run_id)).scalar_one()
+        self.status = status
+
+    # -- how ------------------------------------------------------------------------------------------------------
+
+    def _run(self, job: Callable[[Connection], T]) -> Future[T]:
+        future: Future[T] = Future()
+        self._database.put(Work(future=future, job=job, otherwise=self._refused))
+        return future
+
+    def _put(
+        self,
+        records: Sequence[tuple[Kind, Mapping[str, Any]]],
+        future: Future[Any] | None,
+        otherwise: Callable[[Connection, Exception], Any] | None,
+    ) -> None:
+        if self._lease is not None:
+            self._database.put(
+                Work(future=future, records=[self._touching(time.time()), *records], otherwise=otherwise)
+            )
+        elif future is not None:
+            future.set_result(None)
+
+    def _touching(self, now: float) -> tuple[Kind, Mapping[str, Any]]:
+        return TOUCH, {"lease": self._held(), "now": now}
+
+    def _touch(self, connection: Connection) -> None:
+        touch(connection, self._held(), time.time())
+
+    def _held(self) -> Lease:
+        if self._lease is None:
+            raise LeaseLost
+        return self._lease
+
+    def _sealed(self, data: bytes, column: str) -> bytes:
+        return self._database.sealer.seal(data, "runs", self.run_id, column)
+
+    def _refused(self, _: Connection, error: Exception) -> Any:
+        if isinstance(error, LeaseLost):
+            raise DecisionRefused("run_busy", f"run {self.run_id!r} was taken over by another process") from error
+        raise error
+
+    def _refusal(self, start: Start) -> ToolResult | None:
+        """Why the step must not begin, as far as this process knows."""
+        if self._stopped is not None:
+            return self._stopped
+        kept = self._steps.get(start.step.key)
+        if kept is not None and (kept.is_running or kept.result is not None):
+            return _may_have_run(start.step, "it was begun already")
+        if self._lease is None:
+            return _taken_over(self.run_id)
+        if self._database.writer.is_full:
+            return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be written down.")
+        return None
+
+    def _begin(self, connection: Connection, start: Start, row: Mapping[str, Any], *, is_again: bool) -> Any:
+        self._touch(connection)
+        if start.request_id:
+            refused = approvals.use(connection, self._database.sealer, start, is_again=is_again)
+            if refused is not None:
+                raise _MustNotRun(refused)
+        if not is_again:
+            BEGUN.write(connection, [row])
+        elif not begin_again(connection, row):
+            raise _MustNotRun(_may_have_run(start.step, "somebody else began it meanwhile"))
+        return row["started_at"]
+
+    def _not_begun(self, connection: Connection, error: Exception, kept: Kept, before: Kept | None) -> ToolResult:
+        self._forget(kept, before)
+        if isinstance(error, _MustNotRun):
+            return error.result
+        if isinstance(error, IntegrityError) or (
+            isinstance(error, LeaseLost) and is_begun(connection, self.run_id, kept.step.key)
+        ):
+            return _may_have_run(kept.step, "somebody else began it meanwhile")
+        if isinstance(error, LeaseLost):
+            return _taken_over(self.run_id)
+        raise error
+
+    def _unavailable(self, error: Exception, kept: Kept, before: Kept | None) -> ToolResult:
+        self._forget(kept, before)
+        return ToolResult.failed("unavailable", f"{kept.step.tool!r} was not run: {error}.")
+
+    def _forget(self, kept: Kept, before: Kept | None) -> None:
+        with self._lock:
+            if self._steps.get(kept.step.key) is not kept:
+                return
+            if before is None:
+                del self._steps[kept.step.key]
+            else:
+                self._steps[kept.step.key] = before
+
+    def _not_settled(self, _: Connection, error: Exception) -> None:
+        if not isinstance(error, LeaseLost):
+            raise error
+        _LOG.error("run %s was taken over by another process; how a call of it ended here is lost", self.run_id)
+
+    def _diverge(self, kept: Step, step: Step) -> ToolResult:
+        """Parks the run: the record says one thing, the run asks for another, and nobody knows which was meant."""
+        changed = f"{step.tool!r} now" if step.tool != kept.tool else "the same tool with other arguments now"
+        self._stopped = ToolResult.failed(
+            "divergence",
+            f"Step {step.key} was {kept.tool!r} when it was recorded and is {changed}: the run was stopped.",
+            data={"step": step.key},
+        )
+        self.status = "diverged"
+        sealed = self._sealed(written({"result": result_form(self._stopped)}), "divergence")
+
+        def job(connection: Connection) -> None:
+            self._touch(connection)
+            change = update(RUNS).where(RUNS.c.run_id == self.run_id)
+            connection.execute(change.values(status="diverged", divergence=sealed))
+
+        self._database.put(Work(future=None, job=job, otherwise=self._not_settled))
+        return self._stopped
+
+
+class _MustNotRun(Exception):
+    """The step was not begun; its result says why."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.error)
+        self.result = result
+
+
+def _may_have_run(step: Step, why: str) -> ToolResult:
+    return ToolResult.failed(
+        "unknown_outcome", f"{step.tool!r} was not run: {why}, and how it ended is not known.", data={"step": step.key}
+    )
+
+
+def _taken_over(run_id: str) -> ToolResult:
+    return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may go on with it.")

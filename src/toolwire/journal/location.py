@@ -1,0 +1,70 @@
+"""Where a store lies: its URL, read once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
+
+POSTGRES = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
+NETWORK_FILES = frozenset(
+    {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"}
+)
+"""File systems on which SQLite's locks and shared memory cannot be relied upon."""
+_MOUNTS = Path("/proc/self/mounts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A database."""
+
+    url: URL
+    """As SQLAlchemy wants it."""
+    path: Path | None
+    """The file; None for a server."""
+    shown: str
+    """For messages: without a password."""
+
+
+def location_of(url: str) -> Location:
+    """Where the store of this URL lies: `sqlite:///file.db` or `postgresql://user@host/database`.
+
+    Raises:
+        ConfigurationError: it is none that a store can have.
+        StoreUnavailable: the file would lie on a network file system.
+    """
+    try:
+        read = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise ConfigurationError(_advice("what was given is no URL")) from error
+    if read.drivername in POSTGRES:
+        read = read.set(drivername="postgresql+psycopg")
+        return Location(url=read, path=None, shown=read.render_as_string(hide_password=True))
+    if read.drivername not in {"sqlite", "sqlite+pysqlite"}:
+        raise ConfigurationError(_advice(f"{read.drivername!r} is no database that a store can lie in"))
+    if read.database in (None, "", ":memory:") or "mode" in read.query or read.host:
+        raise ConfigurationError(_advice("a store needs a file, or nothing would outlive the process"))
+    path = Path(os.path.abspath(str(read.database)))  # noqa: PTH100 - links stay: the name is what the user gave
+    if _file_system(path.parent) in NETWORK_FILES:
+        raise StoreUnavailable(f"{path} lies on a network file system, where SQLite loses data; use PostgreSQL there")
+    return Location(url=URL.create("sqlite+pysqlite", database=str(path)), path=path, shown=f"sqlite:///{path}")
+
+
+def _advice(what: str) -> str:
+    return f"{what}: write sqlite:///file.db or postgresql://user@host/database"
+
+
+def _file_system(folder: Path) -> str:
+    """The type of the file system that holds the folder; empty where nobody can say."""
+    try:
+        mounts = [line.split() for line in _MOUNTS.read_text("utf-8", "replace").splitlines()]
+    except OSError:
+        return ""
+    real = folder.resolve()
+    holding = [(place, kind) for _, place, kind, *_ in mounts if real.is_relative_to(place.replace("\\040", " "))]
+    return max(holding, key=lambda one: len(one[0]), default=("", ""))[1]

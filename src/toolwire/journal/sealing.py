@@ -1,0 +1,58 @@
+"""What must not be read in the database, and must not be changed there: encrypted and bound to its place."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from toolwire.permission.approval import DecisionRefused
+
+_VERSION = b"\x01"
+_NONCE_BYTES = 12
+
+
+class Sealer:
+    """Seals and opens values with one key. Safe from any thread."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(_derived(key, b"toolwire seal 1"))
+        self._mac_key = _derived(key, b"toolwire mac 1")
+
+    def seal(self, data: bytes, *place: str) -> bytes:
+        """The data, readable with the key only, and only in this place: a row put elsewhere does not open."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return _VERSION + nonce + self._cipher.encrypt(nonce, data, _bound(place))
+
+    def open(self, sealed: bytes, *place: str) -> bytes:
+        """What was sealed.
+
+        Raises:
+            DecisionRefused: `bad_mac`: it was changed, comes from another place, or was sealed with another key.
+        """
+        start = len(_VERSION) + _NONCE_BYTES
+        try:
+            if sealed[:1] != _VERSION:
+                raise InvalidTag
+            return self._cipher.decrypt(sealed[1:start], sealed[start:], _bound(place))
+        except (InvalidTag, ValueError) as error:
+            raise DecisionRefused(
+                "bad_mac", f"{' '.join(place)} was changed in the store, or was written with another key"
+            ) from error
+
+    def mac(self, *parts: str) -> bytes:
+        """A code that nobody makes without the key."""
+        return hmac.digest(self._mac_key, _bound(parts), hashlib.sha256)
+
+
+def _derived(key: bytes, purpose: bytes) -> bytes:
+    return hmac.digest(key, purpose, hashlib.sha256)
+
+
+def _bound(parts: tuple[str, ...]) -> bytes:
+    """The parts as one text, in which none can stand for two."""
+    written = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return b"".join(len(part).to_bytes(4, "big") + part for part in written)

@@ -1,0 +1,146 @@
+"""Steps and notes in the database: rows that are written many at once, and a run read back whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, TextClause, exists, insert, select, text, update
+
+from toolwire.journal.forms import ended_form, ended_of, read, start_form, start_of, written
+from toolwire.journal.sealing import Sealer
+from toolwire.journal.tables import NOTES, STEPS
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Start, Step
+
+
+class Rows:
+    """A kind of record that is one statement, run for many rows at once."""
+
+    def __init__(self, rank: int, statement: Any) -> None:
+        self.rank = rank
+        self._statement = statement
+
+    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """One call of the driver for all."""
+        connection.execute(self._statement, rows)
+
+
+def _upsert() -> TextClause:
+    # Both databases read this; of two endings the first stands.
+    return text(
+        "INSERT INTO steps (run_id, key, started_at, attempt, place, ended_at, ended)"
+        " VALUES (:run_id, :key, 0.0, 0, :place, :ended_at, :ended)"
+        " ON CONFLICT (run_id, key) DO UPDATE"
+        " SET place = excluded.place, ended_at = excluded.ended_at, ended = excluded.ended"
+        " WHERE steps.ended IS NULL"
+    )
+
+
+BEGUN = Rows(1, insert(STEPS))
+"""A step that is about to run. A row that is there already fails it: never twice."""
+ENDED = Rows(2, _upsert())
+"""How a step ended, whether or not it was begun."""
+NOTED = Rows(2, insert(NOTES))
+"""Something a composite noted."""
+USED = Rows(3, text("UPDATE requests SET state = 'done' WHERE request_id = :request_id AND state = 'reserved'"))
+"""An approved call that ended."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Kept:
+    """A step of a run, as its ledger has it in memory."""
+
+    step: Step
+    start: Start | None = None
+    """What was written before it ran; None when nothing had to be."""
+    started_at: float = 0.0
+    result: ToolResult | None = None
+    """How it ended; None when it did not, or nobody knows."""
+    is_running: bool = False
+    """Somebody in this process is at it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Story:
+    """Everything on record of one run's calls."""
+
+    steps: dict[str, Kept]
+    ended: list[str]
+    """Keys of the steps that ended, in order."""
+    notes: list[tuple[str, Mapping[str, Any]]]
+    """Parent and entry, in order."""
+
+
+def begun_row(sealer: Sealer, run_id: str, start: Start, started_at: float) -> dict[str, Any]:
+    """The row of a step that is about to run."""
+    key = start.step.key
+    sealed = sealer.seal(written(start_form(start)), "steps", run_id, key, "begun")
+    return {"run_id": run_id, "key": key, "started_at": started_at, "attempt": start.attempt, "begun": sealed}
+
+
+def ended_row(sealer: Sealer, run_id: str, step: Step, result: ToolResult, place: int, now: float) -> dict[str, Any]:
+    """The row of a step that ended."""
+    sealed = sealer.seal(written(ended_form(step, result)), "steps", run_id, step.key, "ended")
+    return {"run_id": run_id, "key": step.key, "place": place, "ended_at": now, "ended": sealed}
+
+
+def note_row(sealer: Sealer, run_id: str, parent: str, entry: Mapping[str, Any], place: int) -> dict[str, Any]:
+    """The row of a note."""
+    sealed = sealer.seal(written({"entry": dict(entry)}), "notes", run_id, parent, str(place))
+    return {"run_id": run_id, "place": place, "parent": parent, "entry": sealed}
+
+
+def begin_again(connection: Connection, row: Mapping[str, Any]) -> bool:
+    """Begins a step that was begun before and never ended; False when it has ended, or somebody is further."""
+    found = connection.execute(
+        update(STEPS)
+        .where(
+            STEPS.c.run_id == row["run_id"],
+            STEPS.c.key == row["key"],
+            STEPS.c.ended.is_(None),
+            STEPS.c.attempt <= row["attempt"],
+        )
+        .values(started_at=row["started_at"], attempt=row["attempt"], begun=row["begun"])
+    )
+    return found.rowcount == 1
+
+
+def is_begun(connection: Connection, run_id: str, key: str) -> bool:
+    """Whether anybody has begun the step."""
+    there = exists().where(STEPS.c.run_id == run_id, STEPS.c.key == key)
+    return bool(connection.execute(select(there)).scalar())
+
+
+def story_of(connection: Connection, sealer: Sealer, run_id: str) -> Story:
+    """Everything on record of the run's calls.
+
+    Raises:
+        DecisionRefused: `bad_mac`: it was changed in the database.
+    """
+    steps: dict[str, Kept] = {}
+    ended: list[str] = []
+    query = select(STEPS).where(STEPS.c.run_id == run_id).order_by(STEPS.c.place, STEPS.c.started_at)
+    for row in connection.execute(query):
+        start = None
+        if row.begun is not None:
+            start = read(sealer.open(row.begun, "steps", run_id, row.key, "begun"), start_of)
+        if row.ended is not None:
+            step, result = read(sealer.open(row.ended, "steps", run_id, row.key, "ended"), ended_of)
+            steps[row.key] = Kept(step=step, start=start, started_at=row.started_at, result=result)
+            ended.append(row.key)
+        elif start is not None:
+            steps[row.key] = Kept(step=start.step, start=start, started_at=row.started_at)
+    return Story(steps=steps, ended=ended, notes=_notes(connection, sealer, run_id))
+
+
+def _notes(connection: Connection, sealer: Sealer, run_id: str) -> list[tuple[str, Mapping[str, Any]]]:
+    query = select(NOTES).where(NOTES.c.run_id == run_id).order_by(NOTES.c.place)
+    return [
+        (
+            row.parent,
+            read(sealer.open(row.entry, "notes", run_id, row.parent, str(row.place)), lambda form: form["entry"]),
+        )
+        for row in connection.execute(query)
+    ]

