@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.journal.world import PAID, done, request, run_start, start, started, step
-from toolwire.journal.runs import RunCall
 from toolwire.journal.store import Store
 from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.vocabulary.calls import ToolCall
@@ -32,7 +31,7 @@ def kind(result: object) -> str:
 
 def test_a_run_is_reopened_as_it_was_started(store: Store) -> None:
     asked = run_start(
-        calls=(RunCall(name="pay", given={"$t": "dict", "v": [[1, 2]]}, id="r/1", raw_text="pay(1)\ud800\x00"),),
+        reply={"calls": [{"arguments": {"$t": "dict", "v": [[1, 2]]}, "raw_text": "pay(1)\ud800\x00"}]},
         tools={"pay": "sha256:1"},
         taints=("private",),
         policy_digest="sha256:2",
@@ -239,13 +238,26 @@ def test_a_suspended_run_says_what_it_waits_for_and_is_anybodys(store: Store) ->
     for one in (first, second):
         assert done(ledger.ask(one)) == (one, None)
     view = done(ledger.suspend())
-    assert (view.run_id, view.pending) == (ledger.run_id, (first, second))
+    assert (view.start, view.rev, view.head, view.pending) == (ledger.start, ledger.rev, 0, (first, second))
+    assert len(view.key) == 32
     assert store.pending(ledger.run_id) == [first, second]
     store.decide(first.id, Decision(verdict="approve"))
     found = again(store, ledger.run_id)
     assert found.rev > view.rev
     asked, decision = done(found.ask(request(found)))
     assert (asked, decision and decision.verdict) == (first, "approve")
+
+
+def test_a_suspended_run_has_the_same_root_in_every_process(store: Store) -> None:
+    ledger = started(store)
+    empty = done(ledger.suspend()).root
+    found = again(store, ledger.run_id)
+    for number, result in enumerate(RESULTS):
+        done(found.settle(step(str(number)), result))
+    view = done(found.suspend())
+    later = done(again(store, ledger.run_id).suspend())
+    assert (view.head, view.root) == (later.head, later.root)
+    assert view.root != empty
 
 
 def test_every_change_counts_the_revision_up(store: Store) -> None:

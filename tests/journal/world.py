@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from toolwire.journal.ledger import RunLedger
-from toolwire.journal.runs import RunCall, RunStart
+from toolwire.journal.run import RunStart
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.calls import Caller, ToolCall
@@ -34,8 +34,13 @@ def done(future: Future[T]) -> T:
 
 def run_start(run_id: str = "", **fields: Any) -> RunStart:
     run_id = run_id or f"r_{next(_NUMBERS)}_{time.time_ns():x}"
-    calls = (RunCall(name="pay", given={"amount": 5}, id=f"{run_id}/1", provider_id="call_1"),)
-    kept: dict[str, Any] = {"protocol": "openai", "calls": calls, "caller": Caller(principal="user:1", agent="helper")}
+    reply = {"text": "", "calls": [{"name": "pay", "arguments": {"amount": 5}, "id": "call_1"}]}
+    kept: dict[str, Any] = {
+        "protocol": "openai",
+        "reply": reply,
+        "tools": {"pay": "sha256:tool"},
+        "caller": Caller(principal="user:1", agent="helper"),
+    }
     return RunStart(run_id=run_id, created_at=1_700_000_000.5, **{**kept, **fields})
 
 

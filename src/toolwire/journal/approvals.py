@@ -110,7 +110,7 @@ def check(request: ApprovalRequest, decision: Decision) -> None:
 def _take_down(
     connection: Connection, sealer: Sealer, request: ApprovalRequest, decision: Decision, now: float
 ) -> None:
-    state = "approved" if decision.verdict in ALLOWING else "denied"
+    state = "approved" if decision.verdict in ALLOWING else "stopped" if decision.verdict == "stop_run" else "denied"
     sealed = sealer.seal(written(plain_form(decision)), "decisions", request.id)
     connection.execute(insert(DECISIONS).values(request_id=request.id, decided_at=now, decision=sealed))
     connection.execute(update(REQUESTS).where(REQUESTS.c.request_id == request.id).values(state=state))
@@ -159,6 +159,12 @@ def supersede(connection: Connection, run_id: str) -> None:
     connection.execute(
         update(REQUESTS).where(REQUESTS.c.run_id == run_id, REQUESTS.c.state == "pending").values(state="superseded")
     )
+
+
+def is_stopped(connection: Connection, run_id: str) -> bool:
+    """Whether somebody ended the run."""
+    stops = exists().where(REQUESTS.c.run_id == run_id, REQUESTS.c.state == "stopped")
+    return bool(connection.execute(select(stops)).scalar())
 
 
 def request_and_decision(

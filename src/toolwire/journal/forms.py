@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from toolwire.journal.runs import RunCall, RunStart
+from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.content import TextBlock
@@ -123,17 +123,13 @@ def start_of(form: Mapping[str, Any]) -> Start:
 
 
 def run_form(start: RunStart) -> dict[str, Any]:
-    """A run as it was started. What its calls were given is tagged already."""
-    return {
-        **plain_form(dataclasses.replace(start, calls=())),
-        "calls": [dataclasses.asdict(call) for call in start.calls],
-    }
+    """A run as it was started. Its reply is in JSON types already."""
+    return {**plain_form(dataclasses.replace(start, reply={})), "reply": dict(start.reply)}
 
 
 def run_of(form: Mapping[str, Any]) -> RunStart:
     """The run of a form."""
-    calls = tuple(RunCall(**call) for call in form["calls"])
-    return dataclasses.replace(plain_of(RunStart, {**form, "calls": []}), calls=calls)
+    return dataclasses.replace(plain_of(RunStart, {**form, "reply": {}}), reply=form["reply"])
 
 
 def results_form(results: Sequence[ToolResult]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from toolwire.journal import approvals
 from toolwire.journal.database import Database
 from toolwire.journal.fence import TOUCH, Lease, LeaseLost, give_up, touch
 from toolwire.journal.forms import result_form, results_form, written
-from toolwire.journal.runs import RunStart, RunStatus, Suspension
+from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.journal.steps import (
     BEGUN,
     ENDED,
@@ -33,6 +33,7 @@ from toolwire.journal.steps import (
     ended_row,
     is_begun,
     note_row,
+    root_of,
 )
 from toolwire.journal.tables import RUNS
 from toolwire.journal.writer import Kind, Work
@@ -70,6 +71,7 @@ class RunLedger:
         """The results that it ended with; None when it did not."""
         self._database = database
         self._lease = lease
+        self._is_given_up = False
         self._lock = threading.Lock()
         self._steps = story.steps
         self._ended = story.ended
@@ -205,21 +207,28 @@ class RunLedger:
         def job(connection: Connection) -> None:
             self._touch(connection)
             approvals.supersede(connection, self.run_id)
-            # What diverged stays so: nothing of it ever runs.
-            status: RunStatus = "diverged" if self.status == "diverged" else "finished"
-            self._end(connection, status=status, outcome=sealed)
+            self._end(connection, status=self._final(connection), outcome=sealed)
             self.outcome = kept
 
         return self._run(job)
 
-    def suspend(self) -> Future[Suspension]:
+    def suspend(self) -> Future[SuspendedRun]:
         """Says that the run waits for people, and gives it up: any process may go on with it."""
 
-        def job(connection: Connection) -> Suspension:
+        def job(connection: Connection) -> SuspendedRun:
             self._touch(connection)
             self._end(connection, status="suspended")
-            waiting = approvals.pending(connection, self._database.sealer, self.run_id, time.time())
-            return Suspension(run_id=self.run_id, rev=self.rev, pending=tuple(waiting))
+            sealer = self._database.sealer
+            with self._lock:
+                ended = [self._steps[key] for key in self._ended]
+            return SuspendedRun(
+                start=self.start,
+                rev=self.rev,
+                head=len(ended),
+                root=root_of(ended),
+                pending=tuple(approvals.pending(connection, sealer, self.run_id, time.time())),
+                key=sealer.wire_key,
+            )
 
         return self._run(job)
 
@@ -230,14 +239,25 @@ class RunLedger:
             if self._lease is not None:
                 give_up(connection, self._lease)
 
-        return self._database.run(job)
+        if self._lease is not None and not self._is_given_up:
+            self._is_given_up = True
+            return self._database.run(job)
+        future: Future[None] = Future()
+        future.set_result(None)
+        return future
+
+    def _final(self, connection: Connection) -> RunStatus:
+        # What diverged stays so: nothing of it ever runs.
+        if self.status == "diverged":
+            return "diverged"
+        return "stopped" if approvals.is_stopped(connection, self.run_id) else "finished"
 
     def _end(self, connection: Connection, *, status: RunStatus, **values: Any) -> None:
         lease = self._held()
         connection.execute(update(RUNS).where(RUNS.c.run_id == self.run_id).values(status=status, **values))
         give_up(connection, lease)
         self.rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == self.run_id)).scalar_one()
-        self.status = status
+        self.status, self._is_given_up = status, True
 
     # -- how ------------------------------------------------------------------------------------------------------
 

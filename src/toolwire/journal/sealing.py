@@ -21,6 +21,8 @@ class Sealer:
     def __init__(self, key: bytes) -> None:
         self._cipher = AESGCM(_derived(key, b"toolwire seal 1"))
         self._mac_key = _derived(key, b"toolwire mac 1")
+        self.wire_key = _derived(key, b"toolwire wire 1")
+        """What portable forms of suspended runs are signed with."""
 
     def seal(self, data: bytes, *place: str) -> bytes:
         """The data, readable with the key only, and only in this place: a row put elsewhere does not open."""

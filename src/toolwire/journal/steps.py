@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Connection, TextClause, exists, insert, select, text, update
@@ -133,6 +134,15 @@ def story_of(connection: Connection, sealer: Sealer, run_id: str) -> Story:
         elif start is not None:
             steps[row.key] = Kept(step=start.step, start=start, started_at=row.started_at)
     return Story(steps=steps, ended=ended, notes=_notes(connection, sealer, run_id))
+
+
+def root_of(ended: Iterable[Kept]) -> str:
+    """`sha256:` over steps that ended, in their order: the same in every process that has them."""
+    hashed = sha256()
+    for kept in ended:
+        if kept.result is not None:
+            hashed.update(sha256(written(ended_form(kept.step, kept.result))).digest())
+    return f"sha256:{hashed.hexdigest()}"
 
 
 def _notes(connection: Connection, sealer: Sealer, run_id: str) -> list[tuple[str, Mapping[str, Any]]]:

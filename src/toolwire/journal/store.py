@@ -17,7 +17,8 @@ from toolwire.journal.forms import read, result_of, results_of, run_form, run_of
 from toolwire.journal.ledger import RunLedger
 from toolwire.journal.location import Location, location_of
 from toolwire.journal.owner import LEASE_S, Owner
-from toolwire.journal.runs import RunInfo, RunStart, RunStatus
+from toolwire.journal.run import RunStart, RunStatus
+from toolwire.journal.runs import RunInfo
 from toolwire.journal.steps import Story, story_of
 from toolwire.journal.tables import REQUESTS, RUNS, STEPS
 from toolwire.journal.writer import Work
@@ -240,7 +241,7 @@ def _info(connection: Connection, database: Database, row: Any, now: float) -> R
         updated_at=row.updated_at,
         expires_at=row.expires_at,
         protocol=start.protocol,
-        calls=tuple(call.name for call in start.calls),
+        tools=tuple(start.tools),
         caller=start.caller,
         steps=connection.execute(steps).scalar_one(),
         pending=connection.execute(waiting).scalar_one(),

@@ -101,7 +101,7 @@ REQUESTS = Table(
     Index("requests_state", "state", "created_at"),
     sqlite_strict=True,
 )
-"""One row a request: pending -> approved -> reserved -> done, or denied, or superseded."""
+"""One row a request: pending -> approved -> reserved -> done, or denied, stopped, superseded."""
 
 DECISIONS = Table(
     "decisions",

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
-from toolwire.definition.json_schema import Validator
+from toolwire.definition.json_schema import Validator, check_schema
 from toolwire.permission.approval import ApprovalRequest, DecisionRefused
-from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain
 
 EDIT_LIMIT_CHARACTERS = 1_048_576
@@ -46,7 +46,10 @@ def check_edit(request: ApprovalRequest, arguments: object) -> dict[str, Any]:
         found = cast("dict[str, Any]", plain(dict(cast("Mapping[str, Any]", arguments))))
     except Unrepresentable as error:
         raise _refused(request, str(error)) from error
-    problems = _problems(request.arguments_schema, found)
+    try:
+        problems = _problems(request.arguments_schema, found)
+    except DefinitionError as error:
+        raise _refused(request, str(error)) from error
     if problems:
         raise _refused(request, " ".join(problems))
     return found
@@ -55,6 +58,8 @@ def check_edit(request: ApprovalRequest, arguments: object) -> dict[str, Any]:
 def _problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
     if not schema:
         return []
+    # A schema that names another document is refused: none is fetched.
+    check_schema(schema, "its schema")
     return [problem.message for problem in Validator(schema).problems(arguments)]
 
 
