@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +20,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     base = tmp_path_factory.getbasetemp()
     # Workers have folders of their own below one that they share.
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    with running(shared / "postgres") as found:
+    # Not below it: pytest closes its folders to others, and the server runs as somebody else.
+    name = hashlib.sha256(str(shared).encode()).hexdigest()[:12]
+    with running(Path(tempfile.gettempdir()) / f"toolwire-postgres-{name}") as found:
         yield found
 
 

@@ -50,6 +50,7 @@ def running(folder: Path) -> Iterator[Server]:
         with _counted(folder, -1) as users:
             if users == 0:
                 _as_owner([server.programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "-w", "stop"])
+                shutil.rmtree(folder)
 
 
 @contextlib.contextmanager
@@ -62,16 +63,14 @@ def _counted(folder: Path, change: int) -> Iterator[int]:
         file.write(str(users))
         file.flush()
         yield users
+        if users == 0:
+            Path(file.name).unlink()
 
 
 def _start(server: Server) -> None:
     data = server.folder / "data"
     if os.getuid() == 0:
         os.chown(server.folder, _NOBODY, _NOBODY)
-        # Folders of tests are their owner's alone; the server runs as somebody else.
-        for parent in server.folder.parents:
-            if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
-                parent.chmod(parent.stat().st_mode | 0o011)
     _as_owner([server.programs / "initdb", "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--no-locale"])
     options = f"-c listen_addresses='' -c unix_socket_directories='{server.folder}' -c max_connections=200 -c fsync=off"
     _as_owner([server.programs / "pg_ctl", "-D", data, "-l", server.folder / "log", "-o", options, "-w", "start"])

@@ -14,9 +14,9 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select, update
-from sqlalchemy.exc import IntegrityError
 
 from toolwire.journal import approvals
+from toolwire.journal.begin import begin, divergence, may_have_run, taken_over, why_not
 from toolwire.journal.database import Database
 from toolwire.journal.fence import TOUCH, Lease, LeaseLost, give_up, touch
 from toolwire.journal.forms import result_form, results_form, written
@@ -28,10 +28,8 @@ from toolwire.journal.steps import (
     USED,
     Kept,
     Story,
-    begin_again,
     begun_row,
     ended_row,
-    is_begun,
     note_row,
     root_of,
 )
@@ -170,7 +168,9 @@ class RunLedger:
         if before is None and not start.request_id:
             work.records = [self._touching(now), (BEGUN, row)]
         else:
-            work.job = lambda connection: self._begin(connection, start, row, is_again=before is not None)
+            work.job = lambda connection: begin(
+                connection, self._database.sealer, self._held(), start, row, is_again=before is not None
+            )
         self._database.put(work)
         return future
 
@@ -304,36 +304,16 @@ class RunLedger:
             return self._stopped
         kept = self._steps.get(start.step.key)
         if kept is not None and (kept.is_running or kept.result is not None):
-            return _may_have_run(start.step, "it was begun already")
+            return may_have_run(start.step, "it was begun already")
         if self._lease is None:
-            return _taken_over(self.run_id)
+            return taken_over(self.run_id)
         if self._database.writer.is_full:
             return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be written down.")
         return None
 
-    def _begin(self, connection: Connection, start: Start, row: Mapping[str, Any], *, is_again: bool) -> Any:
-        self._touch(connection)
-        if start.request_id:
-            refused = approvals.use(connection, self._database.sealer, start, is_again=is_again)
-            if refused is not None:
-                raise _MustNotRun(refused)
-        if not is_again:
-            BEGUN.write(connection, [row])
-        elif not begin_again(connection, row):
-            raise _MustNotRun(_may_have_run(start.step, "somebody else began it meanwhile"))
-        return row["started_at"]
-
     def _not_begun(self, connection: Connection, error: Exception, kept: Kept, before: Kept | None) -> ToolResult:
         self._forget(kept, before)
-        if isinstance(error, _MustNotRun):
-            return error.result
-        if isinstance(error, IntegrityError) or (
-            isinstance(error, LeaseLost) and is_begun(connection, self.run_id, kept.step.key)
-        ):
-            return _may_have_run(kept.step, "somebody else began it meanwhile")
-        if isinstance(error, LeaseLost):
-            return _taken_over(self.run_id)
-        raise error
+        return why_not(connection, error, self.run_id, kept.step)
 
     def _unavailable(self, error: Exception, kept: Kept, before: Kept | None) -> ToolResult:
         self._forget(kept, before)
@@ -355,12 +335,7 @@ class RunLedger:
 
     def _diverge(self, kept: Step, step: Step) -> ToolResult:
         """Parks the run: the record says one thing, the run asks for another, and nobody knows which was meant."""
-        changed = f"{step.tool!r} now" if step.tool != kept.tool else "the same tool with other arguments now"
-        self._stopped = ToolResult.failed(
-            "divergence",
-            f"Step {step.key} was {kept.tool!r} when it was recorded and is {changed}: the run was stopped.",
-            data={"step": step.key},
-        )
+        self._stopped = divergence(kept, step)
         self.status = "diverged"
         sealed = self._sealed(written({"result": result_form(self._stopped)}), "divergence")
 
@@ -371,21 +346,3 @@ class RunLedger:
 
         self._database.put(Work(future=None, job=job, otherwise=self._not_settled))
         return self._stopped
-
-
-class _MustNotRun(Exception):
-    """The step was not begun; its result says why."""
-
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__(result.error)
-        self.result = result
-
-
-def _may_have_run(step: Step, why: str) -> ToolResult:
-    return ToolResult.failed(
-        "unknown_outcome", f"{step.tool!r} was not run: {why}, and how it ended is not known.", data={"step": step.key}
-    )
-
-
-def _taken_over(run_id: str) -> ToolResult:
-    return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may go on with it.")

@@ -1,0 +1,81 @@
+"""Beginning a step where the database has to be asked first, and why a step was not begun."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from toolwire.journal.approvals import use
+from toolwire.journal.fence import Lease, LeaseLost, touch
+from toolwire.journal.sealing import Sealer
+from toolwire.journal.steps import BEGUN, begin_again, is_begun
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import Start, Step
+
+
+class MustNotRun(Exception):
+    """The step was not begun; its result says why."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.error)
+        self.result = result
+
+
+def begin(
+    connection: Connection, sealer: Sealer, lease: Lease, start: Start, row: Mapping[str, Any], *, is_again: bool
+) -> float:
+    """When it began, its approval used up.
+
+    Raises:
+        MustNotRun: its approval does not allow it, or somebody else is further.
+        LeaseLost: the run is somebody else's.
+    """
+    touch(connection, lease, time.time())
+    if start.request_id:
+        refused = use(connection, sealer, start, is_again=is_again)
+        if refused is not None:
+            raise MustNotRun(refused)
+    if not is_again:
+        BEGUN.write(connection, [row])
+    elif not begin_again(connection, row):
+        raise MustNotRun(may_have_run(start.step, "somebody else began it meanwhile"))
+    return row["started_at"]
+
+
+def why_not(connection: Connection, error: Exception, run_id: str, step: Step) -> ToolResult:
+    """The result of a step that could not be begun; raises what is no answer."""
+    if isinstance(error, MustNotRun):
+        return error.result
+    if isinstance(error, IntegrityError):
+        return may_have_run(step, "somebody else began it meanwhile")
+    if not isinstance(error, LeaseLost):
+        raise error
+    if is_begun(connection, run_id, step.key):
+        return may_have_run(step, "somebody else began it meanwhile")
+    return taken_over(run_id)
+
+
+def may_have_run(step: Step, why: str) -> ToolResult:
+    """The step has an owner already, and only that one knows how it goes."""
+    return ToolResult.failed(
+        "unknown_outcome", f"{step.tool!r} was not run: {why}, and how it ended is not known.", data={"step": step.key}
+    )
+
+
+def taken_over(run_id: str) -> ToolResult:
+    """The run is not this process's any more."""
+    return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may go on with it.")
+
+
+def divergence(kept: Step, step: Step) -> ToolResult:
+    """The run asks for another step than the one on record."""
+    changed = f"{step.tool!r} now" if step.tool != kept.tool else "the same tool with other arguments now"
+    return ToolResult.failed(
+        "divergence",
+        f"Step {step.key} was {kept.tool!r} when it was recorded and is {changed}: the run was stopped.",
+        data={"step": step.key},
+    )
