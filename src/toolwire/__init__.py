@@ -10,12 +10,16 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from toolwire import protocols as protocols
+    from toolwire.catalogue.groups import ToolGroup as ToolGroup
     from toolwire.definition.from_schema import ToolParameter as ToolParameter
     from toolwire.facade.base_tool import BaseTool as BaseTool
     from toolwire.facade.base_tool import ToolPermission as ToolPermission
     from toolwire.facade.code_execution import CodeExecutionTool as CodeExecutionTool
+    from toolwire.facade.execute_python_code import execute_python_code as execute_python_code
+    from toolwire.facade.reg_toolspec import reg_toolspec as reg_toolspec
+    from toolwire.facade.registered import RegisteredToolFunction as RegisteredToolFunction
+    from toolwire.facade.registered import ToolFunction as ToolFunction
     from toolwire.facade.registry import ToolRegistry as ToolRegistry
-    from toolwire.facade.registry import reg_toolspec as reg_toolspec
     from toolwire.facade.tool import ToolSpec as ToolSpec
     from toolwire.facade.tool import tool as tool
     from toolwire.facade.toolkit import Toolkit as Toolkit
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.content import AudioBlock as AudioBlock
     from toolwire.vocabulary.content import ImageBlock as ImageBlock
     from toolwire.vocabulary.content import TextBlock as TextBlock
+    from toolwire.vocabulary.content import ToolUseBlock as ToolUseBlock
     from toolwire.vocabulary.context import CallContext as CallContext
     from toolwire.vocabulary.errors import BindingError as BindingError
     from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
@@ -93,6 +98,7 @@ _HOMES = {
     "Policy": "permission.policy",
     "Problem": "vocabulary.calls",
     "ProgramResult": "sandbox.report",
+    "RegisteredToolFunction": "facade.registered",
     "RegistrationError": "vocabulary.errors",
     "Reply": "vocabulary.calls",
     "Rule": "permission.policy",
@@ -102,6 +108,8 @@ _HOMES = {
     "SuspendedRun": "journal.run",
     "TextBlock": "vocabulary.content",
     "ToolCall": "vocabulary.calls",
+    "ToolFunction": "facade.registered",
+    "ToolGroup": "catalogue.groups",
     "ToolParameter": "definition.from_schema",
     "ToolPermission": "facade.base_tool",
     "ToolPromptGenerator": "facade.xml",
@@ -109,6 +117,7 @@ _HOMES = {
     "ToolResponse": "vocabulary.response",
     "ToolResult": "vocabulary.results",
     "ToolSpec": "facade.tool",
+    "ToolUseBlock": "vocabulary.content",
     "Toolkit": "facade.toolkit",
     "ToolwireError": "vocabulary.errors",
     "Turn": "session.turn",
@@ -117,13 +126,14 @@ _HOMES = {
     "console_approver": "permission.approvers",
     "decisions_to_json": "session.wire",
     "diagnose": "sandbox.doctor",
+    "execute_python_code": "facade.execute_python_code",
     "later": "permission.approvers",
     "load_policy": "permission.policy_file",
     "parse_tool_calls": "facade.xml",
     "protocols": "",
     "read_decisions": "session.wire",
     "read_suspended": "session.wire",
-    "reg_toolspec": "facade.registry",
+    "reg_toolspec": "facade.reg_toolspec",
     "render_request": "permission.rendering:render",
     "rule_for": "permission.deciding",
     "suspended_to_json": "session.wire",
@@ -154,6 +164,7 @@ __all__ = [
     "Policy",
     "Problem",
     "ProgramResult",
+    "RegisteredToolFunction",
     "RegistrationError",
     "Reply",
     "Rule",
@@ -163,6 +174,8 @@ __all__ = [
     "SuspendedRun",
     "TextBlock",
     "ToolCall",
+    "ToolFunction",
+    "ToolGroup",
     "ToolParameter",
     "ToolPermission",
     "ToolPromptGenerator",
@@ -170,6 +183,7 @@ __all__ = [
     "ToolResponse",
     "ToolResult",
     "ToolSpec",
+    "ToolUseBlock",
     "Toolkit",
     "ToolwireError",
     "Turn",
@@ -178,6 +192,7 @@ __all__ = [
     "console_approver",
     "decisions_to_json",
     "diagnose",
+    "execute_python_code",
     "later",
     "load_policy",
     "parse_tool_calls",

@@ -32,7 +32,11 @@ LAYERS = {
     "testing": {*FACADE, "facade", "session"},
     "cli": {"root"},
 }
-MORE = {"toolwire.builtin.code_execution": {"sandbox"}, "toolwire.builtin.program_record": {"sandbox"}}
+MORE = {
+    "toolwire.builtin.code_execution": {"sandbox"},
+    "toolwire.builtin.program_record": {"sandbox"},
+    "toolwire.builtin.tool_groups": {"catalogue"},
+}
 """Modules that may import a layer that the rest of their folder may not."""
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace as replaced
 from types import BuiltinMethodType, MethodType
 
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.nearest import nearest, suggestion
 from toolwire.definition.naming import program_name
+from toolwire.definition.tool import Tool
 from toolwire.vocabulary.errors import RegistrationError
 
 
@@ -21,8 +23,7 @@ class Catalogue:
         self._entries: dict[str, Entry] = {}
         self._written: dict[str, str] = {}
         """What programs write, to the name it stands for."""
-        self.is_async = False
-        """Whether any tool here is a coroutine function: programs then need an event loop."""
+        self._is_async = False
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -32,6 +33,11 @@ class Catalogue:
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
+
+    @property
+    def is_async(self) -> bool:
+        """Whether a call of any tool here needs an event loop: programs then need one too."""
+        return self._is_async
 
     def find(self, name: str) -> Entry | None:
         """The entry of exactly that name."""
@@ -61,6 +67,30 @@ class Catalogue:
             self._write(entry.name)
             self._set({**self._entries, entry.name: entry})
 
+    def add_new(self, entry: Entry) -> None:
+        """Puts an entry in whose name nothing here has, the same object included.
+
+        Raises:
+            RegistrationError: the name is taken, or a program could not tell it from another tool's.
+        """
+        with self._lock:
+            if entry.name in self._entries:
+                raise RegistrationError(f"a tool named {entry.name!r} is here already: give this one another name")
+            self._write(entry.name)
+            self._set({**self._entries, entry.name: entry})
+
+    def change(self, name: str, change: Callable[[Tool], Tool]) -> None:
+        """Puts what `change` makes of an entry's tool in its place; all else of the entry stays.
+
+        Raises:
+            RegistrationError: there is none of that name.
+        """
+        with self._lock:
+            entry = self._entries.get(name)
+            if entry is None:
+                raise self._no_such(name)
+            self._set({**self._entries, name: replaced(entry, tool=change(entry.tool))})
+
     def remove(self, name: str) -> None:
         """Takes an entry out.
 
@@ -69,16 +99,19 @@ class Catalogue:
         """
         with self._lock:
             if name not in self._entries:
-                raise RegistrationError(f"no tool is named {name!r}{suggestion(self.nearest(name))}")
+                raise self._no_such(name)
             del self._written[program_name(name)]
             self._set({key: entry for key, entry in self._entries.items() if key != name})
 
     def nearest(self, name: str) -> str | None:
         """The name here that `name` most likely meant, or None when nothing is like it."""
-        return nearest(name, self._entries)
+        return nearest(name, [entry.name for entry in self])
+
+    def _no_such(self, name: str) -> RegistrationError:
+        return RegistrationError(f"no tool is named {name!r}{suggestion(self.nearest(name))}")
 
     def _set(self, entries: dict[str, Entry]) -> None:
-        self.is_async = any(entry.tool.is_async for entry in entries.values())
+        self._is_async = any(entry.is_async for entry in entries.values())
         self._entries = entries
 
     def _write(self, name: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import TIMEOUT_MAX
 from typing import Any, Protocol, cast, get_args
 
+from toolwire.catalogue.groups import BASIC
 from toolwire.definition.tool import Permission, Tool, Validated
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.gate import Gate
@@ -59,6 +60,8 @@ class Entry:
     """What calls pass one by one; None when they may run beside each other."""
     amend: Amend | None = None
     """The owner's postprocessing; None: there is none."""
+    group: str = BASIC
+    """The group that must be active for it to be called."""
 
     def __post_init__(self) -> None:
         if self.permission is not None:
@@ -74,6 +77,11 @@ class Entry:
             (entry.permission, entry.timeout_s, entry.gate is None, entry.composite) for entry in (self, other)
         )
         return mine == theirs
+
+    @property
+    def is_async(self) -> bool:
+        """Whether a call needs an event loop."""
+        return self.tool.is_async
 
     @property
     def described(self) -> Tool:

@@ -51,7 +51,8 @@ class FunctionForm:
         self._visible = [argument for argument in arguments if argument.name not in hidden]
         self._descriptions = descriptions
         self._not_given = hidden | never_given
-        self._by_name = frozenset(item.name for item in arguments if item.kind != "positional_only") | never_given
+        self._by_name = never_given | (hidden - {item.name for item in arguments})
+        self._by_name |= {item.name for item in arguments if item.kind != "positional_only"}
         self._more = next((item.name for item in self._visible if item.kind == "var_keyword"), None)
         self._input_schema: dict[str, Any] | None = None
         self._core = self._generated()

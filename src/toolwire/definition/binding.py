@@ -16,7 +16,8 @@ class Binding:
     """Where one bound parameter's value comes from."""
 
     keys: tuple[str, ...]
-    """The state key, cut at its dots: each is a key of the mapping that the one before it led to."""
+    """The state key, cut at its dots: each is a key of the mapping that the one before it led to. Empty for a preset,
+    which state does not change."""
     default: Any
     """Used while state lacks the key; MISSING when a call fails then."""
 
@@ -33,29 +34,50 @@ class Bindings:
         label: str,
         kinds: Mapping[str, ParameterKind],
         never_visible: Mapping[str, str],
+        state_of: Bindings | None = None,
     ) -> None:
+        """`state_of` is whose state is read, live, in place of one of its own."""
         self._label = label
         self._kinds = kinds
         self._never_visible = never_visible
         self.current: Mapping[str, Binding] = {}
         """Each bound parameter. Replaced as a whole, never changed: who holds one sees one moment's bindings."""
         self._state: dict[str, Any] = {}
+        self._state_of = state_of
 
     @property
     def state(self) -> dict[str, Any]:
         """The live state: what is changed in it, or set as a whole, is what the next call reads."""
-        return self._state
+        return self._state if self._state_of is None else self._state_of.state
 
     @state.setter
     def state(self, state: dict[str, Any]) -> None:
         if not isinstance(cast("object", state), dict):
             raise BindingError(f"{self._label}: state must be a dict, not {type(state).__name__}")
-        self._state = state
+        if self._state_of is None:
+            self._state = state
+        else:
+            self._state_of.state = state
 
     @property
     def binds(self) -> dict[str, str]:
         """Each bound parameter with its state key."""
-        return {name: ".".join(binding.keys) for name, binding in self.current.items()}
+        return {name: ".".join(binding.keys) for name, binding in self.current.items() if binding.keys}
+
+    @property
+    def presets(self) -> dict[str, Any]:
+        """Each preset with its value."""
+        return {name: binding.default for name, binding in self.current.items() if not binding.keys}
+
+    def preset(self, param: str, value: Any, *, is_more: bool = False) -> None:
+        """Hides the parameter and gives it this value for good. `is_more`: it goes into the function's `**more`.
+
+        Raises:
+            BindingError: no such parameter, or one that cannot be bound.
+        """
+        if not is_more or param in self._kinds or param in self._never_visible:
+            self._check(param)
+        self.current = {**self.current, param: Binding(keys=(), default=value)}
 
     def bind(self, param: str, state_key: str | None = None, default: Any = MISSING) -> None:
         """Hides the parameter and fills it from state; binding it again replaces how.
@@ -88,8 +110,9 @@ class Bindings:
         """The values of these bindings as state has them now, and a problem for each that it lacks."""
         found: dict[str, Any] = {}
         problems: list[ArgumentProblem] = []
+        state = self.state
         for name, binding in bindings.items():
-            value = _look_up(self._state, binding.keys)
+            value = _look_up(state, binding.keys) if binding.keys else MISSING
             value = binding.default if value is MISSING else value
             if value is MISSING:
                 problems.append(_no_state(name, ".".join(binding.keys)))
@@ -103,9 +126,9 @@ class Bindings:
         Dicts, lists, tuples and sets are copied all the way down; any other object, a connection say, is the same.
         """
         copies: dict[int, Any] = {}
-        other._state = _copy(self._state, copies)
+        other._state = _copy(self.state, copies)
         other.current = {
-            name: Binding(keys=binding.keys, default=_copy(binding.default, copies))
+            name: Binding(keys=binding.keys, default=_copy(binding.default, copies)) if binding.keys else binding
             for name, binding in self.current.items()
         }
 

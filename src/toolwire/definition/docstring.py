@@ -29,6 +29,11 @@ class Docs:
     examples: tuple[str, ...] = ()
     """Each example section's lines."""
 
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the description."""
+        return self.description.split("\n\n", 1)[0]
+
 
 def read_docstring(text: str | None, *, parse: bool = True) -> Docs:
     """The docstring's parts; with `parse=False` only its first paragraph, as it stands.

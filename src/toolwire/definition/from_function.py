@@ -6,7 +6,8 @@ import collections.abc
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, cast, get_args, get_origin
 
 from toolwire.definition.annotation import annotation_text, is_object
@@ -62,8 +63,8 @@ def from_function(
     """
     if unknown:
         refuse_unknown(unknown, getattr(func, "__name__", repr(func)))
-    known_as = _name(func) if name is None else name
-    shape = FunctionShape(func, known_as, functools.partial(_docs, func, parse_docstring))
+    known_as = name_of(func) if name is None else name
+    shape = FunctionShape(func, known_as, functools.partial(docs_of, func, parse=parse_docstring))
     return Tool(
         name=known_as,
         shape=shape,
@@ -100,10 +101,22 @@ def tool_of(value: Any) -> Tool:
 class FunctionShape:
     """What a function takes and gives."""
 
-    def __init__(self, function: Callable[..., Any], name: str, docs: Callable[[], Docs]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        docs: Callable[[], Docs],
+        *,
+        leave_out: Collection[ParameterKind] = (),
+    ) -> None:
+        """`leave_out` are the kinds of parameters that are never given."""
         self._label = f"tool {name!r}"
         self.docs = functools.cache(docs)
-        self.signature: Signature = read_signature(function, self._label)
+        whole = read_signature(function, self._label)
+        self._takes_more = any(argument.kind == "var_keyword" for argument in whole.arguments)
+        self.signature: Signature = replace(
+            whole, arguments=tuple(argument for argument in whole.arguments if argument.kind not in leave_out)
+        )
         self.spread = spread_for(self.signature.arguments, self.signature.context, function)
         self._module: str = getattr(plain_function(function), "__module__", None) or __name__
         self._output: Output | None = None
@@ -119,6 +132,10 @@ class FunctionShape:
         found = dict.fromkeys(self.signature.presets, "functools.partial gave it already")
         context = {} if self.signature.context is None else {self.signature.context: "each call gives its context"}
         return found | context
+
+    def takes(self, name: str) -> bool:
+        """Whether it can be given by that name."""
+        return self._takes_more or self.kinds.get(name) in ("either", "keyword_only")
 
     def compile(self, hidden: frozenset[str]) -> Form:
         """The form without these parameters."""
@@ -166,7 +183,8 @@ class FunctionShape:
         )
 
 
-def _docs(function: Callable[..., Any], parse: bool) -> Docs:
+def docs_of(function: Callable[..., Any], *, parse: bool = True) -> Docs:
+    """What the author wrote about a function, or about what a partial, wrapper or callable object stands for."""
     own = cast("Any", function.func) if isinstance(function, functools.partial) else function
     if inspect.isroutine(own) or hasattr(own, "__wrapped__"):
         return read_docstring(inspect.getdoc(own), parse=parse)
@@ -175,7 +193,12 @@ def _docs(function: Callable[..., Any], parse: bool) -> Docs:
     return read_docstring(text or inspect.getdoc(own), parse=parse)
 
 
-def _name(function: Any) -> str:
+def name_of(function: Any) -> str:
+    """The name of a function, or of the one under a partial.
+
+    Raises:
+        DefinitionError: it has none, or is no function.
+    """
     if isinstance(function, type):
         raise DefinitionError(
             f"{function.__name__!r} is a class: give one of its methods on an instance, or an instance that is callable"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -57,12 +57,14 @@ def from_schema(
     examples: Iterable[Any] | None = None,
     check: Check | None = None,
     is_outside: bool = False,
+    given: Collection[str] = (),
 ) -> Tool:
     """A tool whose arguments are checked by a JSON schema and given to `function` as keywords.
 
     The schema is Draft 2020-12 unless its `$schema` names another; defaults of its properties are filled in, formats
     are not asserted. A function without `**more` also refuses, by name, what it could not take. Without a function
-    the tool can be described but not called. A description that is called is asked anew each time.
+    the tool can be described but not called. A description that is called is asked anew each time. `given` are
+    parameters of the function that the host will give, so that the schema need not have them.
 
     Raises:
         DefinitionError: no schema of an object, a reference to another document, two properties that a program could
@@ -70,7 +72,7 @@ def from_schema(
     """
     label = f"tool {name!r}"
     signature = None if function is None else _signature(function, label)
-    shape = SchemaShape(label, _object_schema(input_schema, label), output_schema, signature)
+    shape = SchemaShape(label, _object_schema(input_schema, label), output_schema, signature, given)
     return Tool(
         name=name,
         shape=shape,
@@ -129,6 +131,7 @@ class SchemaShape:
         schema: dict[str, Any],
         output_schema: Mapping[str, Any] | None,
         signature: Signature | None,
+        given: Collection[str] = (),
     ) -> None:
         # Loaded here: only tools known by a schema need jsonschema.
         from toolwire.definition.json_schema import check_schema
@@ -140,7 +143,7 @@ class SchemaShape:
         self._signature = signature
         _refuse_look_alikes(self._properties, label)
         if signature is not None:
-            _refuse_untakable(self._properties, signature, label)
+            _refuse_untakable(self._properties, signature, label, given)
 
     @property
     def kinds(self) -> Mapping[str, ParameterKind]:
@@ -152,6 +155,11 @@ class SchemaShape:
         """The function's context parameter."""
         context = None if self._signature is None else self._signature.context
         return {} if context is None else {context: "each call gives its context"}
+
+    def takes(self, name: str) -> bool:
+        """Whether the function takes it."""
+        takable = _takable(self._signature)
+        return takable is None or name in takable
 
     def compile(self, hidden: frozenset[str]) -> Form:
         """The form without these properties."""
@@ -281,7 +289,7 @@ def _takable(signature: Signature | None) -> frozenset[str] | None:
     return frozenset(item.name for item in signature.arguments if item.kind in ("either", "keyword_only"))
 
 
-def _refuse_untakable(properties: Mapping[str, Any], signature: Signature, label: str) -> None:
+def _refuse_untakable(properties: Mapping[str, Any], signature: Signature, label: str, given: Collection[str]) -> None:
     takable = _takable(signature)
     for name in properties:
         if takable is not None and name not in takable:
@@ -291,7 +299,7 @@ def _refuse_untakable(properties: Mapping[str, Any], signature: Signature, label
             )
     for argument in signature.arguments:
         needed = argument.default is EMPTY and argument.kind in ("positional_only", "either", "keyword_only")
-        if needed and argument.name not in properties:
+        if needed and argument.name not in properties and argument.name not in given:
             raise DefinitionError(
                 f"{label}: the function needs {argument.name!r}, which the schema lacks: add it to 'properties', or "
                 "give it a default"

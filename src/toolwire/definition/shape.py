@@ -159,6 +159,10 @@ class Shape(Protocol):
         """How the function is called; None for `function(**values)`."""
         ...
 
+    def takes(self, name: str) -> bool:
+        """Whether the function can be given a keyword of that name."""
+        ...
+
     def compile(self, hidden: frozenset[str]) -> Form:
         """The form that leaves these parameters out.
 

@@ -103,8 +103,12 @@ def spread_for(arguments: tuple[Argument, ...], context: str | None, function: C
 
 def _spread(kinds: list[tuple[str, ParameterKind]], function: Callable[..., Any], values: dict[str, Any]) -> Any:
     named = dict(values)
-    rest: tuple[Any, ...] = next((tuple(named.pop(name)) for name, kind in kinds if kind == "var_positional"), ())
-    more = next((cast("dict[str, Any]", named.pop(name)) for name, kind in kinds if kind == "var_keyword"), _NOTHING)
+    # Either is missing when the tool leaves it out.
+    rest: tuple[Any, ...] = next((tuple(named.pop(name, ())) for name, kind in kinds if kind == "var_positional"), ())
+    more = next(
+        (cast("Mapping[str, Any]", named.pop(name, _NOTHING)) for name, kind in kinds if kind == "var_keyword"),
+        _NOTHING,
+    )
     positional = [
         named.pop(name)
         for name, kind in kinds

@@ -231,6 +231,40 @@ class Tool:
         self.bindings.copy_to(cloned.bindings)
         return cloned
 
+    def with_presets(self, presets: Mapping[str, Any]) -> Tool:
+        """This tool with values given once and for all, any objects: no model sees these parameters or can give them.
+
+        Bound parameters stay bound, and are read from this tool's own state.
+
+        Raises:
+            BindingError: the function takes no such parameter.
+        """
+        preset = self.reshaped(self._shape)
+        for name, value in presets.items():
+            preset.bindings.preset(name, value, is_more=self._shape.takes(name))
+        return preset
+
+    def reshaped(self, shape: Shape) -> Tool:
+        """This tool with another idea of its arguments; it is bound as this one is now, and reads this one's state."""
+        bindings = Bindings(
+            label=f"tool {self.name!r}", kinds=shape.kinds, never_visible=shape.never_visible, state_of=self.bindings
+        )
+        bindings.current = self.bindings.current
+        view = copy.copy(self)
+        vars(view).update(_shape=shape, _spread=shape.spread, _compiled=None, bindings=bindings)
+        return view
+
+    def described_as(self, description: str) -> Tool:
+        """This tool under another description."""
+        view = self.reshaped(self._shape)
+        vars(view).update(_description=description)
+        return view
+
+    @property
+    def shape(self) -> Shape:
+        """What it takes and gives, before anything is bound."""
+        return self._shape
+
     @property
     def _output(self) -> Output:
         if self._output_read is None:

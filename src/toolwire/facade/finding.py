@@ -9,7 +9,9 @@ from fnmatch import fnmatchcase
 from toolwire.builtin.search_tools import search_tools_tool
 from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool
+from toolwire.facade.setup import Setup
 from toolwire.permission.policy import Policy
 from toolwire.vocabulary.calls import SEARCH_TOOLS
 from toolwire.vocabulary.errors import ConfigurationError
@@ -71,12 +73,12 @@ def _fits(name: str, pattern: str) -> bool:
     return name == pattern or fnmatchcase(name, pattern)
 
 
-def search_entry(catalogue: Catalogue, policy: Callable[[], Policy], *, always: Iterable[str]) -> Entry:
-    """The tool `search_tools` for what the catalogue holds then and the policy does not deny."""
-    return _entry(ToolFinder(lambda: _findable(catalogue, policy()), always=always, remembers=False))
+def search_entry(catalogue: Catalogue, setup: Callable[[], Setup], *, always: Iterable[str]) -> Entry:
+    """The tool `search_tools` for what the caller sees of the catalogue then and the policy does not deny."""
+    return _entry(ToolFinder(lambda: _findable(catalogue, setup()), always=always, remembers=False))
 
 
-def offer_search(catalogue: Catalogue, policy: Callable[[], Policy], always: Iterable[str] | None) -> None:
+def offer_search(catalogue: Catalogue, setup: Callable[[], Setup], always: Iterable[str] | None) -> None:
     """Puts a search of its own into a session's catalogue: what is found in one conversation is no other's.
 
     None: only where there is a search already, and as that has it.
@@ -88,7 +90,7 @@ def offer_search(catalogue: Catalogue, policy: Callable[[], Policy], always: Ite
     if always is None and there is None:
         return
     finder = ToolFinder(
-        lambda: _findable(catalogue, policy()),
+        lambda: _findable(catalogue, setup()),
         always=there.always if always is None and there is not None else always or (),
         remembers=True,
     )
@@ -100,14 +102,14 @@ def offer_search(catalogue: Catalogue, policy: Callable[[], Policy], always: Ite
     catalogue.add(_entry(finder), replace=there is not None)
 
 
-def at_home(entry: Entry, catalogue: Catalogue, policy: Callable[[], Policy]) -> Entry:
+def at_home(entry: Entry, catalogue: Catalogue, setup: Callable[[], Setup]) -> Entry:
     """An entry that comes from another catalogue: its search must find what is here, and nothing that is there."""
     if isinstance(entry.handle, ToolFinder):
-        return search_entry(catalogue, policy, always=entry.handle.always)
+        return search_entry(catalogue, setup, always=entry.handle.always)
     return entry
 
 
-def allowed(catalogue: Catalogue, policy: Policy) -> list[Entry]:
+def allowed(catalogue: Catalogue | Selection, policy: Policy) -> list[Entry]:
     """What a policy does not deny, but for what runs programs."""
     return [
         entry
@@ -121,11 +123,11 @@ def _entry(finder: ToolFinder) -> Entry:
     return Entry(name=SEARCH_TOOLS, tool=finder.__tool__(), handle=finder)
 
 
-def _findable(catalogue: Catalogue, policy: Policy) -> list[Entry]:
-    return [entry for entry in allowed(catalogue, policy) if entry.name != SEARCH_TOOLS]
+def _findable(catalogue: Catalogue, setup: Setup) -> list[Entry]:
+    return [entry for entry in allowed(setup.select(catalogue), setup.policy) if entry.name != SEARCH_TOOLS]
 
 
-def finder_in(catalogue: Catalogue) -> ToolFinder | None:
+def finder_in(catalogue: Catalogue | Selection) -> ToolFinder | None:
     """What finds tools there; None where models are told of all."""
     entry = catalogue.find(SEARCH_TOOLS)
     return entry.handle if entry is not None and isinstance(entry.handle, ToolFinder) else None

@@ -9,6 +9,7 @@ from typing import Any
 from toolwire.builtin.code_execution import CodeExecution, code_execution_tool
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool
 from toolwire.facade.code_execution import CodeExecutionTool
 from toolwire.facade.finding import allowed, finder_in
@@ -44,18 +45,20 @@ def programs_entry(
     `call_back` is how its owner's own `run` gets back into the path.
     """
     runtime = setup().runtime
-    tool = code_execution_tool(lambda: offered(catalogue, setup().policy))
+    tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy))
     execution = CodeExecution(lambda: shared_sandbox(runtime), limits=limits, min_isolation=min_isolation)
     handle = CodeExecutionTool(tool, execution, call_back)
     return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution)
 
 
 def told_among(catalogue: Catalogue, setup: Callable[[], Setup], entry: Entry) -> Entry:
-    """`code_execution` as it is told of among these tools: its description lists them."""
-    return replace(entry, tool=code_execution_tool(lambda: offered(catalogue, setup().policy)))
+    """An entry as it is told of among these tools: the description of `code_execution` lists them."""
+    if entry.name != CODE_EXECUTION or entry.composite is None:
+        return entry
+    return replace(entry, tool=code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy)))
 
 
-def offered(catalogue: Catalogue, policy: Policy) -> list[tuple[str, Tool]]:
+def offered(catalogue: Catalogue | Selection, policy: Policy) -> list[tuple[str, Tool]]:
     """The tools by name that a model is told of: those that a policy does not deny, and none that runs programs.
 
     Where tools are searched for, these are the search, what it is always told of and what was found.

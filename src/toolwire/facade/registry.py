@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
 from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
 from toolwire.facade.governed import Governed
 from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules, with_rules
+from toolwire.facade.reg_toolspec import options_of
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
 from toolwire.permission.approval import Approver
@@ -34,25 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 CODE_EXECUTION_TIMEOUT_S = 30.0
 """Seconds from a program's start to its end, tools included: longer than a few slow look-ups, short of a stuck turn."""
 
-_MARK = "__toolwire_options__"
 _LOG = logging.getLogger("toolwire.registry")
-
-
-@overload
-def reg_toolspec(function: F, /) -> F: ...
-@overload
-def reg_toolspec(**options: Any) -> Callable[[F], F]: ...
-def reg_toolspec(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
-    """Marks a method of a `ToolRegistry` subclass as a tool; options are those of `ToolSpec.from_function`."""
-
-    def mark(method: F) -> F:
-        from toolwire.definition.from_function import refuse_unknown
-
-        refuse_unknown(options, method.__qualname__)
-        setattr(method, _MARK, options)
-        return method
-
-    return mark if function is None else mark(function)
 
 
 class _Parts:
@@ -89,11 +73,13 @@ class ToolRegistry(Governed):
         rules: Iterable[Rule | Mapping[str, Any]] = (),
         approver: Approver | None = None,
         result_limit_bytes: int | None = None,
+        visible: Visible | None = None,
     ) -> None:
         """`policy` (or the path of a policy file) and `rules` say what may run; `approver` is asked where they say
         confirm, and without one such calls do not run.
 
-        `result_limit_bytes` bounds a result's text for a model, 32 KiB by default.
+        `result_limit_bytes` bounds a result's text for a model, 32 KiB by default. `visible(tool_name, caller)` says
+        whether a tool is there for a caller, here and in every toolkit and session made of this registry.
         """
         parts = self._parts
         if result_limit_bytes is not None and result_limit_bytes <= 0:
@@ -104,6 +90,7 @@ class ToolRegistry(Governed):
                 policy=joined_policy(policy, rules),
                 approver=approver,
                 result_limit_bytes=result_limit_bytes or parts.setup.result_limit_bytes,
+                visible=() if visible is None else (visible,),
             )
         )
         refuse_wrong_rules(parts.setup.policy, parts.catalogue, is_whole=False)
@@ -112,7 +99,7 @@ class ToolRegistry(Governed):
         super().__init_subclass__(**kwargs)
         found = dict(cls._toolspecs)
         for name, member in vars(cls).items():
-            options = getattr(member, _MARK, None)
+            options = options_of(member)
             if options is None and name not in found:
                 continue
             if hasattr(ToolRegistry, name):
@@ -235,9 +222,9 @@ class ToolRegistry(Governed):
         parts = self._parts
         parts.use(replace(parts.setup, policy=with_rules(parts.setup.policy, policy, parts.catalogue)))
 
-    def __entries__(self) -> tuple[list[Entry], Setup]:
-        """The entries and the setup, for a session that is made of this registry."""
-        return list(self._parts.catalogue), self._parts.setup
+    def __offer__(self) -> tuple[Catalogue, Setup]:
+        """The live catalogue and the setup, for a session that is made of this registry."""
+        return self._parts.catalogue, self._parts.setup
 
     # -- calling ------------------------------------------------------------------------------------------------
 
@@ -322,7 +309,7 @@ class ToolRegistry(Governed):
         from toolwire.facade.finding import finder_in, search_entry
 
         parts = self._parts
-        entry = search_entry(parts.catalogue, lambda: parts.setup.policy, always=always)
+        entry = search_entry(parts.catalogue, lambda: parts.setup, always=always)
         parts.catalogue.add(entry, replace=finder_in(parts.catalogue) is not None)
 
     def disable_tool_search(self) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Middleware
+from toolwire.catalogue.entry import Entry, Middleware
+from toolwire.catalogue.groups import Groups
+from toolwire.catalogue.selection import Selection, Visible
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts, needs_loop
 from toolwire.invocation.invoker import invoke
@@ -17,6 +20,7 @@ from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime, default_runtime
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import NOBODY, Caller, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
 
@@ -38,6 +42,20 @@ class Setup:
     """On whose behalf."""
     result_limit_bytes: int = RESULT_LIMIT_BYTES
     """Bytes of a result's text that go back to a model."""
+    visible: tuple[Visible, ...] = ()
+    """What hides tools from callers; a tool is there when all of these say so."""
+    groups: Groups | None = None
+    """Whose tools can be called only while their group is active; None: all can be."""
+
+    def __post_init__(self) -> None:
+        for visible in self.visible:
+            _check_predicate(visible)
+
+    def select(self, catalogue: Catalogue) -> Catalogue | Selection:
+        """What the caller sees of these tools, now and later."""
+        if self.groups is None and not self.visible:
+            return catalogue
+        return Selection(catalogue, self.caller, groups=self.groups, visible=self.visible)
 
     def scope(self, catalogue: Catalogue, *, run_id: str = "") -> Scope:
         """The scope of blocking calls of these tools; without `run_id` each call is a run of its own."""
@@ -52,7 +70,7 @@ class Setup:
 
     def _scope(self, catalogue: Catalogue, ports: Ports, run_id: str) -> Scope:
         return Scope(
-            catalogue=catalogue,
+            catalogue=self.select(catalogue),
             policy=self.policy,
             ports=ports,
             approver=self.approver,
@@ -63,22 +81,52 @@ class Setup:
             result_limit_bytes=self.result_limit_bytes,
         )
 
+    def denies(self, entry: Entry) -> bool:
+        """Whether no call of it may run, so that no model is told of it."""
+        return self.policy.judge(entry.name, entry.permission or entry.tool.permission).effect == "deny"
+
     def with_observer(self, observer: Observer) -> Setup:
         """The same, with one more listener."""
         return replace(self, observers=(*self.observers, observer))
+
+    def narrowed(
+        self, *, visible: Visible | None = None, caller: Caller | None = None, groups: Groups | None = None
+    ) -> Setup:
+        """The same for fewer tools: those that one more predicate lets through, on behalf of another caller."""
+        return replace(
+            self,
+            visible=self.visible if visible is None else (*self.visible, visible),
+            caller=self.caller if caller is None else caller,
+            groups=self.groups if groups is None else groups,
+        )
+
+
+def _check_predicate(visible: object) -> None:
+    if not callable(visible):
+        raise ConfigurationError(f"visible={visible!r}: give a function (tool_name, caller) -> bool")
+    if inspect.iscoroutinefunction(visible):
+        raise ConfigurationError(
+            f"visible={visible.__name__} is a coroutine function: it must answer at once, write `def`"
+        )
 
 
 def call_blocking(call: ToolCall, scope: Scope, setup: Setup) -> ToolResult:
     """The result, in this thread; what needs an event loop runs on the portal's while this thread waits."""
     if needs_loop((call,), scope):
-        awaited = setup.loop_scope(scope.catalogue, run_id=scope.run_id)
+        awaited = _awaited(scope, setup)
         return ended(setup.runtime.portal.run(lambda: invoke(call, awaited)))
     return ended(step(invoke(call, scope)))
+
+
+def _awaited(scope: Scope, setup: Setup) -> Scope:
+    from toolwire.invocation.asynchronous import AsynchronousPorts
+
+    return replace(scope, ports=AsynchronousPorts(setup.runtime))
 
 
 def batch_blocking(calls: Sequence[ToolCall], scope: Scope, setup: Setup) -> list[ToolResult]:
     """The results in order, in this thread and workers; see `call_blocking`."""
     if needs_loop(calls, scope):
-        awaited = setup.loop_scope(scope.catalogue, run_id=scope.run_id)
+        awaited = _awaited(scope, setup)
         return [ended(outcome) for outcome in setup.runtime.portal.run(lambda: invoke_all(calls, awaited))]
     return [ended(outcome) for outcome in step(invoke_all(calls, scope))]

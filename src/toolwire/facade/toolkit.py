@@ -4,36 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
+from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.setup import Setup
 from toolwire.runtime.identity import new_id
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from toolwire.facade.registered import RegisteredToolFunction, ToolFunction
 
 
 class Toolkit:
-    """Tools of one agent. Made by `registry.create_agent_toolkit`, then under the registry's rules, or on its own."""
+    """Tools of one agent. Made by `registry.create_agent_toolkit`, then under the registry's rules, or on its own.
 
-    def __init__(self, agent_name: str = "", *, setup: Callable[[], Setup] | None = None) -> None:
-        """`setup` is how calls are run; without one: no rules, nobody to ask, no log."""
+    Tools belong to groups, and only those of active groups are offered and can be called. The group `basic` is always
+    there and always active.
+    """
+
+    def __init__(
+        self,
+        agent_name: str = "",
+        *,
+        setup: Callable[[], Setup] | None = None,
+        visible: Visible | None = None,
+        caller: Caller | None = None,
+    ) -> None:
+        """`setup` is how calls are run; without one: no rules, nobody to ask, no log.
+
+        `caller` is on whose behalf they are made, by default the agent's; `visible(tool_name, caller)` says whether a
+        tool is there for it.
+        """
         self.agent_name = agent_name
         self._catalogue = Catalogue()
+        self._groups = Groups()
+        self._visible = visible
+        self._caller = caller or Caller(agent=agent_name)
         own = Setup()
-        self._setup = setup or (lambda: own)
+        self._shared = setup or (lambda: own)
+        self._made: tuple[Setup, Setup] | None = None
+        self._setup()
 
     def __repr__(self) -> str:
         return f"<Toolkit {self.agent_name!r}: {len(self._catalogue)} tools>"
 
+    # -- what is here -------------------------------------------------------------------------------------------
+
     @property
-    def tools(self) -> Mapping[str, Any]:
-        """The tools' objects by name, as they were added."""
-        return MappingProxyType({entry.name: entry.handle for entry in self._catalogue})
+    def tools(self) -> Mapping[str, RegisteredToolFunction]:
+        """The tools by name, as they are registered; of groups that are not active, too."""
+        from toolwire.facade.registered import RegisteredToolFunction
+
+        return MappingProxyType({entry.name: RegisteredToolFunction(entry) for entry in self._catalogue})
+
+    @property
+    def groups(self) -> Mapping[str, ToolGroup]:
+        """The groups by name, as they are now."""
+        return MappingProxyType({group.name: group for group in self._groups})
 
     def add_tool(self, tool: object) -> None:
-        """Adds whatever `ToolRegistry.register` takes.
+        """Adds whatever `ToolRegistry.register` takes, to the group `basic`.
 
         Raises:
             DefinitionError: it cannot be a tool.
@@ -53,7 +89,62 @@ class Toolkit:
         """Adds a registry's entry, with all that is set for it there."""
         from toolwire.facade.finding import at_home
 
-        self._catalogue.add(at_home(entry, self._catalogue, lambda: self._setup().policy))
+        if entry.composite is not None:
+            from toolwire.facade.programs import told_among
+
+            entry = told_among(self._catalogue, self._setup, entry)
+        self._catalogue.add(at_home(entry, self._catalogue, self._setup))
+
+    def register_tool_function(
+        self,
+        tool_func: ToolFunction,
+        group_name: str | Literal["basic"] = BASIC,
+        preset_kwargs: dict[str, Any] | None = None,
+        func_description: str | None = None,
+        json_schema: dict[str, Any] | None = None,
+        include_long_description: bool = True,
+        include_var_positional: bool = False,
+        include_var_keyword: bool = False,
+    ) -> None:
+        """Adds a function as a tool.
+
+        `preset_kwargs` are given at each call, any objects; no model sees them or can give them. `json_schema`, in the
+        nested or flat chat form, stands in for what the signature says, and its name for the function's;
+        `func_description` for what the docstring or json_schema says. The others say whether the docstring's further
+        paragraphs, `*args` and `**kwargs` are told of.
+
+        Raises:
+            RegistrationError: the name is taken, or there is no such group (a ValueError).
+            DefinitionError: it cannot be a tool, or the json_schema has another form (a TypeError).
+            BindingError: a preset that the function does not take (a ValueError).
+        """
+        from toolwire.facade.registered import tool_for
+
+        self._groups.known([group_name])
+        tool = tool_for(
+            tool_func,
+            presets={} if preset_kwargs is None else preset_kwargs,
+            description=func_description,
+            json_schema=json_schema,
+            include_long_description=include_long_description,
+            include_var_positional=include_var_positional,
+            include_var_keyword=include_var_keyword,
+        )
+        self._catalogue.add_new(Entry(name=tool.name, tool=tool, handle=tool_func, group=group_name))
+
+    def set_extended_model(self, finish_function_name: str, structured_model: type[BaseModel] | None) -> None:
+        """Makes a registered function take a model's fields beside its own arguments; None takes them away again.
+
+        A call is validated by the model. Its result has the text in `metadata["response_msg"]` and the validated model
+        in `metadata["structured"]`; the function itself receives the fields that it has parameters for.
+
+        Raises:
+            RegistrationError: there is no such tool.
+            DefinitionError: it is no model with fields, or one of them is preset.
+        """
+        from toolwire.definition.extended import extended
+
+        self._catalogue.change(finish_function_name, lambda tool: extended(tool, structured_model))
 
     def get_tool(self, name: str) -> Any:
         """The very object that was added under that name; None when there is none."""
@@ -64,25 +155,130 @@ class Toolkit:
         """The tools' objects, in the order they were added."""
         return [entry.handle for entry in self._catalogue]
 
-    def __entries__(self) -> tuple[list[Entry], Setup]:
-        """The entries and the setup, for a session that is made of this toolkit."""
-        return list(self._catalogue), self._setup()
+    def get_json_schemas(self, group_names: Iterable[str] | None = None) -> list[dict[str, Any]]:
+        """The tools as chat models take them, in the nested form: those of active groups, or of the groups named.
+
+        Hidden and denied tools are left out: what is offered can be called, once its group is active. Where tools are
+        searched for, they are told of as the search has it, unless groups are named.
+
+        Raises:
+            RegistrationError: there is no such group.
+        """
+        from toolwire.definition.chat_form import chat_form
+        from toolwire.facade.finding import finder_in
+
+        setup, selection = self._setup(), self._selection()
+        finder = finder_in(selection)
+        if group_names is not None:
+            entries = selection.in_groups(self._groups.known(group_names))
+        elif finder is None:
+            entries = list(selection)
+        else:
+            entries = [entry for entry in selection if finder.tells_of(entry.name)]
+        return [chat_form(entry.described) for entry in entries if not setup.denies(entry)]
+
+    # -- groups -------------------------------------------------------------------------------------------------
+
+    def create_tool_group(
+        self, group_name: str, description: str, active: bool = False, notes: str | None = None
+    ) -> None:
+        """Adds a group; `description` and `notes` are for the model, the notes while the group is active.
+
+        Raises:
+            RegistrationError: the name is taken, or is `basic` (a ValueError).
+        """
+        self._groups.create(ToolGroup(group_name, description, active, notes))
+
+    def update_tool_groups(self, group_names: Iterable[str], active: bool) -> None:
+        """Switches groups on or off: all of them, or none when one cannot be.
+
+        Raises:
+            RegistrationError: there is no such group, or `basic` is to be switched off (a ValueError).
+        """
+        self._groups.switch(group_names, active=active)
+
+    def remove_tool_groups(self, group_names: Iterable[str]) -> None:
+        """Takes groups away together with their tools: all of them, or none when one cannot be.
+
+        Raises:
+            RegistrationError: there is no such group, or it is `basic` (a ValueError).
+        """
+        names = self._groups.known(group_names)
+        self._groups.remove(names)
+        for entry in list(self._catalogue):
+            if entry.group in names:
+                self._catalogue.remove(entry.name)
+
+    def get_tool_group_notes(self) -> str:
+        """The notes of active groups as one text, each under its group's name; empty when there are none."""
+        noted = [group for group in self._selection().groups() if group.active and group.notes]
+        return "\n\n".join(f"About the tools of {group.name!r}:\n{group.notes}" for group in noted)
+
+    def allow_group_switching(self, group_names: Iterable[str] | None = None) -> None:
+        """Gives the model a tool, `activate_tool_groups`, with which it switches these groups itself; None: all.
+
+        Raises:
+            RegistrationError: there is no such group, or it is `basic`.
+        """
+        from toolwire.builtin.tool_groups import activate_tool_groups_tool
+
+        self._groups.let_switch(group_names)
+        if ACTIVATE_TOOL_GROUPS not in self._catalogue:
+            tool = activate_tool_groups_tool(self._groups, self._selection)
+            self._catalogue.add(Entry(name=tool.name, tool=tool, handle=tool))
+
+    # -- saving -------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Which groups are active and which tools are registered, by name, as JSON-able values; no presets."""
+        from toolwire.facade.toolkit_state import state_of
+
+        return state_of(self._catalogue, self._groups)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Switches groups as they were when `state_dict` was made. Tools and groups that are gone are warned of.
+
+        Raises:
+            ConfigurationError: it is of a newer version, has an unknown key, or is no such state (a ValueError).
+        """
+        from toolwire.facade.toolkit_state import load_state
+
+        load_state(state_dict, self._catalogue, self._groups)
+
+    # -- calling ------------------------------------------------------------------------------------------------
 
     async def execute_tool(self, name: str, params: Mapping[str, Any] | None = None) -> ToolResult:
         """Runs a tool for the agent, down the whole path. Never raises for a call that fails."""
         from toolwire.invocation.invoker import invoke
         from toolwire.invocation.scope import ended
 
-        if name not in self._catalogue:
-            return self._not_here(name, params)
-        call = ToolCall(name, params, id=new_id("r"))
-        return ended(await invoke(call, self._setup().loop_scope(self._catalogue)))
+        setup, selection = self._setup(), self._selection()
+        if name not in selection and selection.inactive_group(name) is None:
+            return self._not_here(name, params, selection)
+        return ended(await invoke(ToolCall(name, params, id=new_id("r")), setup.loop_scope(self._catalogue)))
 
-    def _not_here(self, name: str, params: Mapping[str, Any] | None) -> ToolResult:
-        near = self._catalogue.nearest(name)
+    def __offer__(self) -> tuple[Catalogue, Setup]:
+        """The live catalogue and the setup, for a session that is made of this toolkit."""
+        return self._catalogue, self._setup()
+
+    def _setup(self) -> Setup:
+        """The shared setup, narrowed to this toolkit; made anew when the shared one has changed."""
+        shared, made = self._shared(), self._made
+        if made is None or made[0] is not shared:
+            narrowed = shared.narrowed(visible=self._visible, caller=self._caller, groups=self._groups)
+            made = self._made = (shared, narrowed)
+        return made[1]
+
+    def _selection(self) -> Selection:
+        setup = self._setup()
+        return Selection(self._catalogue, setup.caller, groups=self._groups, visible=setup.visible)
+
+    def _not_here(self, name: str, params: Mapping[str, Any] | None, selection: Selection) -> ToolResult:
+        near = selection.nearest(name)
+        whose = f"{self.agent_name}'s" if self.agent_name else "this"
         return ToolResult.failed(
             "unknown_tool",
-            f"Tool '{name}' not available in {self.agent_name}'s toolkit",
+            f"Tool '{name}' not available in {whose} toolkit",
             hint=f"Did you mean {near!r}?" if near else "",
             data={"nearest": near},
             call=ToolCall(name, params),

@@ -95,7 +95,7 @@ def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
         entry = scope.catalogue.find(call.name)
         if not all(getattr(layer, "is_colourless", False) for layer in _layers(entry, scope)):
             return True
-        if entry is not None and (entry.tool.is_async or (entry.composite is not None and scope.catalogue.is_async)):
+        if entry is not None and (entry.is_async or (entry.composite is not None and scope.catalogue.is_async)):
             return True
     return False
 

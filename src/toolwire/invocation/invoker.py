@@ -12,8 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable
 
+from toolwire.definition.structured import StructuredValues
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt, attempt_composite
+from toolwire.invocation.finish import attempt_finish
 from toolwire.invocation.middleware.onion import through
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.postprocess import postprocess
@@ -88,5 +90,7 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
 def _execute(prepared: Prepared, scope: Scope, started_at: float) -> Awaitable[Outcome]:
     composite = prepared.entry.composite
     if composite is None:
+        if type(prepared.validated.values) is StructuredValues:
+            return attempt_finish(prepared, scope, invoke)
         return attempt(prepared, scope, invoke)
     return attempt_composite(composite, prepared, Inside(prepared.call, scope, invoke, started_at=started_at))

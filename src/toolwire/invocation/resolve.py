@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.groups import ToolGroup
+from toolwire.catalogue.selection import Selection
 from toolwire.definition.naming import NAME_LIMIT
 from toolwire.invocation.scope import Scope
-from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 LISTED_NAMES = 20
@@ -15,7 +17,27 @@ LISTED_NAMES = 20
 def resolve(call: ToolCall, scope: Scope) -> Entry | ToolResult:
     """The entry that the call names."""
     entry = scope.catalogue.find(call.name)
-    return entry if entry is not None else _unknown(call, scope)
+    if entry is not None:
+        return entry
+    if isinstance(scope.catalogue, Selection):
+        group = scope.catalogue.inactive_group(call.name)
+        if group is not None:
+            return _inactive(call, group, can_activate=scope.catalogue.can_activate(group))
+    return _unknown(call, scope)
+
+
+def _inactive(call: ToolCall, group: ToolGroup, *, can_activate: bool) -> ToolResult:
+    if can_activate:
+        hint = f"Call {ACTIVATE_TOOL_GROUPS!r} with groups={[group.name]!r} first, then make this call again."
+    else:
+        hint = f"Do without it. (For the owner: update_tool_groups([{group.name!r}], active=True) activates it.)"
+    return ToolResult.failed(
+        "inactive_tool",
+        f"{call.name!r} belongs to the tool group {group.name!r}, which is not active.",
+        hint=hint,
+        data={"group": group.name},
+        call=call,
+    )
 
 
 def _unknown(call: ToolCall, scope: Scope) -> ToolResult:

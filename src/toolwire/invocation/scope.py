@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware
+from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool, Validated
 from toolwire.invocation.ports import Ledger, Ports
 from toolwire.invocation.sink import Sink
@@ -73,7 +74,7 @@ class Observer(Protocol):
 class Scope:
     """Shared by all calls of a run; a child call of a program gets a copy of its own."""
 
-    catalogue: Catalogue
+    catalogue: Catalogue | Selection
     """What may be called."""
     policy: Policy
     """What may run, unasked or asked."""

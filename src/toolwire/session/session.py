@@ -9,8 +9,10 @@ from typing import Any
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.overlay import Overlay
+from toolwire.catalogue.selection import Selection, Visible
 from toolwire.definition.tool import Permission, Tool
-from toolwire.facade.finding import allowed, finder_in, offer_search
+from toolwire.facade.finding import allowed, offer_search
 from toolwire.facade.intake import entries_of
 from toolwire.facade.policies import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.facade.programs import offered, programs_entry, told_among
@@ -28,7 +30,7 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.resume import Passes, RunStore, decision_of, run_calls
 from toolwire.session.turn import Turn
-from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -49,6 +51,8 @@ class Session:
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
         always: Iterable[str] | None = None,
+        visible: Visible | None = None,
+        caller: Caller | None = None,
     ) -> None:
         """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
 
@@ -61,6 +65,10 @@ class Session:
         With `always` the model is told of the tools that it names (`*` stands for any text) and finds all others by
         `search_tools`, where `always=()` leaves all to the search. None: as the registry has it.
 
+        `caller` is on whose behalf the model calls, by default the toolkit's agent; `visible(tool_name, caller)` says
+        which tools are there for it, beside what the registry or toolkit says. The tools are followed live: what is
+        registered or switched later counts from the next turn on.
+
         A text protocol's model may always run programs. A native one's may when the registry has them enabled.
 
         Raises:
@@ -69,7 +77,8 @@ class Session:
         """
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
         self._catalogue, setup = _parts_of(tools)
-        offer_search(self._catalogue, lambda: self._setup.policy, always)
+        setup = setup.narrowed(visible=visible, caller=caller)
+        offer_search(self._catalogue, lambda: self._setup, always)
         rules = setup.policy if policy is None else policy_of(policy)
         refuse_wrong_rules(rules, self._catalogue, is_whole=not isinstance(tools, Toolkit))
         setup = replace(setup, policy=rules.for_session(self._known(permissions or {})))
@@ -84,11 +93,12 @@ class Session:
 
         `code_execution` is one of them unless the protocol speaks of programs by itself.
         """
-        told = dict(offered(self._catalogue, self._setup.policy))
-        programs = self._catalogue.find(CODE_EXECUTION)
+        selection = self._selection
+        told = dict(offered(selection, self._setup.policy))
+        programs = selection.find(CODE_EXECUTION)
         if programs is not None and not self.protocol.writes_programs and not self._is_denied(programs):
             told[CODE_EXECUTION] = programs.tool
-        return [told[entry.name] for entry in self._catalogue if entry.name in told]
+        return [told[entry.name] for entry in selection if entry.name in told]
 
     @property
     def instructions(self) -> str | list[dict[str, Any]]:
@@ -150,20 +160,22 @@ class Session:
         answers = [_answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         return Turn.ended(read, answers, self.protocol.format(answers))
 
+    @property
+    def _selection(self) -> Catalogue | Selection:
+        return self._setup.select(self._catalogue)
+
     def _callable(self) -> list[Tool]:
         """What may be called: more than the model is told of where it searches."""
-        callable_ = {entry.name: entry.described for entry in allowed(self._catalogue, self._setup.policy)}
+        callable_ = {entry.name: entry.described for entry in allowed(self._selection, self._setup.policy)}
         return [*callable_.values(), *(tool for tool in self.tools if tool.name not in callable_)]
 
     def _offer_programs(self, limits: Limits | None, min_isolation: MinIsolation | None) -> None:
         """Puts `code_execution` into the catalogue, unless it is there and stays, or is not to be there."""
-        is_there = CODE_EXECUTION in self._catalogue
-        stays = is_there and limits is None and min_isolation is None
-        programs = self._catalogue.find(CODE_EXECUTION)
-        if stays and programs is not None and finder_in(self._catalogue) is not None:
-            # Its description was of all tools, and may list those alone that this session tells of.
-            self._catalogue.add(told_among(self._catalogue, lambda: self._setup, programs), replace=True)
-        if stays or (self.protocol.is_native and not is_there):
+        there = self._catalogue.find(CODE_EXECUTION)
+        if there is not None and limits is None and min_isolation is None:
+            self._catalogue.add(told_among(self._catalogue, lambda: self._setup, there), replace=True)
+            return
+        if self.protocol.is_native and there is None:
             return
         programs = programs_entry(
             self._catalogue,
@@ -193,15 +205,15 @@ class Session:
 
 
 def _parts_of(tools: ToolRegistry | Toolkit | Iterable[object]) -> tuple[Catalogue, Setup]:
-    """A catalogue of the session's own, and how calls are run."""
-    catalogue, setup = Catalogue(), Setup()
+    """A catalogue of the session's own over that of the tools, and how calls are run."""
     if isinstance(tools, ToolRegistry | Toolkit):
-        entries, setup = tools.__entries__()
-    else:
-        entries = [entry for thing in tools for entry in entries_of(thing)]
-    for entry in entries:
-        catalogue.add(entry)
-    return catalogue, setup
+        catalogue, setup = tools.__offer__()
+        return Overlay(catalogue), setup
+    catalogue = Catalogue()
+    for thing in tools:
+        for entry in entries_of(thing):
+            catalogue.add(entry)
+    return catalogue, Setup()
 
 
 def _answering(result: ToolResult, call: ToolCall) -> ToolResult:

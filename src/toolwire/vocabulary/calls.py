@@ -8,6 +8,8 @@ from typing import Any
 
 CODE_EXECUTION = "code_execution"
 """The tool that runs a program; a program is a call of it like any other call."""
+ACTIVATE_TOOL_GROUPS = "activate_tool_groups"
+"""The tool by which a model switches groups of tools, where the owner lets it."""
 
 SEARCH_TOOLS = "search_tools"
 """The tool that finds other tools, and says how to call them."""

@@ -44,6 +44,15 @@ class AudioBlock(TypedDict):
     source: Base64Source | UrlSource
 
 
+class ToolUseBlock(TypedDict):
+    """A call that a model asks for. Any mapping with `name` and `input` is taken in its place."""
+
+    type: Literal["tool_use"]
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
 ContentBlock = TextBlock | ImageBlock | AudioBlock
 
 

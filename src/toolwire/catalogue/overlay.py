@@ -1,0 +1,35 @@
+"""A catalogue laid over another one: a few entries of its own, and for the rest whatever the other holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Entry
+
+
+class Overlay(Catalogue):
+    """Entries of its own stand in for those of the same name below, which it follows live and never changes."""
+
+    def __init__(self, below: Catalogue) -> None:
+        super().__init__()
+        self._below = below
+
+    def __iter__(self) -> Iterator[Entry]:
+        own = {entry.name: entry for entry in super().__iter__()}
+        for entry in self._below:
+            yield own.pop(entry.name, entry)
+        yield from own.values()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._below
+
+    @property
+    def is_async(self) -> bool:
+        return super().is_async or self._below.is_async
+
+    def find(self, name: str) -> Entry | None:
+        return super().find(name) or self._below.find(name)

@@ -1,0 +1,92 @@
+"""Tools in the form that chat models take as their `tools` parameter, there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolwire.definition.tool import Tool
+from toolwire.definition.words import shown
+from toolwire.vocabulary.errors import DefinitionError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatForm:
+    """What the form says of a tool."""
+
+    name: str
+    """Empty when it does not say."""
+    description: str
+    """Empty when it does not say."""
+    parameters: Mapping[str, Any]
+    """JSON schema of the arguments."""
+
+
+def chat_form(tool: Tool) -> dict[str, Any]:
+    """The nested form: type, and name, description and parameters under `function`. No schema in it has a title."""
+    fields = {"name": tool.name, "description": tool.description, "parameters": untitled(tool.input_schema)}
+    return {"type": "function", "function": fields}
+
+
+def read_chat_form(form: Any, label: str) -> ChatForm:
+    """What a nested or flat form says. `label` is whose it is, for the error.
+
+    Raises:
+        DefinitionError: it is in neither form.
+    """
+    if not isinstance(form, Mapping):
+        raise DefinitionError(f"{label}: json_schema={shown(form)} is no dict: write {_FORM}")
+    whole = cast("Mapping[str, Any]", form)
+    if whole.get("type") != "function":
+        bare = " This looks like the parameters alone." if whole.get("type") == "object" else ""
+        raise DefinitionError(f'{label}: json_schema lacks "type": "function": write {_FORM}.{bare}')
+    inner = whole.get("function", whole)
+    if not isinstance(inner, Mapping):
+        raise DefinitionError(f'{label}: "function" in json_schema must be a dict, not {shown(inner)}: write {_FORM}')
+    fields = cast("Mapping[str, Any]", inner)
+    parameters = fields.get("parameters", _NO_PARAMETERS)
+    if not isinstance(parameters, Mapping):
+        raise DefinitionError(f'{label}: "parameters" in json_schema must be a dict, not {shown(parameters)}')
+    return ChatForm(
+        name=_text(fields, "name", label),
+        description=_text(fields, "description", label),
+        parameters=cast("Mapping[str, Any]", parameters),
+    )
+
+
+def untitled(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without the keyword `title` anywhere; properties of that name, and values, stay."""
+    return {key: _untitled_under(key, value) for key, value in schema.items() if key != "title"}
+
+
+_FORM = '{"type": "function", "function": {"name": ..., "description": ..., "parameters": {"type": "object", ...}}}'
+_NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
+
+_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords that hold schemas by name."""
+_VALUES = frozenset({"default", "const", "enum", "examples", "example", "required"})
+"""Keywords that hold values, which may look like schemas."""
+
+
+def _untitled_under(key: str, value: Any) -> Any:
+    if key in _VALUES:
+        return value
+    if key in _BY_NAME and isinstance(value, dict):
+        named = cast("dict[str, Any]", value)
+        return {
+            name: untitled(cast("dict[str, Any]", node)) if isinstance(node, dict) else node
+            for name, node in named.items()
+        }
+    if isinstance(value, dict):
+        return untitled(cast("dict[str, Any]", value))
+    if isinstance(value, list):
+        return [_untitled_under("", item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _text(fields: Mapping[str, Any], key: str, label: str) -> str:
+    value = fields.get(key) or ""
+    if not isinstance(value, str):
+        raise DefinitionError(f"{label}: {key!r} in json_schema must be a text, not {shown(value)}")
+    return value

@@ -1,0 +1,229 @@
+"""A tool that takes the fields of a pydantic model beside its own arguments, and gives the model whole."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+
+from toolwire.definition.annotation import schema_text
+from toolwire.definition.input_schema import ToolJsonSchema
+from toolwire.definition.inverse import given_again
+from toolwire.definition.problems import GivenError, problems_of, unexpected
+from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind, Shape
+from toolwire.definition.structured import StructuredValues
+from toolwire.definition.tool import Tool
+from toolwire.definition.words import resolve
+from toolwire.vocabulary.errors import DefinitionError
+
+
+def extended(tool: Tool, model: type[BaseModel] | None) -> Tool:
+    """The tool with the model's fields among its arguments; with None, as it was before it was extended.
+
+    Raises:
+        DefinitionError: it is no model with fields, or one of them is bound or preset.
+    """
+    shape = tool.shape
+    own = shape.own if isinstance(shape, ExtendedShape) else shape
+    view = tool.reshaped(own if model is None else ExtendedShape(f"tool {tool.name!r}", own, model))
+    view.verify()
+    return view
+
+
+def model_of(tool: Tool) -> type[BaseModel] | None:
+    """The model that the tool was extended by."""
+    return tool.shape.model if isinstance(tool.shape, ExtendedShape) else None
+
+
+class ExtendedShape:
+    """A shape and the fields of a model. A parameter of the same name as a field is that field."""
+
+    def __init__(self, label: str, own: Shape, model: type[BaseModel]) -> None:
+        self._label = label
+        self.own = own
+        self.model = model
+        self.schema = _model_schema(label, model)
+        by_alias = {field.validation_alias: name for name, field in model.model_fields.items()}
+        by_alias |= {field.alias: name for name, field in model.model_fields.items()}
+        self.fields: dict[str, str] = {
+            name: str(by_alias.get(name, name)) for name in cast("dict[str, Any]", self.schema["properties"])
+        }
+        """Each property with the field it is."""
+        self._covered = frozenset({*self.fields, *self.fields.values()})
+        """Parameters of the tool itself that are fields now."""
+
+    @property
+    def kinds(self) -> Mapping[str, ParameterKind]:
+        """The parameters of both."""
+        return {**self.own.kinds, **dict.fromkeys(self.fields, "keyword_only")}
+
+    @property
+    def never_visible(self) -> Mapping[str, str]:
+        """Those of the tool itself."""
+        return self.own.never_visible
+
+    @property
+    def spread(self) -> Callable[[Callable[..., Any], dict[str, Any]], Any]:
+        """Gives the function those fields that it takes, by their names in the model."""
+        return self._spread
+
+    def takes(self, name: str) -> bool:
+        """Whether the function itself does."""
+        return self.own.takes(name)
+
+    def compile(self, hidden: frozenset[str]) -> Form:
+        """The form of both."""
+        taken = [name for name in self.fields if name in hidden or name in self.never_visible]
+        if taken:
+            raise DefinitionError(
+                f"{self._label}: the field {taken[0]!r} of {self.model.__name__} is a parameter that the host gives: "
+                "rename the field, or leave it to the model"
+            )
+        return ExtendedForm(self, self.own.compile(hidden | self._covered), hidden)
+
+    def parameters(self, form: Form) -> tuple[Parameter, ...]:
+        """The tool's own, then the fields."""
+        whole = form.input_schema
+        own = [item for item in self.own.parameters(cast("ExtendedForm", form).own) if item.name not in self._covered]
+        return (*own, *(self._parameter(name, whole) for name in self.fields))
+
+    def output(self) -> Output:
+        """What the tool itself gives."""
+        return self.own.output()
+
+    def _spread(self, function: Callable[..., Any], values: dict[str, Any]) -> Any:
+        own = {name: value for name, value in values.items() if name not in self.fields}
+        own |= {field: values[name] for name, field in self.fields.items() if self.own.takes(field)}
+        spread = self.own.spread
+        return function(**own) if spread is None else spread(function, own)
+
+    def _parameter(self, name: str, whole: dict[str, Any]) -> Parameter:
+        node = cast("dict[str, Any]", whole["properties"][name])
+        return Parameter(
+            name=name,
+            kind="keyword_only",
+            required=name in whole.get("required", ()),
+            default=copy.deepcopy(node.get("default", MISSING)),
+            schema=copy.deepcopy(node),
+            description=str(node.get("description", "")),
+            annotation=schema_text(node, whole),
+        )
+
+
+class ExtendedForm:
+    """The arguments of a tool and of a model together."""
+
+    def __init__(self, shape: ExtendedShape, own: Form, hidden: frozenset[str]) -> None:
+        self.own = own
+        self.hidden = hidden
+        self._shape = shape
+        self._schema = _together(own.input_schema, shape.schema, shape.model.__name__)
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of both."""
+        return self._schema
+
+    def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
+        """The arguments as real objects, with the model that some of them make; or all that is wrong with them."""
+        fields = self._shape.fields
+        values = self.own.read({name: value for name, value in arguments.items() if name not in fields})
+        given = {name: value for name, value in arguments.items() if name in fields}
+        try:
+            model = self._shape.model.model_validate(given)
+        except ValidationError as error:
+            wrong = self._problems(cast("list[GivenError]", error.errors(include_url=False)), given)
+            return Invalid(problems=(*self._own_problems(values, arguments), *wrong))
+        if isinstance(values, Invalid):
+            return Invalid(problems=self._own_problems(values, arguments))
+        return StructuredValues({**values, **{name: getattr(model, fields[name]) for name in fields}}, model)
+
+    def _own_problems(
+        self, values: dict[str, Any] | Invalid, arguments: Mapping[str, Any]
+    ) -> tuple[ArgumentProblem, ...]:
+        """What is wrong for the tool itself. What it does not know may be a field that was misspelt."""
+        found = values.problems if isinstance(values, Invalid) else ()
+        names = self._schema["properties"]
+        return tuple(
+            unexpected(problem.path, problem.path, names)
+            if problem.kind == "unexpected" and problem.path in arguments
+            else problem
+            for problem in found
+        )
+
+    def _problems(self, errors: list[GivenError], given: dict[str, Any]) -> tuple[ArgumentProblem, ...]:
+        whole = [error["msg"].removeprefix("Value error, ") for error in errors if not error["loc"]]
+        placed = [error for error in errors if error["loc"]]
+        return (
+            *(problems_of(placed, given, self._schema, self.hidden) if placed else ()),
+            *(ArgumentProblem(path="", kind="invalid", message=f"{text.rstrip('.')}.") for text in whole),
+        )
+
+    def is_default(self, name: str, value: Any) -> bool:
+        """Whether the value is the parameter's or the field's own default."""
+        field = self._shape.fields.get(name)
+        if field is None:
+            return self.own.is_default(name, value)
+        return self._shape.model.model_fields[field].default is value
+
+    def plain(self, name: str, value: Any) -> Any:
+        """The value in JSON types, as `read` takes it back."""
+        return given_again(value) if name in self._shape.fields else self.own.plain(name, value)
+
+
+class _ModelSchema(ToolJsonSchema):
+    """The words of a tool's schema, but bytes as the model itself reads them."""
+
+    bytes_schema = GenerateJsonSchema.bytes_schema
+
+
+def _model_schema(label: str, model: Any) -> dict[str, Any]:
+    """The model's schema, its root an object with properties.
+
+    Raises:
+        DefinitionError: it is no such model.
+    """
+    if not isinstance(model, type) or not issubclass(model, BaseModel):
+        raise DefinitionError(f"{label}: structured_model={model!r}: give a subclass of pydantic.BaseModel")
+    schema = model.model_json_schema(schema_generator=_ModelSchema)
+    root = resolve(schema, schema)
+    if not root.get("properties"):
+        raise DefinitionError(f"{label}: {model.__name__} has no fields that a model could fill in: give it some")
+    defs = schema.get("$defs")
+    return {**root, "$defs": defs} if defs else dict(root)
+
+
+def _together(own: dict[str, Any], model: dict[str, Any], model_name: str) -> dict[str, Any]:
+    defs = cast("dict[str, Any]", own.get("$defs", {}))
+    added = cast("dict[str, Any]", model.get("$defs", {}))
+    renamed = {name: f"{model_name}_{name}" for name, node in added.items() if defs.get(name, node) != node}
+    added = {renamed.get(name, name): _pointed(node, renamed) for name, node in added.items()}
+    whole: dict[str, Any] = {
+        "type": "object",
+        "properties": {**own["properties"], **_pointed(model["properties"], renamed)},
+    }
+    required = [*own.get("required", ()), *model.get("required", ())]
+    if required:
+        whole["required"] = required
+    whole["additionalProperties"] = False
+    if defs or added:
+        whole["$defs"] = {**defs, **added}
+    return whole
+
+
+def _pointed(node: Any, renamed: Mapping[str, str]) -> Any:
+    """The schema with its references to renamed definitions following them."""
+    if isinstance(node, dict):
+        return {
+            key: _reference(value, renamed) if key == "$ref" else _pointed(value, renamed)
+            for key, value in cast("dict[str, Any]", node).items()
+        }
+    return [_pointed(item, renamed) for item in cast("list[Any]", node)] if isinstance(node, list) else node
+
+
+def _reference(value: Any, renamed: Mapping[str, str]) -> Any:
+    name = str(value).removeprefix("#/$defs/")
+    return f"#/$defs/{renamed[name]}" if name in renamed else value

@@ -1,0 +1,46 @@
+"""`execute_python_code`: a tool function that runs Python in the sandbox, without any other tool."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from toolwire.vocabulary.results import ToolResult
+
+TIMEOUT_S = 30.0
+"""Seconds a program has unless the model asks for other ones: as with `enable_code_execution`."""
+TIMEOUT_LIMIT_S = 300.0
+"""Seconds a model may ask for: a long calculation, not a stuck turn."""
+
+
+async def execute_python_code(
+    code: str,
+    timeout: Annotated[float, Field(gt=0, le=TIMEOUT_LIMIT_S)] = TIMEOUT_S,  # noqa: ASYNC109  # the sandbox keeps it
+) -> ToolResult:
+    """Runs a Python program and gives what it printed, and its result.
+
+    It runs in a sandbox: without files, network or other processes, with the modules math, json, datetime, re, random
+    and statistics. Print what you want to see; a value assigned to __result__ is shown too.
+
+    Args:
+        code: The Python source text
+        timeout: Seconds that it may take
+    """
+    from toolwire.builtin.code_execution import CodeExecution, code_execution_tool
+    from toolwire.catalogue.catalogue import Catalogue
+    from toolwire.catalogue.entry import Entry
+    from toolwire.facade.programs import shared_sandbox
+    from toolwire.facade.setup import Setup
+    from toolwire.invocation.invoker import invoke
+    from toolwire.invocation.scope import ended
+    from toolwire.runtime.identity import new_id
+    from toolwire.sandbox.limits import Limits
+    from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+
+    setup, alone = Setup(), Catalogue()
+    execution = CodeExecution(lambda: shared_sandbox(setup.runtime), limits=Limits.within(timeout))
+    tool = code_execution_tool(list)
+    alone.add(Entry(name=CODE_EXECUTION, tool=tool, handle=tool, composite=execution))
+    call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
+    return ended(await invoke(call, setup.loop_scope(alone)))

@@ -1,0 +1,119 @@
+"""What `register_tool_function` takes, and what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from toolwire.catalogue.entry import Entry
+from toolwire.definition.chat_form import chat_form
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.definition.tool_function import from_chat_form, from_tool_function
+from toolwire.vocabulary.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+class ToolFunction(Protocol):
+    """A function, method, partial, coroutine function, generator function of either kind, or a coroutine function that
+    gives a generator.
+
+    What it gives or yields is a `ToolResponse`, content blocks, or any plain value.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class RegisteredToolFunction:
+    """A tool as a toolkit has it: the function, and what was said of it when it was registered."""
+
+    __slots__ = ("_entry",)
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+
+    def __repr__(self) -> str:
+        # Presets are secrets, more often than not.
+        presets = f", preset: {', '.join(self.preset_kwargs)}" if self.preset_kwargs else ""
+        return f"<RegisteredToolFunction {self.name!r} in {self.group!r}{presets}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RegisteredToolFunction) and self._entry is other._entry
+
+    def __hash__(self) -> int:
+        return id(self._entry)
+
+    @property
+    def name(self) -> str:
+        """What models call it."""
+        return self._entry.name
+
+    @property
+    def function(self) -> Any:
+        """The very object that was registered."""
+        return self._entry.handle
+
+    @property
+    def group(self) -> str:
+        """The name of its group."""
+        return self._entry.group
+
+    @property
+    def json_schema(self) -> dict[str, Any]:
+        """What a model is told of it, in the nested chat form; yours to change."""
+        return chat_form(self._entry.described)
+
+    @property
+    def preset_kwargs(self) -> dict[str, Any]:
+        """The arguments that are given once and for all: the very objects, in a dict of yours."""
+        return self._entry.tool.bindings.presets
+
+    @property
+    def extended_model(self) -> type[BaseModel] | None:
+        """The model that `set_extended_model` gave it."""
+        from toolwire.definition.extended import model_of
+
+        return model_of(self._entry.tool)
+
+
+def tool_for(
+    function: Any,
+    *,
+    presets: Mapping[str, Any],
+    description: str | None,
+    json_schema: Mapping[str, Any] | None,
+    include_long_description: bool,
+    include_var_positional: bool,
+    include_var_keyword: bool,
+) -> Tool:
+    """The tool that a registration makes of its function, or of what is a tool already.
+
+    Raises:
+        DefinitionError: it cannot become a tool, or the json_schema is in no form that is known.
+        BindingError: a preset that the function does not take.
+    """
+    if not isinstance(cast("object", presets), Mapping):
+        raise DefinitionError(f"preset_kwargs={presets!r:.80}: give a dict, each parameter's name with its value")
+    if hasattr(function, "__tool__"):
+        tool = tool_of(function)
+        if json_schema is not None or not include_long_description or include_var_positional or include_var_keyword:
+            raise DefinitionError(
+                f"tool {tool.name!r} is a tool already and knows its arguments: "
+                "leave json_schema and include_... out, or register its function"
+            )
+        tool = tool if description is None else tool.described_as(description)
+    elif json_schema is not None:
+        tool = from_chat_form(function, json_schema, description=description, given=presets)
+    else:
+        tool = from_tool_function(
+            function,
+            description=description,
+            include_long_description=include_long_description,
+            include_var_positional=include_var_positional,
+            include_var_keyword=include_var_keyword,
+        )
+    tool = tool.with_presets(presets) if presets else tool
+    tool.verify()
+    return tool

@@ -1,0 +1,36 @@
+"""What a finish function's call adds to its result: the final text, and the model that its arguments made."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from toolwire.definition.structured import StructuredValues
+from toolwire.invocation.execute import attempt
+from toolwire.invocation.scope import Path, Prepared, Scope
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.pending import Outcome
+from toolwire.vocabulary.results import ToolResult
+
+
+async def attempt_finish(prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:
+    """What an extended tool made of it; unless it failed, with `response_msg` and `structured` in the metadata.
+
+    A text that the function itself put there stays.
+    """
+    result = await attempt(prepared, scope, invoke)
+    if result.failure is not None:
+        return result
+    text = _text(result)
+    # The next step makes a failure of what has no text.
+    structured = cast("StructuredValues", prepared.validated.values).structured
+    return result if text is None else result.with_metadata(response_msg=text, structured=structured)
+
+
+def _text(result: ToolResult) -> str | None:
+    own: Any = result.metadata.get("response_msg")
+    if isinstance(own, str):
+        return own
+    try:
+        return result.text
+    except Unrepresentable:
+        return None
