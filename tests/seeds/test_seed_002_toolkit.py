@@ -18,9 +18,11 @@ from toolwire import (
     DefinitionError,
     RegisteredToolFunction,
     RegistrationError,
+    Rule,
     ToolFunction,
     ToolGroup,
     Toolkit,
+    ToolRegistry,
     ToolResult,
     ToolSpec,
     execute_python_code,
@@ -265,7 +267,10 @@ def test_the_tools_are_registered_tool_functions() -> None:
 
 @pytest.mark.requirement("toolkit.pattern.adapter", "toolkit.design.sources")
 async def test_functions_partials_built_in_finish_and_mcp_tools_live_in_one_toolkit() -> None:
-    toolkit = registered(search)
+    # A remote tool runs unasked only where a rule says so.
+    registry = ToolRegistry(rules=[Rule(effect="auto", tool="remote")])
+    toolkit = registry.create_agent_toolkit("ann")
+    toolkit.register_tool_function(search)
     toolkit.register_tool_function(functools.partial(anything, "x"))
     toolkit.register_tool_function(execute_python_code)
     toolkit.register_tool_function(generate_response)
