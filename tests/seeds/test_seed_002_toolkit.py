@@ -8,11 +8,13 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+import toolwire
 from toolwire import (
     ConfigurationError,
     DefinitionError,
@@ -23,10 +25,13 @@ from toolwire import (
     ToolGroup,
     Toolkit,
     ToolRegistry,
+    ToolResponse,
     ToolResult,
     ToolSpec,
+    ToolUseBlock,
     execute_python_code,
 )
+from toolwire.vocabulary.content import ContentBlock
 
 
 def search(query: str, limit: int = 10) -> str:
@@ -88,7 +93,7 @@ async def text_of(toolkit: Toolkit, name: str, **arguments: Any) -> str:
 )
 def test_the_parameters_of_registration_and_their_defaults() -> None:
     parameters = list(inspect.signature(Toolkit.register_tool_function).parameters.values())[1:]
-    assert [(each.name, each.default) for each in parameters][:8] == [
+    assert [(each.name, each.default) for each in parameters] == [
         ("tool_func", inspect.Parameter.empty),
         ("group_name", "basic"),
         ("preset_kwargs", None),
@@ -97,6 +102,7 @@ def test_the_parameters_of_registration_and_their_defaults() -> None:
         ("include_long_description", True),
         ("include_var_positional", False),
         ("include_var_keyword", False),
+        ("postprocess_func", None),
     ]
     assert {each.kind for each in parameters} == {inspect.Parameter.POSITIONAL_OR_KEYWORD}
 
@@ -252,6 +258,7 @@ async def test_the_schema_is_made_once() -> None:
     "toolkit.registered.group",
     "toolkit.registered.json-schema",
     "toolkit.registered.preset-kwargs",
+    "toolkit.registered.postprocess-func",
     "toolkit.registered.extended-model",
 )
 def test_the_tools_are_registered_tool_functions() -> None:
@@ -262,6 +269,7 @@ def test_the_tools_are_registered_tool_functions() -> None:
     assert isinstance(tool, RegisteredToolFunction)
     assert (tool.name, tool.function, tool.group) == ("search", search, "web")
     assert (tool.preset_kwargs, tool.extended_model) == ({"limit": 1}, None)
+    assert tool.postprocess_func is None
     assert tool.json_schema["function"]["name"] == "search"
 
 
@@ -308,6 +316,109 @@ async def test_python_code_that_takes_too_long_is_stopped() -> None:
     assert result.failure is not None
     assert result.failure.kind == "timeout"
     assert result.text.startswith("begun\n")
+
+
+# -- postprocessing, and calling one tool -----------------------------------------------------------------------------
+
+
+def text_response(text: str) -> ToolResponse:
+    return ToolResponse(content=[{"type": "text", "text": text}])
+
+
+@pytest.mark.requirement("toolkit.register.postprocess-replaces", "toolkit.register.postprocess-none")
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(("stands_in", "expected"), [("changed", "changed"), (None, "10 pages on x")])
+async def test_postprocessing_replaces_the_response_or_keeps_it(
+    is_async: bool, stands_in: str | None, expected: str
+) -> None:
+    seen: list[tuple[ToolUseBlock, list[ContentBlock]]] = []
+
+    def sync(block: ToolUseBlock, response: ToolResponse) -> ToolResponse | None:
+        seen.append((block, response.content))
+        return None if stands_in is None else text_response(stands_in)
+
+    async def later(block: ToolUseBlock, response: ToolResponse) -> ToolResponse | None:
+        return sync(block, response)
+
+    toolkit = registered(search, postprocess_func=later if is_async else sync)
+    assert await text_of(toolkit, "search", query="x") == expected
+    ((block, content),) = seen
+    assert (block["type"], block["name"], block["input"]) == ("tool_use", "search", {"query": "x"})
+    assert content == [{"type": "text", "text": "10 pages on x"}]
+
+
+@pytest.mark.requirement("toolkit.pattern.strategy")
+async def test_presets_postprocessing_and_model_are_settings_of_the_single_tool() -> None:
+    def shout(block: ToolUseBlock, response: ToolResponse) -> ToolResponse:
+        return text_response("LOUD")
+
+    toolkit = registered(search, preset_kwargs={"limit": 1}, postprocess_func=shout)
+    toolkit.register_tool_function(generate_response)
+    toolkit.set_extended_model("generate_response", Report)
+    settings = {
+        name: (tool.preset_kwargs, tool.postprocess_func, tool.extended_model) for name, tool in toolkit.tools.items()
+    }
+    assert settings == {"search": ({"limit": 1}, shout, None), "generate_response": ({}, None, Report)}
+    assert await text_of(toolkit, "search", query="x") == "LOUD"
+
+
+@pytest.mark.requirement("toolkit.registered.call", "toolkit.finish.is-last")
+async def test_one_tool_can_be_called_by_itself_and_yields_responses() -> None:
+    def count(to: int) -> Iterator[str]:
+        """Counts."""
+        yield from map(str, range(to))
+
+    toolkit = registered(count)
+    stream = toolkit.tools["count"].call(arguments={"to": 3})
+    chunks = [chunk async for chunk in stream]
+    assert all(isinstance(chunk, ToolResponse) for chunk in chunks)
+    assert [chunk.is_last for chunk in chunks][-1:] == [True]
+    assert not any(chunk.is_last for chunk in chunks[:-1])
+
+    (last,) = [
+        chunk
+        async for chunk in finishing()
+        .tools["generate_response"]
+        .call(arguments={"response": "Done.", "title": "T", "pages": 3})
+    ]
+    assert (last.is_last, last.content) == (True, [{"type": "text", "text": "Done."}])
+    assert last.metadata == {"response_msg": "Done.", "structured": Report(title="T", pages=3)}
+
+
+@pytest.mark.requirement("toolkit.registered.call")
+@pytest.mark.parametrize(("stream_print", "printed"), [(None, ""), (False, ""), (True, "ab\n")])
+async def test_the_text_is_printed_as_it_comes_on_demand(
+    stream_print: bool | None, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def spell() -> Iterator[ToolResponse]:
+        """Spells."""
+        for text, is_last in (("a", False), ("ab", True)):
+            yield ToolResponse(content=[{"type": "text", "text": text}], stream=True, is_last=is_last)
+
+    calling = registered(spell).tools["spell"].call(arguments={}, stream_print=stream_print)
+    assert [chunk.content async for chunk in calling][-1] == [{"type": "text", "text": "ab"}]
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.requirement("toolkit.flow.round", "toolkit.scope.one-class")
+async def test_what_is_offered_is_what_is_run_and_answers() -> None:
+    toolkit = grouped()
+    toolkit.update_tool_groups(["files"], active=True)
+    given = {"search": {"query": "x"}, "read_file": {"path": "a"}}
+    for schema in toolkit.get_json_schemas():
+        name = schema["function"]["name"]
+        chunks = [chunk async for chunk in toolkit.tools[name].call(arguments=given.pop(name))]
+        assert [chunk.metadata for chunk in chunks] == [None]
+    assert given == {}
+
+
+@pytest.mark.requirement("toolkit.module.names")
+def test_the_names_are_importable_from_the_root() -> None:
+    for name in (
+        *("Toolkit", "ToolResponse", "ToolGroup", "RegisteredToolFunction"),
+        *("TextBlock", "ImageBlock", "AudioBlock", "ToolUseBlock"),
+    ):
+        assert getattr(toolwire, name).__name__ == name
 
 
 # -- groups -----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from toolwire.catalogue.entry import Entry
@@ -10,10 +10,16 @@ from toolwire.definition.chat_form import chat_form
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.definition.tool_function import from_chat_form, from_tool_function
+from toolwire.runtime.identity import new_id
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.content import ContentBlock, new_blocks
 from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.response import ToolResponse
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from toolwire.facade.stream import ToolStream
 
 
 class ToolFunction(Protocol):
@@ -29,10 +35,12 @@ class ToolFunction(Protocol):
 class RegisteredToolFunction:
     """A tool as a toolkit has it: the function, and what was said of it when it was registered."""
 
-    __slots__ = ("_entry",)
+    __slots__ = ("_entry", "_stream")
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, stream: Callable[[ToolCall], ToolStream]) -> None:
+        """`stream` makes a call of its toolkit."""
         self._entry = entry
+        self._stream = stream
 
     def __repr__(self) -> str:
         # Presets are secrets, more often than not.
@@ -71,11 +79,45 @@ class RegisteredToolFunction:
         return self._entry.tool.bindings.presets
 
     @property
+    def postprocess_func(self) -> Callable[[Any, ToolResponse], Any] | None:
+        """What sees its responses before anybody else does; None when nothing does."""
+        return self._entry.amend
+
+    @property
     def extended_model(self) -> type[BaseModel] | None:
         """The model that `set_extended_model` gave it."""
         from toolwire.definition.extended import model_of
 
         return model_of(self._entry.tool)
+
+    def call(self, *, arguments: Mapping[str, Any], stream_print: bool | None = None) -> AsyncIterator[ToolResponse]:
+        """The responses of a call as they come, down the toolkit's whole path: rules, group and log count.
+
+        With `stream_print` the text of each is also printed as it comes, once.
+        """
+        stream = self._stream(ToolCall(self.name, arguments, id=new_id("r")))
+        return _printed(stream) if stream_print else stream
+
+
+async def _printed(stream: AsyncIterator[ToolResponse]) -> AsyncIterator[ToolResponse]:
+    before: list[ContentBlock] = []
+    async for chunk in stream:
+        new = new_blocks(before, chunk.content)
+        for block in chunk.content if new is None else new:
+            if block["type"] == "text":
+                print(block["text"], end="\n" if chunk.is_last else "", flush=True)  # noqa: T201  # what it is for
+        before = chunk.content
+        yield chunk
+
+
+def check_postprocess(function: object) -> None:
+    """Does nothing for what can be called, and for None.
+
+    Raises:
+        DefinitionError: it can not.
+    """
+    if function is not None and not callable(function):
+        raise DefinitionError(f"postprocess_func={function!r:.80}: give a function (tool_use_block, response)")
 
 
 def tool_for(

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from toolwire.facade.registered import RegisteredToolFunction, ToolFunction
+    from toolwire.facade.stream import ToolStream
+    from toolwire.vocabulary.content import ToolUseBlock
+    from toolwire.vocabulary.response import ToolResponse
 
 
 class Toolkit:
@@ -61,7 +64,7 @@ class Toolkit:
         """The tools by name, as they are registered; of groups that are not active, too."""
         from toolwire.facade.registered import RegisteredToolFunction
 
-        return MappingProxyType({entry.name: RegisteredToolFunction(entry) for entry in self._catalogue})
+        return MappingProxyType({entry.name: RegisteredToolFunction(entry, self._stream) for entry in self._catalogue})
 
     @property
     def groups(self) -> Mapping[str, ToolGroup]:
@@ -105,22 +108,25 @@ class Toolkit:
         include_long_description: bool = True,
         include_var_positional: bool = False,
         include_var_keyword: bool = False,
+        postprocess_func: Callable[[ToolUseBlock, ToolResponse], Any] | None = None,
     ) -> None:
         """Adds a function as a tool.
 
         `preset_kwargs` are given at each call, any objects; no model sees them or can give them. `json_schema`, in the
         nested or flat chat form, stands in for what the signature says, and its name for the function's;
         `func_description` for what the docstring or json_schema says. The others say whether the docstring's further
-        paragraphs, `*args` and `**kwargs` are told of.
+        paragraphs, `*args` and `**kwargs` are told of. `postprocess_func`, sync or async, sees each response before
+        anybody else does: what it gives stands in the response's place, None keeps it.
 
         Raises:
             RegistrationError: the name is taken, or there is no such group (a ValueError).
             DefinitionError: it cannot be a tool, or the json_schema has another form (a TypeError).
             BindingError: a preset that the function does not take (a ValueError).
         """
-        from toolwire.facade.registered import tool_for
+        from toolwire.facade.registered import check_postprocess, tool_for
 
         self._groups.known([group_name])
+        check_postprocess(postprocess_func)
         tool = tool_for(
             tool_func,
             presets={} if preset_kwargs is None else preset_kwargs,
@@ -130,7 +136,9 @@ class Toolkit:
             include_var_positional=include_var_positional,
             include_var_keyword=include_var_keyword,
         )
-        self._catalogue.add_new(Entry(name=tool.name, tool=tool, handle=tool_func, group=group_name))
+        self._catalogue.add_new(
+            Entry(name=tool.name, tool=tool, handle=tool_func, group=group_name, amend=postprocess_func)
+        )
 
     def set_extended_model(self, finish_function_name: str, structured_model: type[BaseModel] | None) -> None:
         """Makes a registered function take a model's fields beside its own arguments; None takes them away again.
@@ -268,6 +276,11 @@ class Toolkit:
             narrowed = shared.narrowed(visible=self._visible, caller=self._caller, groups=self._groups)
             made = self._made = (shared, narrowed)
         return made[1]
+
+    def _stream(self, call: ToolCall) -> ToolStream:
+        from toolwire.facade.stream import stream_call
+
+        return stream_call(call, self._setup().loop_scope(self._catalogue))
 
     def _selection(self) -> Selection:
         setup = self._setup()
