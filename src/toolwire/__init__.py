@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from toolwire.permission.condition import Condition as Condition
     from toolwire.permission.deciding import rule_for as rule_for
     from toolwire.permission.edits import check_edit as check_edit
+    from toolwire.permission.edits import read_edit as read_edit
     from toolwire.permission.policy import Policy as Policy
     from toolwire.permission.policy import Rule as Rule
     from toolwire.permission.policy_file import load_policy as load_policy
@@ -132,6 +133,7 @@ _HOMES = {
     "parse_tool_calls": "facade.xml",
     "protocols": "",
     "read_decisions": "session.wire",
+    "read_edit": "permission.edits",
     "read_suspended": "session.wire",
     "reg_toolspec": "facade.reg_toolspec",
     "render_request": "permission.rendering:render",
@@ -198,6 +200,7 @@ __all__ = [
     "parse_tool_calls",
     "protocols",
     "read_decisions",
+    "read_edit",
     "read_suspended",
     "reg_toolspec",
     "render_request",

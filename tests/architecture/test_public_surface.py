@@ -67,6 +67,7 @@ PUBLIC = [
     "parse_tool_calls",
     "protocols",
     "read_decisions",
+    "read_edit",
     "read_suspended",
     "reg_toolspec",
     "render_request",

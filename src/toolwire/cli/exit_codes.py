@@ -21,6 +21,8 @@ class ExitCode(IntEnum):
     """The reply cannot be read; nothing ran."""
     DECLINED = 5
     """The reply says that the model cannot do the task; nothing ran."""
+    SUSPENDED = 6
+    """A call waits for a person; the run goes on with `--resume` once they have decided."""
     INTERRUPTED = 130
     """Ctrl-C."""
 
@@ -33,6 +35,7 @@ Exit codes:
   3    the tools cannot be loaded
   4    the reply was refused: it cannot be read, and nothing ran
   5    the model declined: its reply is a `fail`, and nothing ran
+  6    a person has to decide first; the run waits
   130  interrupted"""
 """For the end of a help text; the first line keeps its lines apart."""
 

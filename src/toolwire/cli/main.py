@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from toolwire.cli import call, doctor, policies, prompt, run, tools
+from toolwire.cli import approvals, call, doctor, policies, prompt, run, tools
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.output import Output, open_missing_streams
 from toolwire.cli.waiting import leave
@@ -22,6 +22,7 @@ Examples:
   toolwire run reply.toml --tools tools.py
   toolwire call search query=budget limit=3 --tools tools.py
   toolwire policy explain search query=budget --tools tools.py
+  toolwire approvals list
   toolwire doctor
 
 \b
@@ -93,4 +94,5 @@ app.command("prompt", epilog=prompt.EPILOG)(prompt.prompt)
 app.command("tools", epilog=tools.EPILOG)(tools.tools)
 app.command("call", epilog=call.EPILOG)(call.call)
 app.add_typer(policies.policy, name="policy")
+app.add_typer(approvals.approvals, name="approvals")
 app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)

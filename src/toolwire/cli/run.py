@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -15,6 +16,7 @@ from toolwire import (
     ProgramResult,
     SandboxUnavailable,
     Session,
+    Store,
     ToolRegistry,
     ToolResult,
     ToolwireError,
@@ -27,6 +29,8 @@ from toolwire.cli.output import Output
 from toolwire.cli.policies import honour
 from toolwire.cli.reading import read_bytes
 from toolwire.cli.results import as_json, nothing_came, plain
+from toolwire.cli.stores import StoreOption, open_store
+from toolwire.cli.suspended import found_run, resumed_by, waiting_json, waiting_text
 from toolwire.cli.waiting import within
 
 EPILOG = f"""\b
@@ -34,6 +38,10 @@ Examples:
   toolwire run reply.toml --tools tools.py
   model | toolwire run - --tools tools.py --json
   toolwire run reply.xml --tools tools.py --protocol xml
+  toolwire run --resume r_1c0f --tools tools.py
+
+A run is on record in the store (--store). What needs a person waits there:
+decide with `toolwire approvals`, then --resume the run.
 
 {EXIT_CODES}"""
 
@@ -45,30 +53,49 @@ _GRACE_S = 2.0
 
 def run(
     context: typer.Context,
-    reply: Annotated[
-        str, typer.Argument(metavar="REPLY|-", help="A file with the model's reply, - for standard input.")
-    ],
     tools: ToolsOption,
+    reply: Annotated[
+        str | None, typer.Argument(metavar="REPLY|-", help="A file with the model's reply, - for standard input.")
+    ] = None,
     protocol: Annotated[str, typer.Option(metavar="NAME", help="The format of the reply; auto finds it out.")] = AUTO,
     policy: PolicyOption = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="RUN", help="Go on with a run that waited, instead of a reply.")
+    ] = None,
+    store: StoreOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
     json: JsonOption = False,
 ) -> None:
     """Run a model's reply and print what goes back to the model."""
     output: Output = context.obj
     output.keep_stdout()
-    content = read_bytes(reply, what="the reply")
+    if (reply is None) == (resume is None):
+        raise Stop(ExitCode.WRONG_USAGE, "give a reply or --resume RUN", hint="See toolwire run --help.")
+    content = b"" if reply is None else read_bytes(reply, what="the reply")
     registry = registry_of(tools)
     honour(policy, registry, output)
-    name = _recognised(content, output) if protocol == AUTO else protocol
-    session = _session(registry, name, timeout)
-    turn = _turn(session, content, timeout)
+    with open_store(store, make=resume is None) as opened:
+        if resume is not None:
+            waiting = found_run(opened, resume)
+            name = waiting.protocol if protocol == AUTO else protocol
+            session = _session(registry, name, timeout, opened)
+            turn = _turn(lambda: session.resume(waiting.run_id), timeout, lambda: _gave_nothing(session, b"", timeout))
+        else:
+            name = _recognised(content, output) if protocol == AUTO else protocol
+            session = _session(registry, name, timeout, opened)
+            turn = _turn(lambda: session.turn(content), timeout, lambda: _gave_nothing(session, content, timeout))
+    _told(turn, name, output, resume_with=resumed_by(tools, store), json=json)
+
+
+def _told(turn: Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:
     code = _exit_code(turn)
     for problem in turn.reply.problems:
         output.say(_problem_text(problem))
+    if turn.suspended is not None:
+        output.say(waiting_text(turn.suspended, resume_with, is_terminal=output.is_terminal))
     if json:
         output.result_json({"protocol": name, **_report(turn, code)})
-    else:
+    elif turn.suspended is None:
         output.result(turn.reply.failure if code is ExitCode.DECLINED and turn.reply.failure else turn.text)
     raise typer.Exit(code)
 
@@ -80,30 +107,36 @@ def _recognised(content: bytes, output: Output) -> str:
     return name or _DEFAULT
 
 
-def _session(registry: ToolRegistry, protocol: str, timeout_s: float) -> Session:
+def _session(registry: ToolRegistry, protocol: str, timeout_s: float, store: Store) -> Session:
     try:
-        return Session(registry, protocol=protocol, limits=Limits.within(timeout_s))
+        return Session(registry, protocol=protocol, limits=Limits.within(timeout_s), store=store)
     except ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
 
-def _turn(session: Session, content: bytes, timeout_s: float) -> Turn:
+def _turn(make: Callable[[], Coroutine[Any, Any, Turn]], timeout_s: float, otherwise: Callable[[], Turn]) -> Turn:
     async def take(turn: Future[Turn]) -> None:
         # Not asyncio.run's own result: closing the loop may wait for a thread that a tool keeps busy.
-        turn.set_result(await session.turn(content))
+        turn.set_result(await make())
 
     try:
         return within(timeout_s + _GRACE_S, lambda turn: asyncio.run(take(turn)))
     except TimeoutError:
-        # A turn that the session could not make itself.
-        reply = session.protocol.parse(content)
-        results = tuple(nothing_came(repr(call.name), timeout_s, call=call) for call in reply.calls)
-        return Turn.ended(reply, results, session.protocol.format(results))
+        return otherwise()
     except SandboxUnavailable as error:
         raise Stop(ExitCode.FAILED, str(error)) from error
 
 
+def _gave_nothing(session: Session, content: bytes, timeout_s: float) -> Turn:
+    """A turn that the session could not make itself."""
+    reply = session.protocol.parse(content)
+    results = tuple(nothing_came(repr(call.name), timeout_s, call=call) for call in reply.calls)
+    return Turn.ended(reply, results, session.protocol.format(results))
+
+
 def _exit_code(turn: Turn) -> ExitCode:
+    if turn.suspended is not None:
+        return ExitCode.SUSPENDED
     if turn.reply.is_refused:
         return ExitCode.REFUSED
     if turn.reply.failure is not None:
@@ -128,6 +161,7 @@ def _report(turn: Turn, code: ExitCode) -> dict[str, Any]:
         ],
         "results": [_result(result) for result in turn.results],
         "text": turn.text,
+        "suspended": None if turn.suspended is None else waiting_json(turn.suspended),
     }
 
 

@@ -1,0 +1,244 @@
+"""`toolwire approvals`: what waits for a person, and what the person says. From any process, while the run waits."""
+
+from __future__ import annotations
+
+import getpass
+import json as json_text
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from toolwire import (
+    ApprovalRequest,
+    Decider,
+    Decision,
+    DecisionRefused,
+    Store,
+    ToolwireError,
+    read_edit,
+    render_request,
+)
+from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.options import JsonOption
+from toolwire.cli.output import Output
+from toolwire.cli.reading import read_text
+from toolwire.cli.results import plain
+from toolwire.cli.stores import StoreOption, open_store
+from toolwire.cli.tables import table_text
+from toolwire.cli.times import ago, moment, span
+
+EPILOG = f"""\b
+Examples:
+  toolwire approvals list
+  toolwire approvals show a_1c0f
+  toolwire approvals approve a_1c0f
+  toolwire approvals deny a_1c0f --reason "4 at most"
+  toolwire approvals edit a_1c0f --arguments '{{"amount": 4}}'
+
+An id may be shortened as long as it means one request. The first decision
+counts. A run that waits goes on with `toolwire run --resume RUN`.
+
+{EXIT_CODES}"""
+
+SHORT_ID = 10
+"""Characters of an id that a list shows: `a_` and 8 digits; more where two begin alike."""
+
+approvals = typer.Typer(no_args_is_help=True, rich_markup_mode=None, epilog=EPILOG)
+
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The request, or the beginning of its id.")]
+
+
+@approvals.callback(epilog=EPILOG)
+def _approvals() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
+    """Calls that wait for a person: see them and decide."""
+
+
+@approvals.command("list")
+def list_requests(
+    context: typer.Context,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Those of one run.")] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Print what waits for a person, oldest first."""
+    output: Output = context.obj
+    with open_store(store) as opened:
+        requests = opened.pending(run)
+    if json:
+        output.result_json([request_json(request) for request in requests])
+    elif requests:
+        output.result(request_table(requests, is_terminal=output.is_terminal))
+    else:
+        output.say("nothing waits for a person")
+
+
+@approvals.command("show")
+def show(context: typer.Context, id: IdArgument, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Print one request: the whole call, and the decision if there is one."""
+    output: Output = context.obj
+    with open_store(store) as opened:
+        request, decision = _found(opened, id)
+    if json:
+        output.result_json(
+            {**request_json(request), "decision": None if decision is None else _decision_json(decision)}
+        )
+        return
+    output.result(_shown(request))
+    if decision is not None:
+        output.result(f"decided    {_said(decision)}")
+
+
+@approvals.command("approve")
+def approve(context: typer.Context, id: IdArgument, store: StoreOption = None) -> None:
+    """Let the call run, as `show` shows it."""
+    _decide(context.obj, store, id, lambda _: Decision(verdict="approve"))
+
+
+@approvals.command("deny")
+def deny(
+    context: typer.Context,
+    id: IdArgument,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What the model is told.")] = "",
+    stop_run: Annotated[bool, typer.Option("--stop-run", help="Run nothing more of the whole run.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Do not let the call run, and say why."""
+    verdict = "stop_run" if stop_run else "deny"
+    _decide(context.obj, store, id, lambda _: Decision(verdict=verdict, reason=reason))
+
+
+@approvals.command("edit")
+def edit(
+    context: typer.Context,
+    id: IdArgument,
+    arguments: Annotated[
+        str, typer.Option("--arguments", metavar="JSON|FILE|-", help="All arguments of the call as it shall run.")
+    ],
+    store: StoreOption = None,
+) -> None:
+    """Let the call run with other arguments."""
+    text = arguments if arguments.lstrip().startswith("{") else read_text(arguments, what="the arguments")
+    _decide(context.obj, store, id, lambda request: Decision(verdict="edit", arguments=read_edit(text, request)))
+
+
+def request_table(requests: Sequence[ApprovalRequest], *, is_terminal: bool) -> str:
+    """What waits, one line a request; the arguments in short."""
+    table, now = Table(), time.time()
+    for name in ("REQUEST", "TOOL", "ASKED", "LEFT", "RUN"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("ARGUMENTS", no_wrap=True, overflow="ellipsis")
+    length = _short_length([request.id for request in requests])
+    for request in requests:
+        left = span(request.expires_at - now) if request.expires_at else "no end"
+        cells = (request.id[:length], request.tool, ago(request.created_at, now), left, request.run_id)
+        table.add_row(*(Text(_safe(cell)) for cell in cells), Text(_safe(_brief(request))))
+    return table_text(table, is_terminal=is_terminal)
+
+
+def request_json(request: ApprovalRequest) -> dict[str, Any]:
+    """All of a request in JSON types."""
+    found = {field.name: plain(getattr(request, field.name)) for field in fields(request) if field.name != "caller"}
+    caller = {field.name: getattr(request.caller, field.name) for field in fields(request.caller)}
+    return {**found, "caller": caller}
+
+
+def _found(store: Store, id: str) -> tuple[ApprovalRequest, Decision | None]:
+    """The request that an id, or the beginning of one, means."""
+    waiting = [request for request in store.pending() if request.id.startswith((id, f"a_{id}"))]
+    if len(waiting) == 1:
+        return waiting[0], None
+    if len(waiting) > 1:
+        begins = ", ".join(request.id for request in waiting)
+        raise Stop(ExitCode.WRONG_USAGE, f"{id!r} may be {len(waiting)} requests: {begins}", hint="Give more of it.")
+    try:
+        return store.request(id)
+    except DecisionRefused as refused:
+        raise Stop(
+            ExitCode.WRONG_USAGE,
+            f"no request that waits begins with {id!r}",
+            hint="See `toolwire approvals list`; of one that was decided or has expired give the whole id.",
+        ) from refused
+
+
+def _decide(output: Output, named: str | None, id: str, made: Any) -> None:
+    with open_store(named) as store:
+        request, decided = _found(store, id)
+        if decided is not None:
+            raise _too_late(request, decided)
+        output.say(_shown(request))
+        try:
+            said: Decision = made(request)
+            taken = store.decide(request.id, _signed(said, request))
+        except DecisionRefused as refused:
+            if refused.decided is not None:
+                raise _too_late(request, refused.decided) from refused
+            raise Stop(ExitCode.FAILED, str(refused), hint="Nothing was decided.") from refused
+    output.result(f"{request.id}: {_said(taken)}")
+    output.say(f"Go on with the run: toolwire run --resume {request.run_id} --tools ...")
+
+
+def _signed(said: Decision, request: ApprovalRequest) -> Decision:
+    return Decision(
+        verdict=said.verdict,
+        arguments=said.arguments,
+        reason=said.reason,
+        request_id=request.id,
+        by=Decider(principal=getpass.getuser(), channel="cli", authn="os-user"),
+        at=time.time(),
+        seen_arguments_digest=request.arguments_digest,
+    )
+
+
+def _too_late(request: ApprovalRequest, decided: Decision) -> Stop:
+    return Stop(
+        ExitCode.FAILED, f"{request.id} was decided before: {_said(decided)}", hint="The first decision counts."
+    )
+
+
+def _said(decision: Decision) -> str:
+    done = {"approve": "approved", "edit": "approved with other arguments", "deny": "denied", "stop_run": "run stopped"}
+    by = decision.by
+    who = f" by {by.principal}" if by.principal else ""
+    through = f" through {by.channel}" if by.channel else ""
+    reason = f": {decision.reason}" if decision.reason else ""
+    return _safe(f"{done[decision.verdict]}{who}{through}, {moment(decision.at)}{reason}")
+
+
+def _shown(request: ApprovalRequest) -> str:
+    try:
+        return render_request(request, width=min(100, shutil.get_terminal_size((100, 24)).columns), now=time.time())
+    except ToolwireError as error:
+        raise Stop(ExitCode.FAILED, f"{request.id} cannot be shown, so it cannot be approved: {error}") from error
+
+
+def _decision_json(decision: Decision) -> dict[str, Any]:
+    by = {field.name: getattr(decision.by, field.name) for field in fields(decision.by)}
+    return {
+        "verdict": decision.verdict,
+        "arguments": plain(decision.arguments),
+        "reason": decision.reason,
+        "by": by,
+        "at": decision.at,
+    }
+
+
+def _brief(request: ApprovalRequest) -> str:
+    return json_text.dumps(plain(request.arguments), ensure_ascii=False)
+
+
+def _safe(text: str) -> str:
+    """One line of it that no terminal takes for a command."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+def _short_length(ids: Sequence[str]) -> int:
+    length = SHORT_ID
+    while len({known[:length] for known in ids}) < len(set(ids)):
+        length += 2
+    return length

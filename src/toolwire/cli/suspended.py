@@ -1,0 +1,50 @@
+"""A run that waits for a person: what is said of it, and how it is found again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from toolwire import RunInfo, Store, SuspendedRun
+from toolwire.cli.approvals import request_json, request_table
+from toolwire.cli.exit_codes import ExitCode, Stop
+
+_RUNS_SEARCHED = 10_000
+
+
+def found_run(store: Store, named: str) -> RunInfo:
+    """The run that an id, or the beginning of one, means.
+
+    Raises:
+        Stop: none or several.
+    """
+    found = [run for run in store.runs(limit=_RUNS_SEARCHED) if run.run_id.startswith((named, f"r_{named}"))]
+    exactly = [run for run in found if run.run_id == named]
+    if len(exactly or found) != 1:
+        runs = ", ".join(run.run_id for run in found[:5])
+        said = f"{named!r} may be {len(found)} runs: {runs}" if found else f"there is no run {named!r} in the store"
+        raise Stop(ExitCode.WRONG_USAGE, said, hint="See `toolwire approvals list` for those that wait.")
+    return (exactly or found)[0]
+
+
+def resumed_by(tools: Sequence[str], store: str | None) -> str:
+    """The options with which the run is gone on with."""
+    named = [part for tool in tools for part in ("--tools", tool)]
+    return shlex.join([*named, *([] if store is None else ["--store", store])])
+
+
+def waiting_text(run: SuspendedRun, resume_with: str, *, is_terminal: bool) -> str:
+    """What waits, and what to do about it."""
+    count = len(run.pending)
+    return (
+        f"run {run.run_id} waits for {'a decision' if count == 1 else f'{count} decisions'}:\n\n"
+        f"{request_table(run.pending, is_terminal=is_terminal)}\n\n"
+        f"Decide:  toolwire approvals show {run.pending[0].id[:10]}, then approve, deny or edit\n"
+        f"Go on:   toolwire run --resume {run.run_id} {resume_with}"
+    )
+
+
+def waiting_json(run: SuspendedRun) -> dict[str, Any]:
+    """The same for a program."""
+    return {"run_id": run.run_id, "rev": run.rev, "pending": [request_json(request) for request in run.pending]}
