@@ -12,7 +12,7 @@ import pytest
 from tests.testing.typing_person import Keyboard, Screen
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.approvers import ConsoleApprover, console_approver, later
-from toolwire.permission.policy import Rule
+from toolwire.permission.deciding import rule_for
 from toolwire.permission.rendering import render
 from toolwire.vocabulary.values import digest
 
@@ -31,7 +31,7 @@ REQUEST = ApprovalRequest(
         "additionalProperties": False,
     },
 )
-KEYS = "[y] approve  [n] deny  [e] edit  [s] stop the run  [l] later\n"
+KEYS = "[y] approve  [n] deny  [e] edit  [a] approve and remember  [s] stop the run  [l] later\n"
 WRONG_DIGEST = "a request whose arguments are not those that its digest is for cannot be written as JSON"
 SHOWN = f"\nMay this call run?\n\n{render(REQUEST)}\n\n"
 
@@ -111,19 +111,29 @@ def test_an_edit_of_nothing_goes_back() -> None:
     assert shown.count(KEYS) == 2
 
 
-@pytest.mark.parametrize(("which", "chosen"), [("1", ("run", True)), ("2", ("session", True)), ("3", ("run", False))])
-def test_what_is_remembered_is_chosen_and_shown(which: str, chosen: tuple[str, bool]) -> None:
-    rule = Rule(effect="auto", tool="pay")
-    wanted: list[Any] = []
-
-    def rule_for(request: ApprovalRequest, scope: str, exactly: bool) -> Rule:
-        wanted.append((request.id, scope, exactly))
-        return rule
-
-    decision, shown = asked(f"a\nx\na\n{which}\n", rule_for=rule_for)
+@pytest.mark.parametrize(
+    ("which", "scope", "same_arguments", "told"),
+    [
+        ("1", "run", True, "rule 'remembered:a_1c', auto 'pay' when arguments == {'amount': 5}, scope run"),
+        ("2", "session", True, "rule 'remembered:a_1c', auto 'pay' when arguments == {'amount': 5}, scope session"),
+        ("3", "run", False, "rule 'remembered:a_1c', auto 'pay', scope run"),
+    ],
+)
+def test_what_is_remembered_is_chosen_and_shown(which: str, scope: Any, same_arguments: bool, told: str) -> None:
+    decision, shown = asked(f"a\nx\na\n{which}\n")
     assert decision is not None
-    assert (decision.verdict, decision.remember, wanted) == ("approve", rule, [("a_1c", *chosen)])
-    assert shown.endswith(f"remembered: {rule}\n")
+    assert (decision.verdict, decision.remember) == (
+        "approve",
+        rule_for(REQUEST, scope=scope, same_arguments=same_arguments),
+    )
+    assert shown.endswith(f"remembered: {told}\n")
+
+
+def test_remembering_may_be_left_out() -> None:
+    decision, shown = asked("a\ny\n", remembers=False)
+    assert decision is not None
+    assert (decision.verdict, decision.remember) == ("approve", None)
+    assert shown.count("[y] approve  [n] deny  [e] edit  [s] stop the run  [l] later\n") == 2
 
 
 @pytest.mark.threat(14)

@@ -8,25 +8,22 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TextIO
 
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
+from toolwire.permission.deciding import rule_for
 from toolwire.permission.edits import read_edit
-from toolwire.permission.policy import Rule
 from toolwire.permission.rendering import WIDTH, render
+from toolwire.permission.rule import RuleScope
+from toolwire.permission.visible import visible
 from toolwire.vocabulary.errors import Unrepresentable
 
 try:
     import termios
 except ImportError:  # Windows: there is no queue to empty
     termios = None
-
-RememberScope = Literal["run", "session"]
-RuleFor = Callable[[ApprovalRequest, RememberScope, bool], Rule]
-"""Makes the rule to remember: for the request, for how long, and whether for these very arguments only."""
 
 _ONE_AT_A_TIME = threading.Lock()
 """A process has one terminal: two questions at once could not be told apart."""
@@ -50,16 +47,16 @@ class ConsoleApprover:
         input: TextIO | None = None,
         output: TextIO | None = None,
         principal: str | None = None,
-        rule_for: RuleFor | None = None,
+        remembers: bool = True,
     ) -> None:
         """`input` and `output` are standard input and standard error when None, looked up when somebody is asked.
 
-        `principal` is who decides; None: the name that the operating system knows this process by. With `rule_for`
-        a person can also choose to have calls like this one remembered.
+        `principal` is who decides; None: the name that the operating system knows this process by. `remembers`: the
+        person may also choose to have calls like this one remembered.
         """
         self._streams = (input, output)
         self._principal = principal
-        self._rule_for = rule_for
+        self._remembers = remembers
 
     def __call__(self, request: ApprovalRequest) -> Decision | None:
         """What the person said; None when nobody did."""
@@ -86,7 +83,7 @@ class ConsoleApprover:
             return None
         terminal.forget_typed()
         terminal.say(f"\nMay this call run?\n\n{shown}\n")
-        keys = _KEYS if self._rule_for is not None else _KEYS_WITHOUT_MEMORY
+        keys = _KEYS if self._remembers else _KEYS_WITHOUT_MEMORY
         while True:
             terminal.say(keys)
             said = terminal.line("? ")
@@ -108,8 +105,8 @@ class ConsoleApprover:
                 return None if reason is None else self._made(request, Decision(verdict="stop_run", reason=reason))
             case "e":
                 return self._edited(request, terminal)
-            case "a" if self._rule_for is not None:
-                return self._remembered(request, terminal, self._rule_for)
+            case "a" if self._remembers:
+                return self._remembered(request, terminal)
             case "l":
                 return None
             case _:
@@ -126,15 +123,14 @@ class ConsoleApprover:
             return "again"
         return self._made(request, Decision(verdict="edit", arguments=arguments))
 
-    def _remembered(
-        self, request: ApprovalRequest, terminal: _Terminal, rule_for: RuleFor
-    ) -> Decision | Literal["again"]:
+    def _remembered(self, request: ApprovalRequest, terminal: _Terminal) -> Decision | Literal["again"]:
         which = terminal.line("remember [1] these arguments, this run  [2] these, the session  [3] any, this run: ")
         chosen = _CHOICES.get(which or "")
         if chosen is None:
             return "again"
-        rule = rule_for(request, *chosen)
-        terminal.say(f"remembered: {rule}")
+        scope, same_arguments = chosen
+        rule = rule_for(request, scope=scope, same_arguments=same_arguments)
+        terminal.say(f"remembered: {visible(str(rule))}, scope {scope}")
         return self._made(request, Decision(verdict="approve", remember=rule))
 
     def _made(self, request: ApprovalRequest, said: Decision) -> Decision:
@@ -156,7 +152,7 @@ console_approver = ConsoleApprover()
 
 _KEYS = "[y] approve  [n] deny  [e] edit  [a] approve and remember  [s] stop the run  [l] later"
 _KEYS_WITHOUT_MEMORY = "[y] approve  [n] deny  [e] edit  [s] stop the run  [l] later"
-_CHOICES: dict[str, tuple[RememberScope, bool]] = {"1": ("run", True), "2": ("session", True), "3": ("run", False)}
+_CHOICES: dict[str, tuple[RuleScope, bool]] = {"1": ("run", True), "2": ("session", True), "3": ("run", False)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
