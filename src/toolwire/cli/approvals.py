@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -32,6 +32,9 @@ from toolwire.cli.results import plain
 from toolwire.cli.stores import StoreOption, open_store
 from toolwire.cli.tables import table_text
 from toolwire.cli.times import ago, moment, span
+
+if TYPE_CHECKING:
+    from toolwire import Store
 
 EPILOG = f"""\b
 Examples:
@@ -171,7 +174,7 @@ def _decide(output: Output, named: str | None, id: str, made: Any) -> None:
         request, decided = _found(store, id)
         if decided is not None:
             raise _too_late(request, decided)
-        output.say(_shown(request))
+        shown = _shown(request)
         try:
             said: Decision = made(request)
             taken = store.decide(request.id, _signed(said, request))
@@ -179,6 +182,7 @@ def _decide(output: Output, named: str | None, id: str, made: Any) -> None:
             if refused.decided is not None:
                 raise _too_late(request, refused.decided) from refused
             raise Stop(ExitCode.FAILED, str(refused), hint="Nothing was decided.") from refused
+    output.say(shown)
     output.result(f"{request.id}: {_said(taken)}")
     output.say(f"Go on with the run: toolwire run --resume {request.run_id} --tools ...")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -16,7 +16,6 @@ from toolwire import (
     ProgramResult,
     SandboxUnavailable,
     Session,
-    Store,
     ToolRegistry,
     ToolResult,
     ToolwireError,
@@ -32,6 +31,9 @@ from toolwire.cli.results import as_json, nothing_came, plain
 from toolwire.cli.stores import StoreOption, open_store
 from toolwire.cli.suspended import found_run, resumed_by, waiting_json, waiting_text
 from toolwire.cli.waiting import within
+
+if TYPE_CHECKING:
+    from toolwire import Store
 
 EPILOG = f"""\b
 Examples:
@@ -76,10 +78,10 @@ def run(
     honour(policy, registry, output)
     with open_store(store, make=resume is None) as opened:
         if resume is not None:
-            waiting = found_run(opened, resume)
-            name = waiting.protocol if protocol == AUTO else protocol
+            run_id, kept = found_run(opened, resume)
+            name = kept if protocol == AUTO else protocol
             session = _session(registry, name, timeout, opened)
-            turn = _turn(lambda: session.resume(waiting.run_id), timeout, lambda: _gave_nothing(session, b"", timeout))
+            turn = _turn(lambda: session.resume(run_id), timeout, lambda: _gave_nothing(session, b"", timeout))
         else:
             name = _recognised(content, output) if protocol == AUTO else protocol
             session = _session(registry, name, timeout, opened)

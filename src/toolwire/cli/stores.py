@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolwire import DecisionRefused, Store, ToolwireError
+from toolwire import DecisionRefused, ToolwireError
 from toolwire.cli.exit_codes import ExitCode, Stop
+
+if TYPE_CHECKING:
+    from toolwire import Store
 
 STORE_VARIABLE = "TOOLWIRE_STORE"
 STORE_FILE = Path(".toolwire/journal.db")
@@ -35,6 +38,9 @@ def open_store(named: str | None, *, make: bool = False) -> Iterator[Store]:
     Raises:
         Stop: there is none, or it cannot be used.
     """
+    # A database's library is for those who use a store.
+    from toolwire import Store
+
     url = _url(named, make=make)
     try:
         store = Store.open(url)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolwire import RunInfo, Store, SuspendedRun
+from toolwire import SuspendedRun
 from toolwire.cli.approvals import request_json, request_table
 from toolwire.cli.exit_codes import ExitCode, Stop
+
+if TYPE_CHECKING:
+    from toolwire import Store
 
 _RUNS_SEARCHED = 10_000
 
 
-def found_run(store: Store, named: str) -> RunInfo:
-    """The run that an id, or the beginning of one, means.
+def found_run(store: Store, named: str) -> tuple[str, str]:
+    """The id and the protocol of the run that an id, or the beginning of one, means.
 
     Raises:
         Stop: none or several.
@@ -25,7 +28,8 @@ def found_run(store: Store, named: str) -> RunInfo:
         runs = ", ".join(run.run_id for run in found[:5])
         said = f"{named!r} may be {len(found)} runs: {runs}" if found else f"there is no run {named!r} in the store"
         raise Stop(ExitCode.WRONG_USAGE, said, hint="See `toolwire approvals list` for those that wait.")
-    return (exactly or found)[0]
+    run = (exactly or found)[0]
+    return run.run_id, run.protocol
 
 
 def resumed_by(tools: Sequence[str], store: str | None) -> str:

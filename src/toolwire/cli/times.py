@@ -9,7 +9,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 def span(seconds: float) -> str:
     """A length of time in its largest unit, as `6 d`."""
-    left = max(0, int(seconds))
+    left = max(0, round(seconds))
     for size, unit in _UNITS:
         if left >= size:
             return f"{left // size} {unit}"
