@@ -11,6 +11,14 @@ import pytest
 Write = Callable[[str, str], str]
 
 
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The file in which commands of this test keep what they do."""
+    path = str(tmp_path / "store.db")
+    monkeypatch.setenv("TOOLWIRE_STORE", path)
+    return path
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """Writes a file and gives its path."""

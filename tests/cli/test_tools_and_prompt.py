@@ -138,7 +138,15 @@ def test_a_prompt_that_does_not_exist_is_wrong_usage(described: str, option: lis
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["run", "--help"], ["prompt", "--help"], ["tools", "--help"], ["call", "--help"]]
+    "words",
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["prompt", "--help"],
+        ["tools", "--help"],
+        ["call", "--help"],
+        ["approvals", "--help"],
+    ],
 )
 @pytest.mark.parametrize("columns", [80, 120])
 def test_help_fits_and_says_how_commands_end(words: list[str], columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,6 +162,7 @@ def test_help_fits_and_says_how_commands_end(words: list[str], columns: int, mon
         "    3    the tools cannot be loaded\n"
         "    4    the reply was refused: it cannot be read, and nothing ran\n"
         "    5    the model declined: its reply is a `fail`, and nothing ran\n"
+        "    6    a person has to decide first; the run waits\n"
         "    130  interrupted\n"
     )
 
@@ -163,7 +172,7 @@ def test_help_fits_and_says_how_commands_end(words: list[str], columns: int, mon
     [
         (["tools"], "Missing option '--tools'"),
         (["fly"], "No such command 'fly'"),
-        (["run", "--tools", "x"], "Missing argument 'REPLY|-'"),
+        (["run", "--tools", "x"], "give a reply or --resume RUN"),
         (["tools", "--tools", "x", "--colour"], "No such option: --colour"),
     ],
 )

@@ -6,7 +6,7 @@ import getpass
 import json as json_text
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -169,15 +169,14 @@ def _found(store: Store, id: str) -> tuple[ApprovalRequest, Decision | None]:
         ) from refused
 
 
-def _decide(output: Output, named: str | None, id: str, made: Any) -> None:
+def _decide(output: Output, named: str | None, id: str, made: Callable[[ApprovalRequest], Decision]) -> None:
     with open_store(named) as store:
         request, decided = _found(store, id)
         if decided is not None:
             raise _too_late(request, decided)
         shown = _shown(request)
         try:
-            said: Decision = made(request)
-            taken = store.decide(request.id, _signed(said, request))
+            taken = store.decide(request.id, _signed(made(request), request))
         except DecisionRefused as refused:
             if refused.decided is not None:
                 raise _too_late(request, refused.decided) from refused

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,15 +25,13 @@ StoreOption = Annotated[
     typer.Option(
         "--store",
         metavar="URL|FILE",
-        envvar=STORE_VARIABLE,
-        show_envvar=False,
         help=f"The store: a file or a URL; else ${STORE_VARIABLE}, else {STORE_FILE}.",
     ),
 ]
 
 
 @contextmanager
-def open_store(named: str | None, *, make: bool = False) -> Iterator[Store]:
+def open_store(named: str | None, *, make: bool = False) -> Generator[Store]:
     """The store, closed afterwards. `make`: a file that is not there is made.
 
     Raises:
@@ -41,7 +40,7 @@ def open_store(named: str | None, *, make: bool = False) -> Iterator[Store]:
     # A database's library is for those who use a store.
     from toolwire import Store
 
-    url = _url(named, make=make)
+    url = _url(named or os.environ.get(STORE_VARIABLE), make=make)
     try:
         store = Store.open(url)
     except (ToolwireError, DecisionRefused) as error:

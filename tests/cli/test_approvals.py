@@ -1,0 +1,296 @@
+"""What waits for a person, on the command line: seen and decided from another process while the run waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command_line import Ended, run_here, run_process
+from tests.cli.conftest import Write
+from toolwire import Decision, Store
+
+Program = Callable[[str], str]
+
+
+@pytest.fixture
+def till(write: Write) -> str:
+    """A file with a tool that asks."""
+    return write(
+        "till.py",
+        '''
+        import os
+        from toolwire import ToolSpec
+
+        def pay(amount: int, to: str = "Ada") -> str:
+            """Pays.
+
+            Args:
+                amount: How much.
+                to: Whom.
+            """
+            with open(os.environ["TILL"], "a") as till:
+                till.write(f"{amount} {to}\\n")
+            return f"paid {amount}"
+
+        pay = ToolSpec.from_function(pay, permission="confirm", effects=["spend"])
+        ''',
+    )
+
+
+@pytest.fixture(autouse=True)
+def paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    """What the till took in."""
+    path = tmp_path / "paid.txt"
+    monkeypatch.setenv("TILL", str(path))
+    return lambda: path.read_text() if path.exists() else ""
+
+
+class Waiting:
+    """A run that waits, with two requests."""
+
+    def __init__(self, till: str, ended: Ended) -> None:
+        self.till = till
+        self.ended = ended
+        self.requests: list[dict[str, Any]] = json.loads(run_here("approvals", "list", "--json").stdout)
+        self.ids: list[str] = [request["id"] for request in self.requests]
+        self.run_id: str = self.requests[0]["run_id"]
+
+    def resume(self) -> Ended:
+        return run_here("run", "--resume", self.run_id, "--tools", self.till)
+
+
+XML = "<tool_call>\n<name>pay</name>\n<params>\n<amount>{}</amount>\n</params>\n</tool_call>\n"
+
+
+@pytest.fixture
+def waiting(till: str, write: Write) -> Waiting:
+    return Waiting(till, run_here("run", write("reply.xml", XML.format(5) + XML.format(6)), "--tools", till))
+
+
+def test_a_run_that_needs_a_person_says_what_waits_and_how_to_decide(waiting: Waiting, paid: Callable[[], str]) -> None:
+    first, second = (known[:10] for known in waiting.ids)
+    assert (waiting.ended.code, waiting.ended.stdout, paid()) == (6, "", "")
+    assert re.sub("[0-9]+ s ago", "1 s ago", waiting.ended.stderr) == (
+        "protocol: xml\n"
+        f"run {waiting.run_id} waits for 2 decisions:\n\n"
+        "REQUEST     TOOL  ASKED    LEFT  RUN          ARGUMENTS\n"
+        f'{first}  pay   1 s ago  7 d   {waiting.run_id}  {{"amount": 5, "to": "Ada"}}\n'
+        f'{second}  pay   1 s ago  7 d   {waiting.run_id}  {{"amount": 6, "to": "Ada"}}\n\n'
+        f"Decide:  toolwire approvals show {first}, then approve, deny or edit\n"
+        f"Go on:   toolwire run --resume {waiting.run_id} --tools {waiting.till}\n"
+    )
+
+
+def test_json_says_that_the_run_waits(till: str, write: Write) -> None:
+    ended = run_here("run", write("reply.xml", XML.format(5)), "--tools", till, "--json")
+    report = json.loads(ended.stdout)
+    (request,) = report["suspended"]["pending"]
+    assert (ended.code, report["status"], report["results"]) == (6, "suspended", [])
+    assert (request["tool"], request["arguments"]) == ("pay", {"amount": 5, "to": "Ada"})
+    assert report["suspended"]["run_id"] == request["run_id"]
+
+
+def test_a_request_is_shown_whole(waiting: Waiting) -> None:
+    ended = run_here("approvals", "show", waiting.ids[0])
+    assert (ended.code, ended.stderr) == (0, "")
+    assert re.sub(r"\d{4}-.*", "...", ended.stdout) == (
+        "tool       pay\n"
+        "why        the permission of 'pay' is confirm\n"
+        "does       spend\n"
+        "expires    ...\n"
+        f"request    {waiting.ids[0]}\n"
+        f"call       {waiting.run_id}/1 of run {waiting.run_id}\n"
+        "arguments\n"
+        '  "amount": 5\n'
+        '  "to": "Ada"\n'
+        "changed    the model wrote it otherwise:\n"
+        '  + "to": filled in\n'
+    )
+
+
+def test_decisions_from_other_processes_let_the_run_go_on(waiting: Waiting, paid: Callable[[], str]) -> None:
+    approved = run_process("approvals", "approve", waiting.ids[0])
+    assert (approved.code, paid()) == (0, "")
+    assert re.fullmatch(rf"{waiting.ids[0]}: approved by \S+ through cli, [\d :-]+ UTC\n", approved.stdout)
+    # One of two: the approved one runs, the other still waits.
+    half = waiting.resume()
+    assert (half.code, paid()) == (6, "5 Ada\n")
+    edited = run_process("approvals", "edit", waiting.ids[1], "--arguments", '{"amount": 4, "to": "Eve"}')
+    assert ": approved with other arguments by " in edited.stdout
+    whole = waiting.resume()
+    assert (whole.code, paid()) == (0, "5 Ada\n4 Eve\n")
+    assert "paid 5" in whole.stdout
+    assert "paid 4" in whole.stdout
+    # Gone on with once more, it says the same and pays nothing.
+    again = waiting.resume()
+    assert (again.stdout, again.code, paid()) == (whole.stdout, 0, "5 Ada\n4 Eve\n")
+
+
+def test_a_denial_reaches_the_model_with_its_reason(waiting: Waiting, paid: Callable[[], str]) -> None:
+    for known in waiting.ids:
+        assert run_here("approvals", "deny", known, "--reason", "4 at most – really").code == 0
+    ended = waiting.resume()
+    assert (ended.code, paid()) == (1, "")
+    assert ended.stdout.count("'pay' may not be run: 4 at most – really.") == 2
+
+
+def test_a_run_can_be_stopped(waiting: Waiting, paid: Callable[[], str]) -> None:
+    ended = run_here("approvals", "deny", waiting.ids[0], "--stop-run", "--reason", "enough")
+    assert ": run stopped by " in ended.stdout
+    assert (waiting.resume().code, paid()) == (1, "")
+
+
+def test_a_call_in_a_program_waits_too(till: str, program: Program, paid: Callable[[], str]) -> None:
+    reply = program("print('before')\n__result__ = pay(5, to='Zoë\\u202e')")
+    waiting = Waiting(till, run_here("run", reply, "--tools", till))
+    assert (waiting.ended.code, len(waiting.ids)) == (6, 1)
+    assert '"to": "Zoë\\u202e"' in run_here("approvals", "list").stdout
+    run_here("approvals", "approve", waiting.ids[0])
+    assert waiting.resume().stdout == "before\npaid 5\n"
+    assert paid() == "5 Zoë\u202e\n"
+
+
+@pytest.mark.parametrize("shortened", [lambda known: known[:12], lambda known: known[2:12], lambda known: known])
+def test_an_id_may_be_shortened(waiting: Waiting, shortened: Callable[[str], str]) -> None:
+    ended = run_here("approvals", "show", shortened(waiting.ids[0]), "--json")
+    assert json.loads(ended.stdout)["id"] == waiting.ids[0]
+    assert json.loads(ended.stdout)["decision"] is None
+
+
+def test_an_id_that_may_be_several_is_not_taken(waiting: Waiting) -> None:
+    both = ", ".join(waiting.ids)
+    assert run_here("approvals", "approve", "a_") == Ended(
+        code=2, stdout="", stderr=f"toolwire: 'a_' may be 2 requests: {both}\nGive more of it.\n"
+    )
+
+
+@pytest.mark.parametrize("command", [["show"], ["approve"], ["deny"], ["edit", "--arguments", "{}"]])
+def test_an_id_that_is_none_is_said_so(waiting: Waiting, command: list[str]) -> None:
+    assert run_here("approvals", *command, "a_zz") == Ended(
+        code=2,
+        stdout="",
+        stderr=(
+            "toolwire: no request that waits begins with 'a_zz'\n"
+            "See `toolwire approvals list`; of one that was decided or has expired give the whole id.\n"
+        ),
+    )
+
+
+def test_the_first_decision_counts_and_is_shown(waiting: Waiting) -> None:
+    known = waiting.ids[0]
+    first = run_here("approvals", "deny", known, "--reason", "no").stdout.partition(": ")[2]
+    second = run_here("approvals", "approve", known)
+    assert second == Ended(
+        code=1,
+        stdout="",
+        stderr=f"toolwire: {known} was decided before: {first}The first decision counts.\n",
+    )
+    assert run_here("approvals", "show", known).stdout.split("\n")[-2] == f"decided    {first.rstrip()}"
+    shown = json.loads(run_here("approvals", "show", known, "--json").stdout)
+    assert (shown["decision"]["verdict"], shown["decision"]["by"]["channel"]) == ("deny", "cli")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ('{"amount": "x"}', "the edit of 'pay' cannot be: 'amount' must be integer, not 'x'."),
+        ('{"amount": 1', "the edit of 'pay' cannot be: it is no JSON: line 1, column 13: Expecting ',' delimiter"),
+        ('{"amount": 1, "amount": 2}', "the edit of 'pay' cannot be: it is no JSON: a key is given twice"),
+    ],
+)
+def test_a_wrong_edit_decides_nothing(waiting: Waiting, arguments: str, message: str) -> None:
+    ended = run_here("approvals", "edit", waiting.ids[0], "--arguments", arguments)
+    assert ended == Ended(code=1, stdout="", stderr=f"toolwire: {message}\nNothing was decided.\n")
+    assert len(json.loads(run_here("approvals", "list", "--json").stdout)) == 2
+
+
+def test_an_edit_comes_from_a_file_or_from_standard_input(waiting: Waiting, write: Write) -> None:
+    file = write("edit.json", '{"amount": 1}')
+    assert run_here("approvals", "edit", waiting.ids[0], "--arguments", file).code == 0
+    assert run_here("approvals", "edit", waiting.ids[1], "--arguments", "-", stdin=b'{"amount": 2}').code == 0
+    missing = run_here("approvals", "edit", waiting.ids[1], "--arguments", "none.json")
+    assert missing.stderr == "toolwire: the arguments none.json cannot be read: No such file or directory\n"
+
+
+def test_what_is_of_one_run_can_be_listed(waiting: Waiting) -> None:
+    assert len(json.loads(run_here("approvals", "list", "--run", waiting.run_id, "--json").stdout)) == 2
+    assert run_here("approvals", "list", "--run", "r_0") == Ended(
+        code=0, stdout="", stderr="nothing waits for a person\n"
+    )
+
+
+def test_without_a_store_nothing_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "none.db"
+    ended = run_here("approvals", "list", "--store", str(path))
+    assert ended == Ended(
+        code=2,
+        stdout="",
+        stderr=(
+            f"toolwire: there is no store at {path}\n"
+            "Name another with --store or $TOOLWIRE_STORE; `toolwire run` makes one.\n"
+        ),
+    )
+    assert not path.exists()
+
+
+def test_a_store_that_is_none_is_said_so(till: str, write: Write) -> None:
+    reply = write("reply.xml", XML.format(5))
+    ended = run_here("run", reply, "--tools", till, "--store", "mysql://x")
+    assert (ended.code, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "toolwire: 'mysql' is no database that a store can lie in: write sqlite:///file.db or "
+        "postgresql://user@host/database\n"
+    )
+
+
+def test_the_store_of_a_folder_is_kept_from_others_and_out_of_repositories(
+    till: str, write: Write, tmp_path: Path
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    reply = write("reply.xml", XML.format(5))
+    environment = {**os.environ, "TOOLWIRE_STORE": ""}
+    ended = run_process("run", reply, "--tools", till, cwd=folder, environment=environment)
+    assert ended.code == 6
+    kept = folder / ".toolwire"
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in [kept, *kept.iterdir()]}
+    assert modes == {".toolwire": 0o700, ".gitignore": 0o644, "journal.db": 0o600, "journal.db.key": 0o600}
+    assert (kept / ".gitignore").read_text() == "*\n"
+    listed = run_process("approvals", "list", "--json", cwd=folder, environment=environment)
+    assert len(json.loads(listed.stdout)) == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["reply.toml", "--resume", "r_1"]])
+def test_either_a_reply_or_a_run_is_given(till: str, arguments: list[str]) -> None:
+    assert run_here("run", *arguments, "--tools", till) == Ended(
+        code=2, stdout="", stderr="toolwire: give a reply or --resume RUN\nSee toolwire run --help.\n"
+    )
+
+
+def test_a_run_that_is_none_is_said_so(waiting: Waiting) -> None:
+    assert run_here("run", "--resume", "r_zz", "--tools", waiting.till) == Ended(
+        code=2,
+        stdout="",
+        stderr=("toolwire: there is no run 'r_zz' in the store\nSee `toolwire approvals list` for those that wait.\n"),
+    )
+
+
+def test_a_run_is_not_gone_on_with_by_other_tools(waiting: Waiting, write: Write, paid: Callable[[], str]) -> None:
+    run_here("approvals", "approve", waiting.ids[0])
+    other = Path(waiting.till).read_text().replace("Pays.", "Pays somebody else.")
+    ended = run_here("run", "--resume", waiting.run_id, "--tools", write("other.py", other))
+    assert (ended.code, paid()) == (6, "") or ended.code == 1
+    assert paid() == ""
+
+
+def test_what_a_program_decides_is_seen_here(waiting: Waiting, store: str) -> None:
+    with Store.open(f"sqlite:///{store}") as opened:
+        opened.decide(waiting.ids[0], Decision(verdict="deny", reason="by a program"))
+    assert "by a program" in run_here("approvals", "show", waiting.ids[0]).stdout
