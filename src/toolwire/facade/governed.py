@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry
-from toolwire.catalogue.nearest import nearest
 from toolwire.definition.tool import Permission
 from toolwire.facade.setup import Setup
 from toolwire.permission.policy import Policy
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
 class Governed:
     """Tools, and the rules they are under."""
 
-    def __entries__(self) -> tuple[list[Entry], Setup]:
-        """The entries, and how they are run."""
+    def __offer__(self) -> tuple[Catalogue, Setup]:
+        """The live catalogue, and how its tools are run."""
         raise NotImplementedError
 
     @property
     def policy(self) -> Policy:
         """The rules in force."""
-        return self.__entries__()[1].policy
+        return self.__offer__()[1].policy
 
     def permission_of(self, name: str) -> Permission:
         """What happens to calls of that tool: `auto`, `confirm` or `deny`, by rules, registration and its own default.
@@ -65,8 +64,8 @@ class Governed:
         )
 
     def _found(self, name: str) -> tuple[Entry, Setup]:
-        entries, setup = self.__entries__()
-        by_name = {entry.name: entry for entry in entries}
-        if name not in by_name:
-            raise RegistrationError(f"no tool is named {name!r}{suggestion(nearest(name, by_name))}")
-        return by_name[name], setup
+        catalogue, setup = self.__offer__()
+        entry = catalogue.find(name)
+        if entry is None:
+            raise RegistrationError(f"no tool is named {name!r}{suggestion(catalogue.nearest(name))}")
+        return entry, setup
