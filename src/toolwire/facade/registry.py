@@ -13,6 +13,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
 from toolwire.facade.governed import Governed
+from toolwire.facade.logging import Logging
 from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules, with_rules
 from toolwire.facade.reg_toolspec import options_of
 from toolwire.facade.setup import Setup, call_blocking
@@ -56,7 +57,7 @@ class _Parts:
         self.scope = setup.scope(self.catalogue)
 
 
-class ToolRegistry(Governed):
+class ToolRegistry(Governed, Logging):
     """Tools by name, and the one way to call them.
 
     Safe to use from several threads and event loops at once. As a base class, methods marked with `@reg_toolspec` are
@@ -357,19 +358,12 @@ class ToolRegistry(Governed):
 
     # -- the log ------------------------------------------------------------------------------------------------
 
-    def enable_logging(self) -> ExecutionLog:
-        """Starts the in-memory log of calls (the last 10,000) and returns it; a second call returns the same one."""
-        from toolwire.journal.log import ExecutionLog
-
-        parts = self._parts
-        if parts.log is None:
-            parts.log = ExecutionLog()
-            parts.use(parts.setup.with_observer(parts.log))
-        return parts.log
-
-    def get_execution_log(self) -> ExecutionLog | None:
-        """The log; None before `enable_logging()`."""
+    def __log__(self) -> ExecutionLog | None:
         return self._parts.log
+
+    def __keep_log__(self, log: ExecutionLog) -> None:
+        self._parts.log = log
+        self._parts.use(self._parts.setup.with_observer(log))
 
     # -- lifecycle ----------------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, exists, insert, select, update
 
+from toolwire.journal.chain import append
+from toolwire.journal.events import decision_event, request_event
 from toolwire.journal.forms import plain_form, plain_of, read, written
 from toolwire.journal.sealing import Sealer
 from toolwire.journal.tables import DECISIONS, REQUESTS, RULES, RUNS
@@ -20,10 +22,8 @@ from toolwire.vocabulary.steps import Start
 ALLOWING = frozenset({"approve", "edit"})
 
 
-def ask(
-    connection: Connection, sealer: Sealer, request: ApprovalRequest
-) -> tuple[ApprovalRequest, Decision | None, bool]:
-    """The request of this attempt at the call, as it was first taken down; its decision; and whether it is new."""
+def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
+    """The request of this attempt at the call, as it was first taken down, and its decision."""
     same = (
         REQUESTS.c.run_id == request.run_id,
         REQUESTS.c.call_id == request.call_id,
@@ -31,7 +31,7 @@ def ask(
     )
     row = connection.execute(_WITH_DECISION.where(*same)).one_or_none()
     if row is not None:
-        return _request_of(sealer, row), _decision_of(sealer, row), False
+        return _request_of(sealer, row), _decision_of(sealer, row)
     connection.execute(
         insert(REQUESTS).values(
             request_id=request.id,
@@ -44,7 +44,8 @@ def ask(
             request=sealer.seal(written(plain_form(request)), "requests", request.run_id, request.id),
         )
     )
-    return request, None, True
+    append(connection, sealer, [request_event(request)])
+    return request, None
 
 
 def decide(
@@ -118,6 +119,7 @@ def _take_down(
     if decision.remember is not None:
         rule = sealer.seal(written(plain_form(decision.remember)), "rules", request.id)
         connection.execute(insert(RULES).values(rule_id=request.id, run_id=request.run_id, created_at=now, rule=rule))
+    append(connection, sealer, [decision_event(request, decision)])
 
 
 def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool) -> ToolResult | None:
@@ -184,11 +186,6 @@ def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> li
         read(sealer.open(row.rule, "rules", row.rule_id), lambda form: plain_of(Rule, form))
         for row in connection.execute(query)
     ]
-
-
-def is_known(connection: Connection, request_id: str) -> bool:
-    """Whether a run of this store asked it."""
-    return bool(connection.execute(select(exists().where(REQUESTS.c.request_id == request_id))).scalar())
 
 
 _WITH_DECISION = select(

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
+from toolwire.journal.chain import LogRows, begin_chain
 from toolwire.journal.engine import make_engine, prepare, writing
 from toolwire.journal.fence import leave, renew
 from toolwire.journal.keys import key_of
@@ -61,6 +62,8 @@ class Database:
         except BaseException:
             self._engine.dispose()
             raise
+        self.log = LogRows(self.sealer)
+        """The kind of record that goes to the log."""
         self._renewed_at = time.monotonic()
         self.writer = Writer(writing(self._engine), self._tick)
 
@@ -72,14 +75,21 @@ class Database:
         """Writes as `Work` says."""
         self.writer.put(work)
 
-    def read(self, job: Callable[[Connection], T]) -> T:
-        """What the job reads, in this thread, from one state of the database.
+    def settled(self) -> None:
+        """Returns when everything that was given to the writer before is written."""
+        if not self.writer.is_idle:
+            self.writer.run(lambda _: None).result()
+
+    def read(self, job: Callable[[Connection], T], *, is_one_state: bool = False) -> T:
+        """What the job reads, in this thread; with `is_one_state` all of it as it was at one moment.
 
         Raises:
             StoreUnavailable: the database failed.
         """
         try:
             with self._engine.connect() as connection:
+                if is_one_state and self.location.path is None:
+                    connection = connection.execution_options(isolation_level="REPEATABLE READ")
                 return job(connection)
         except DBAPIError as error:
             raise StoreUnavailable(f"the store could not be read: {error.orig}") from error
@@ -119,7 +129,7 @@ class Database:
         check = sealer.mac(_KEY_CHECK)
         if kept is None:
             with writing(self._engine).begin() as connection:
-                connection.execute(_keep_first(connection), {"name": _KEY_CHECK, "value": check})
+                connection.execute(_keep_first(connection), [{"name": _KEY_CHECK, "value": check}, begin_chain(sealer)])
                 kept = connection.execute(select(META.c.value).where(META.c.name == _KEY_CHECK)).scalar_one()
         if kept != check:
             raise StoreUnavailable(f"{self.location.shown} was written with another key than the one given")

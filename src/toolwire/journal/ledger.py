@@ -1,7 +1,7 @@
 """The ledger of one run: what is known of its calls before they start, written down before they do.
 
-It satisfies `invocation.ports.Ledger`. What was on record when the run was opened is in memory, and so is what was
-written since: `recall` waits for nothing. The database is asked wherever two could disagree.
+It satisfies `invocation.ports.Ledger`. What is on record is in memory too, so that `recall` waits for nothing; the
+database is asked wherever two could disagree.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from sqlalchemy import Connection, select, update
 
 from toolwire.journal import approvals
 from toolwire.journal.begin import begin, divergence, may_have_run, taken_over, why_not
+from toolwire.journal.chain import append
 from toolwire.journal.database import Database
+from toolwire.journal.events import run_event
 from toolwire.journal.fence import TOUCH, Lease, LeaseLost, give_up, touch
 from toolwire.journal.forms import result_form, results_form, written
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
@@ -69,13 +71,13 @@ class RunLedger:
         """The results that it ended with; None when it did not."""
         self._database = database
         self._lease = lease
-        self._is_given_up = False
+        self._is_given_up = lease is None
         self._lock = threading.Lock()
         self._steps = story.steps
         self._ended = story.ended
         self._notes = story.notes
         self._stopped = divergence
-        """Why nothing more of it may run; None while it goes on."""
+        """Why nothing of it may run; None while it goes on."""
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
@@ -125,8 +127,7 @@ class RunLedger:
 
         def job(connection: Connection) -> tuple[ApprovalRequest, Decision | None]:
             self._touch(connection)
-            kept, decision, _ = approvals.ask(connection, self._database.sealer, request)
-            return kept, decision
+            return approvals.ask(connection, self._database.sealer, request)
 
         return self._run(job)
 
@@ -236,10 +237,9 @@ class RunLedger:
         """Gives the run up as it stands; nothing when it was given up before."""
 
         def job(connection: Connection) -> None:
-            if self._lease is not None:
-                give_up(connection, self._lease)
+            give_up(connection, self._held())
 
-        if self._lease is not None and not self._is_given_up:
+        if not self._is_given_up:
             self._is_given_up = True
             return self._database.run(job)
         future: Future[None] = Future()
@@ -257,9 +257,10 @@ class RunLedger:
         connection.execute(update(RUNS).where(RUNS.c.run_id == self.run_id).values(status=status, **values))
         give_up(connection, lease)
         self.rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == self.run_id)).scalar_one()
+        append(connection, self._database.sealer, [run_event(self.run_id, status)])
         self.status, self._is_given_up = status, True
 
-    # -- how ------------------------------------------------------------------------------------------------------
+    # -- how --------------------------------------------------------------------------------------------------------
 
     def _run(self, job: Callable[[Connection], T]) -> Future[T]:
         future: Future[T] = Future()
@@ -286,17 +287,17 @@ class RunLedger:
         touch(connection, self._held(), time.time())
 
     def _held(self) -> Lease:
-        if self._lease is None:
-            raise LeaseLost
-        return self._lease
+        if self._lease is not None:
+            return self._lease
+        raise LeaseLost
 
     def _sealed(self, data: bytes, column: str) -> bytes:
         return self._database.sealer.seal(data, "runs", self.run_id, column)
 
     def _refused(self, _: Connection, error: Exception) -> Any:
-        if isinstance(error, LeaseLost):
-            raise DecisionRefused("run_busy", f"run {self.run_id!r} was taken over by another process") from error
-        raise error
+        if not isinstance(error, LeaseLost):
+            raise error
+        raise DecisionRefused("run_busy", f"run {self.run_id!r} was taken over by another process") from error
 
     def _refusal(self, start: Start) -> ToolResult | None:
         """Why the step must not begin, as far as this process knows."""
@@ -343,6 +344,7 @@ class RunLedger:
             self._touch(connection)
             change = update(RUNS).where(RUNS.c.run_id == self.run_id)
             connection.execute(change.values(status="diverged", divergence=sealed))
+            append(connection, self._database.sealer, [run_event(self.run_id, "diverged", step=step.key)])
 
         self._database.put(Work(future=None, job=job, otherwise=self._not_settled))
         return self._stopped

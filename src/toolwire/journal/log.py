@@ -70,24 +70,7 @@ class ExecutionLog:
 
     def ended(self, record: Ended, /) -> None:
         """Takes one call down. Arguments and result are copied, so that later changes do not reach the log."""
-        call, result = record.call, record.result
-        failure = result.failure
-        self._entries.appendleft(
-            (
-                call.id,
-                record.run_id,
-                call.parent,
-                call.name,
-                record.started_at,
-                "success" if failure is None else failure.kind,
-                record.duration_s,
-                _copied(call.arguments),
-                None if failure is not None else _copy(result.data),
-                result.error,
-                _copy(result.metadata.get("isolation")),
-                _copy(result.metadata.get("approval")),
-            )
-        )
+        self._entries.appendleft(row_of(record))
 
     def get_entries(
         self,
@@ -105,20 +88,17 @@ class ExecutionLog:
         Raises:
             ConfigurationError: a `limit` below 0.
         """
-        if limit is not None and limit < 0:
-            raise ConfigurationError(f"limit={limit}: give how many entries at most, or None for all")
-        if isinstance(since, datetime.datetime):
-            aware = since if since.tzinfo else since.replace(tzinfo=datetime.UTC)
-            since = aware.timestamp()
+        check_limit(limit)
+        after = None if since is None else seconds_of(since)
         fitting = (
             row
             for row in list(self._entries)
             if (invocation_id is None or row[1] == invocation_id)
             and (tool_name is None or row[3] == tool_name)
             and (status is None or row[5] == status)
-            and (since is None or row[4] >= since)
+            and (after is None or row[4] >= after)
         )
-        return [_entry(row) for row in islice(fitting, limit)]
+        return [entry_of(row) for row in islice(fitting, limit)]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -128,7 +108,45 @@ class ExecutionLog:
         self._entries.clear()
 
 
-def _entry(row: tuple[Any, ...]) -> LogEntry:
+def row_of(record: Ended) -> tuple[Any, ...]:
+    """The call as `entry_of` reads it. Arguments and result are copied."""
+    call, result = record.call, record.result
+    failure = result.failure
+    return (
+        call.id,
+        record.run_id,
+        call.parent,
+        call.name,
+        record.started_at,
+        "success" if failure is None else failure.kind,
+        record.duration_s,
+        _copied(call.arguments),
+        None if failure is not None else _copy(result.data),
+        result.error,
+        _copy(result.metadata.get("isolation")),
+        _copy(result.metadata.get("approval")),
+    )
+
+
+def seconds_of(since: datetime.datetime | float) -> float:
+    """Seconds since the epoch; a naive time is taken as UTC."""
+    if not isinstance(since, datetime.datetime):
+        return since
+    return (since if since.tzinfo else since.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def check_limit(limit: int | None) -> None:
+    """Refuses a number of entries that none can be.
+
+    Raises:
+        ConfigurationError: it is below 0.
+    """
+    if limit is not None and limit < 0:
+        raise ConfigurationError(f"limit={limit}: give how many entries at most, or None for all")
+
+
+def entry_of(row: tuple[Any, ...]) -> LogEntry:
+    """The entry of a row."""
     return LogEntry(
         id=row[0],
         invocation_id=row[1],

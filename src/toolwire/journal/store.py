@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self
@@ -10,10 +12,13 @@ from typing import Any, Self
 from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from toolwire.journal import approvals
+from toolwire.journal import approvals, history
+from toolwire.journal.chain import LogCheck, append, prune, verify
 from toolwire.journal.database import Database
+from toolwire.journal.events import run_event
 from toolwire.journal.fence import Lease, take
 from toolwire.journal.forms import read, result_of, results_of, run_form, run_of, written
+from toolwire.journal.history import LogFilter, LogRow
 from toolwire.journal.ledger import RunLedger
 from toolwire.journal.location import Location, location_of
 from toolwire.journal.owner import LEASE_S, Owner
@@ -30,6 +35,12 @@ from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
 RUNS_LISTED = 100
 """Runs in a list that asks for no number: more than a person looks through."""
 
+FOLLOW_S = 0.25
+"""Seconds between two looks for new rows, written by whatever process: a person does not notice."""
+
+FOLLOWED_AT_ONCE = 500
+"""Rows that are read at once when a log is followed."""
+
 
 class Store:
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
@@ -44,6 +55,7 @@ class Store:
         self._key = key
         self._runtime = runtime
         self._is_closed = False
+        self._closing = threading.Event()
 
     @classmethod
     def open(cls, url: str, *, key: bytes | None = None) -> Store:
@@ -86,6 +98,7 @@ class Store:
                     start=sealed,
                 )
             )
+            append(connection, database.sealer, [run_event(run.run_id, "started", caller=run.caller)])
             return database.hold(RunLedger(database, run, lease, status="running", rev=1, story=_nothing()))
 
         def refused(_: Connection, error: Exception) -> RunLedger:
@@ -165,6 +178,61 @@ class Store:
         database = self._database
         return database.read(lambda connection: approvals.remembered(connection, database.sealer, run_id))
 
+    # -- the log ----------------------------------------------------------------------------------------------------
+
+    def log(
+        self, wanted: LogFilter | None = None, *, limit: int | None = None, newest_first: bool = False
+    ) -> list[LogRow]:
+        """Rows of the log that fit; what this process told of before is in."""
+        database = self._database
+        database.settled()
+        return database.read(
+            lambda connection: history.rows(connection, wanted or LogFilter(), limit=limit, newest_first=newest_first)
+        )
+
+    def log_length(self, wanted: LogFilter | None = None) -> int:
+        """How many rows fit."""
+        database = self._database
+        database.settled()
+        return database.read(lambda connection: history.count(connection, wanted or LogFilter()))
+
+    def follow(self, after: int = 0) -> Iterator[LogRow]:
+        """Rows after that one, in order, and then whatever comes, until the store is closed."""
+        while not self._closing.is_set():
+            found = self._database.read(
+                lambda connection, after=after: history.rows(connection, LogFilter(after=after), limit=FOLLOWED_AT_ONCE)
+            )
+            for row in found:
+                yield row
+                after = row.seq
+            if not found:
+                self._closing.wait(FOLLOW_S)
+
+    def verify(self) -> LogCheck:
+        """Goes through the whole log and says which row is the first that was changed, moved or taken out, if any.
+
+        That the whole database was put back to an earlier state cannot be seen from within it.
+        """
+        database = self._database
+        database.settled()
+        return database.read(lambda connection: verify(connection, database.sealer), is_one_state=True)
+
+    def prune(self, *, before: float | None = None, keep: int | None = None) -> int:
+        """Drops the oldest rows of the log: those from before that time (seconds since the epoch), and all but the
+        last `keep`. Says how many; what is left can still be verified."""
+        return self.prune_later(before=before, keep=keep).result()
+
+    def prune_later(self, *, before: float | None = None, keep: int | None = None) -> Future[int]:
+        """The same without waiting."""
+        database = self._database
+        return database.run(lambda connection: prune(connection, database.sealer, before=before, keep=keep))
+
+    def tell(self, event: Mapping[str, Any]) -> None:
+        """Puts an event (`journal/events.py`) at the end of the log, soon. Waits only when too many wait already."""
+        database = self._database
+        database.writer.wait_for_room()
+        database.put(Work(future=None, records=[(database.log, event)]))
+
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -172,6 +240,7 @@ class Store:
         if self._is_closed:
             return
         self._is_closed = True
+        self._closing.set()
         database = self._runtime.own(self._part, self._open)
         database.handles.discard(self)
         if not database.handles:
@@ -221,6 +290,7 @@ def _reopened(connection: Connection, database: Database, row: Any) -> RunLedger
             raise DecisionRefused("expired", f"run {run_id!r} was not gone on with in time")
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
+        append(connection, sealer, [run_event(run_id, "resumed", process=database.owner.process_id)])
     story = story_of(connection, sealer, run_id)
     rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
     return RunLedger(

@@ -72,6 +72,7 @@ class Writer:
         self._waiting: deque[Work] = deque()
         self._changed = threading.Condition()
         self._closed = False
+        self._is_busy = False
         self._thread: threading.Thread | None = None
         self.commits = 0
         """Transactions so far."""
@@ -80,6 +81,11 @@ class Writer:
     def is_full(self) -> bool:
         """Whether nothing new should be begun."""
         return len(self._waiting) >= QUEUE_LIMIT
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything is written that was given to it."""
+        return not self._waiting and not self._is_busy
 
     def run(self, job: Callable[[Connection], T]) -> Future[T]:
         """What the job gives, once it is durable."""
@@ -123,6 +129,7 @@ class Writer:
         while (batch := self._next(due)) is not None:
             if batch:
                 self._write(batch)
+                self._is_busy = False
             # A thread that waits must not keep the last batch's objects alive.
             del batch
             if time.monotonic() >= due:
@@ -135,7 +142,8 @@ class Writer:
             self._changed.wait_for(lambda: self._waiting or self._closed, max(0.0, due - time.monotonic()))
             if not self._waiting:
                 return None if self._closed else []
-            was_full = self.is_full
+            # Before anything is taken from the queue: `is_idle` must not be true in between.
+            was_full, self._is_busy = self.is_full, True
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_LIMIT))]
             if was_full:
                 self._changed.notify_all()

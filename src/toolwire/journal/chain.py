@@ -1,0 +1,192 @@
+"""The log's chain: each row's hash covers the one before, and the end is signed, so that no change goes unseen.
+
+What it cannot show: that the whole database was put back to an earlier day.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
+
+from toolwire.journal.redaction import redact
+from toolwire.journal.sealing import Sealer
+from toolwire.journal.tables import LOG, META
+
+HEAD = "log_head"
+GENESIS = "0" * 64
+_READ_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Where the chain begins and ends."""
+
+    seq: int = 0
+    """Of the last row."""
+    hash: str = GENESIS
+    """Of the last row."""
+    pruned: int = 0
+    """The last row that was pruned; rows begin after it."""
+    pruned_hash: str = GENESIS
+    """Its hash."""
+    is_broken: bool = False
+    """Once the signature did not fit, nothing that is appended makes it good again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogCheck:
+    """What `Store.verify` found."""
+
+    rows: int
+    """Rows that were looked at."""
+    bad_seq: int | None
+    """The first row that is not as it was written, or that is missing; None when all are whole."""
+    problem: str
+    """What is wrong with it; empty when all are whole."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was changed, put elsewhere, put in or cut off."""
+        return self.bad_seq is None
+
+
+class LogRows:
+    """The kind of record that goes to the end of the chain. Redacted here, in the writer's thread."""
+
+    rank = 9
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+
+    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Appends them in order; what says `is_once` only when the log has nothing of its kind and subject."""
+        new = [row for row in rows if not row.get("is_once") or not _is_there(connection, row)]
+        if new:
+            append(connection, self._sealer, new)
+
+
+def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Puts rows at the end of the chain, inside of the caller's transaction."""
+    head = _locked_head(connection, sealer)
+    written: list[dict[str, Any]] = []
+    for row in rows:
+        columns = {
+            "seq": head.seq + 1,
+            "at": float(row["at"]),
+            "kind": row["kind"],
+            **{name: clear_text(str(redact(row[name]))) for name in ("run_id", "subject", "tool", "status")},
+            "entry": json.dumps(redact(row["entry"]), sort_keys=True, separators=(",", ":")),
+        }
+        head = replace(head, seq=columns["seq"], hash=_hash(head.hash, columns))
+        written.append({**columns, "hash": head.hash})
+    connection.execute(insert(LOG), written)
+    _keep(connection, sealer, head)
+
+
+def begin_chain(sealer: Sealer) -> dict[str, Any]:
+    """The row of `meta` that a store without a log begins with."""
+    return {"name": HEAD, "value": _signed(sealer, Head())}
+
+
+def verify(connection: Connection, sealer: Sealer) -> LogCheck:
+    """Goes through the whole log."""
+    head = _read_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
+    expected, before, rows = head.pruned + 1, head.pruned_hash, 0
+    query = select(LOG).order_by(LOG.c.seq).execution_options(yield_per=_READ_AT_ONCE)
+    for row in connection.execute(query).mappings():
+        if row["seq"] != expected:
+            is_missing = row["seq"] > expected
+            return _bad(rows, min(expected, row["seq"]), "it is missing" if is_missing else "it was put in")
+        columns = {name: row[name] for name in _COLUMNS}
+        before = _hash(before, columns)
+        if row["hash"] != before:
+            return _bad(rows, expected, "it is not what was written, or not where it was written")
+        rows, expected = rows + 1, expected + 1
+    if expected <= head.seq:
+        return _bad(rows, expected, "it is missing, and so is all that came after it")
+    if expected > head.seq + 1 or before != head.hash or head.is_broken:
+        return _bad(rows, min(expected - 1, head.seq + 1), "the end of the log is not the one that was signed")
+    return LogCheck(rows=rows, bad_seq=None, problem="")
+
+
+def prune(connection: Connection, sealer: Sealer, *, before: float | None, keep: int | None) -> int:
+    """Drops the oldest rows: those from before that time, and those beyond that many. How many were dropped."""
+    head = _locked_head(connection, sealer)
+    last = head.pruned
+    if keep is not None:
+        last = max(last, head.seq - keep)
+    if before is not None:
+        # Times need not go up with the rows: those before the first young one go.
+        young = connection.execute(select(func.min(LOG.c.seq)).where(LOG.c.at >= before)).scalar()
+        last = max(last, head.seq if young is None else young - 1)
+    if last <= head.pruned:
+        return 0
+    found = connection.execute(select(LOG.c.hash).where(LOG.c.seq == last)).scalar()
+    if found is None:
+        return 0
+    connection.execute(delete(LOG).where(LOG.c.seq <= last))
+    _keep(connection, sealer, replace(head, pruned=last, pruned_hash=found))
+    return last - head.pruned
+
+
+def clear_text(text: str) -> str:
+    """The text as it can stand in every database: no NUL, no half of a surrogate pair."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+_COLUMNS = ("seq", "at", "kind", "run_id", "subject", "tool", "status", "entry")
+
+
+def _hash(before: str, columns: Mapping[str, Any]) -> str:
+    row = json.dumps([columns[name] for name in _COLUMNS], separators=(",", ":"))
+    return sha256(f"{before}\n{row}".encode()).hexdigest()
+
+
+def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
+    same = exists().where(LOG.c.kind == row["kind"], LOG.c.subject == clear_text(row["subject"]))
+    return bool(connection.execute(select(same)).scalar())
+
+
+def _locked_head(connection: Connection, sealer: Sealer) -> Head:
+    value = connection.execute(select(META.c.value).where(META.c.name == HEAD).with_for_update()).scalar()
+    head = _read_head(sealer, value)
+    if not head.is_broken:
+        return head
+    last = connection.execute(select(func.max(LOG.c.seq))).scalar() or 0
+    return replace(head, seq=max(head.seq, last))
+
+
+def _read_head(sealer: Sealer, value: bytes | None) -> Head:
+    try:
+        form = json.loads(value or b"")
+        signature = bytes.fromhex(form.pop("mac"))
+        head = Head(**form)
+    except (ValueError, TypeError, LookupError):
+        return Head(is_broken=True)
+    return head if hmac.compare_digest(signature, _mac(sealer, head)) else replace(head, is_broken=True)
+
+
+def _keep(connection: Connection, sealer: Sealer, head: Head) -> None:
+    value = _signed(sealer, head)
+    found = connection.execute(update(META).where(META.c.name == HEAD).values(value=value))
+    if not found.rowcount:
+        connection.execute(insert(META).values(name=HEAD, value=value))
+
+
+def _signed(sealer: Sealer, head: Head) -> bytes:
+    form = {name: getattr(head, name) for name in ("seq", "hash", "pruned", "pruned_hash", "is_broken")}
+    return json.dumps({**form, "mac": _mac(sealer, head).hex()}).encode()
+
+
+def _mac(sealer: Sealer, head: Head) -> bytes:
+    return sealer.mac(HEAD, str(head.seq), head.hash, str(head.pruned), head.pruned_hash, str(head.is_broken))
+
+
+def _bad(rows: int, seq: int, problem: str) -> LogCheck:
+    return LogCheck(rows=rows, bad_seq=seq, problem=problem)
