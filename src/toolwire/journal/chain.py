@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -97,14 +97,18 @@ def begin_chain(sealer: Sealer) -> dict[str, Any]:
 def verify(connection: Connection, sealer: Sealer) -> LogCheck:
     """Goes through the whole log."""
     head = _read_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
-    expected, before, rows = head.pruned + 1, head.pruned_hash, 0
     query = select(LOG).order_by(LOG.c.seq).execution_options(yield_per=_READ_AT_ONCE)
-    for row in connection.execute(query).mappings():
+    with connection.execute(query) as found:
+        return _checked(head, (dict(row.items()) for row in found.mappings()))
+
+
+def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
+    expected, before, rows = head.pruned + 1, head.pruned_hash, 0
+    for row in found:
         if row["seq"] != expected:
             is_missing = row["seq"] > expected
             return _bad(rows, min(expected, row["seq"]), "it is missing" if is_missing else "it was put in")
-        columns = {name: row[name] for name in _COLUMNS}
-        before = _hash(before, columns)
+        before = _hash(before, row)
         if row["hash"] != before:
             return _bad(rows, expected, "it is not what was written, or not where it was written")
         rows, expected = rows + 1, expected + 1
