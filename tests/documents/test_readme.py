@@ -39,5 +39,11 @@ def test_the_registry_answers_as_it_says(capsys: pytest.CaptureFixture[str]) -> 
     assert (result.status, result.stdout, len(result.calls)) == ("finished", "90\n", 10)
 
 
+def test_a_stream_is_read_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = (block for block in BLOCKS if "call_tool_function" in block)
+    run(block)
+    assert capsys.readouterr().out == "1  False\n1 2  False\n1 2 3  False\n1 2 3  True\n"
+
+
 def test_there_are_no_other_examples() -> None:
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4

@@ -10,6 +10,7 @@ import typer
 from toolwire import ToolCall, ToolRegistry, ToolResult
 from toolwire.cli.collecting import registry_of
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode
+from toolwire.cli.live import call_live
 from toolwire.cli.options import TIMEOUT_S, JsonOption, PolicyOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.policies import honour
@@ -28,6 +29,7 @@ Examples:
   toolwire call search query=budget limit=3 --tools tools.py
   toolwire call tag names='["a", "b"]' --tools tools.py
   toolwire call search --arguments arguments.json limit=3 --tools tools.py
+  toolwire call watch path=log.txt --tools tools.py --stream
 
 {EXIT_CODES}"""
 
@@ -45,6 +47,9 @@ def call(
     ] = None,
     policy: PolicyOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Print what the tool gives as it comes; with --json a line for each chunk.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Call one tool and print its result."""
@@ -53,6 +58,8 @@ def call(
     registry = registry_of(tools)
     honour(policy, registry, output)
     given = {**_from_file(arguments), **read_pairs(pairs or (), _schema(registry, name))}
+    if stream:
+        raise typer.Exit(call_live(registry, name, given, timeout_s=timeout, output=output, as_lines=json))
     result = _result(registry, name, given, timeout)
     if json:
         output.result_json(as_json(result))

@@ -58,14 +58,24 @@ class Output:
         Raises:
             Stop: it cannot be written. A reader who has left is no error.
         """
+        self.write(text if text.endswith("\n") else f"{text}\n")
+
+    def write(self, text: str) -> bool:
+        """Writes a part of a result as it is, at once. False when the reader has left.
+
+        Raises:
+            Stop: it cannot be written.
+        """
         try:
-            self._results.write(text if text.endswith("\n") else f"{text}\n")
+            self._results.write(text)
             self._results.flush()
         except BrokenPipeError:
             self._discard()
+            return False
         except OSError as error:
             self._discard()
             raise Stop(ExitCode.FAILED, f"the result cannot be written: {error.strerror or error}") from error
+        return True
 
     def result_json(self, value: Any) -> None:
         """Writes a result for a program to read."""

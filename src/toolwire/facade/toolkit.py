@@ -265,6 +265,19 @@ class Toolkit:
             return self._not_here(name, params, selection)
         return ended(await invoke(ToolCall(name, params, id=new_id("r")), setup.loop_scope(self._catalogue)))
 
+    def call_tool_function(self, tool_call: Mapping[str, Any]) -> ToolStream:
+        """Runs a tool that a model asked for, and gives what comes of it chunk by chunk, down the whole path.
+
+        `tool_call` is a tool-use block, or any mapping with `name` and `input`. Use `async for`, with or without
+        `await`. Never raises for a call that fails: its last chunk says so.
+
+        Raises:
+            DefinitionError: it is no such mapping.
+        """
+        from toolwire.facade.tool_use import call_of
+
+        return self._stream(call_of(tool_call))
+
     def __offer__(self) -> tuple[Catalogue, Setup]:
         """The live catalogue and the setup, for a session that is made of this toolkit."""
         return self._catalogue, self._setup()

@@ -1,0 +1,134 @@
+"""A call's output as it comes, for a person or, line by line, for a program."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from toolwire import ToolCall, ToolRegistry, ToolResponse, ToolResult
+from toolwire.cli.exit_codes import ExitCode
+from toolwire.cli.output import Output
+from toolwire.cli.results import as_json, plain
+from toolwire.cli.waiting import within
+
+_STOP_S = 3.0
+"""Seconds that a call which was interrupted gets to tell what it had given."""
+
+
+def call_live(
+    registry: ToolRegistry,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    timeout_s: float,
+    output: Output,
+    as_lines: bool,
+) -> ExitCode:
+    """How the call ended; its chunks have been written by then. `as_lines`: each as one line of JSON.
+
+    Raises:
+        KeyboardInterrupt: the call was interrupted, and what it had given was written.
+    """
+    toolkit = registry.create_agent_toolkit("toolwire call", registry.tool_library)
+    stream = toolkit.call_tool_function({"type": "tool_use", "id": "", "name": name, "input": dict(arguments)})
+    show = _Lines(output) if as_lines else _Text(output)
+    ended: Future[ToolResult | None] = Future()
+
+    async def read() -> None:
+        async for chunk in stream.deltas() if as_lines else stream:
+            if not show.chunk(chunk):
+                # A reader who has left is no error: there is just nobody to go on for.
+                await stream.aclose()
+                break
+        ended.set_result(stream.result)
+
+    def stop() -> None:
+        stream.interrupt()
+        with suppress(TimeoutError):
+            ended.result(_STOP_S)
+
+    try:
+        within(timeout_s, lambda result: result.set_result(asyncio.run(read())))
+        result = ended.result(0)
+    except TimeoutError:
+        stop()
+        result = ToolResult.failed(
+            "unknown_outcome",
+            f"{name!r} did not end within {timeout_s:g} s; it was interrupted, and may still be running.",
+            call=ToolCall(name, arguments),
+        )
+    except KeyboardInterrupt:
+        stop()
+        show.end(ended.result(0) if ended.done() else None)
+        raise
+    show.end(result)
+    return ExitCode.DONE if result is None or result.success else ExitCode.FAILED
+
+
+class _Text:
+    """Text as it grows. What the tool takes back cannot be taken from the screen: it then begins anew, below."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._written = ""
+
+    def chunk(self, chunk: ToolResponse) -> bool:
+        """Writes what is new; False when nobody reads any more."""
+        metadata = chunk.metadata or {}
+        if "progress" in metadata:
+            self._output.say(_progress(metadata["progress"]))
+            return True
+        text = "\n".join(block["text"] if block["type"] == "text" else f"[{block['type']}]" for block in chunk.content)
+        if metadata.get("is_cut"):
+            # All of it was written as it came; only what went wrong is new.
+            failure = chunk.content[-1] if "failure" in metadata else None
+            told = f"\n{failure['text']}" if failure is not None and failure["type"] == "text" else ""
+            text = f"{self._written}{told}" if self._written else text
+        if not text.startswith(self._written):
+            self._output.write("\n")
+            self._written = ""
+        new, self._written = text[len(self._written) :], text
+        return self._output.write(new)
+
+    def end(self, result: ToolResult | None) -> None:
+        """Ends the last line; a call that nobody waits for any more has a line of its own."""
+        if self._written and not self._written.endswith("\n"):
+            self._output.write("\n")
+        if result is not None and result.failure is not None and result.failure.kind == "unknown_outcome":
+            self._output.result(result.text)
+
+
+class _Lines:
+    """One line of JSON for what is new in each chunk, and one for the result."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def chunk(self, chunk: ToolResponse) -> bool:
+        """Writes it; False when nobody reads any more."""
+        return self._write(
+            {
+                "content": plain(chunk.content),
+                "metadata": {key: plain(value) for key, value in (chunk.metadata or {}).items()},
+                "is_last": chunk.is_last,
+                "is_interrupted": chunk.is_interrupted,
+                "is_cumulative": chunk.is_cumulative,
+            }
+        )
+
+    def end(self, result: ToolResult | None) -> None:
+        """Writes the result."""
+        if result is not None:
+            self._write({"result": as_json(result)})
+
+    def _write(self, value: Any) -> bool:
+        return self._output.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def _progress(progress: Mapping[str, Any]) -> str:
+    total = "" if progress["total"] is None else f"/{progress['total']:g}"
+    return f"{progress['done']:g}{total} {progress['message']}".rstrip()
