@@ -53,6 +53,9 @@ def figures() -> list[Figure]:
             unit="/s",
             is_least=True,
         ),
+        Figure(
+            name="100 recorded calls replayed, against an empty run", ratio=alone["100 recorded calls / empty"], limit=3
+        ),
         Figure(name="memory of a live program", ratio=alone["memory of a live program, MB"], limit=2, unit="MB"),
         *_strings(),
         Figure(name="its call of a sync tool, against a ping-pong", ratio=trips["blocking"], limit=3),

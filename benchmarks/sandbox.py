@@ -1,6 +1,7 @@
 """What a program costs, each figure beside its floor, interleaved in one run: trust the ratios.
 
 * fresh execution against a bare fork and exit of the same zygote, asked for over the same sockets; with a spare too;
+* a program whose 100 calls are all recorded against an empty one, in processor time of both sides;
 * executions a second, asked for by two threads; memory that one more live program takes;
 * a tool's round trip against a raw ping-pong over a socket pair, both ends on one processor:
   a plain tool without an event loop, a plain tool under asyncio, an async tool.
@@ -27,7 +28,7 @@ from toolwire.runtime.workers import Workers
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.program import Answer, Program, ProgramCall, ProgramParameter, ProgramTool
+from toolwire.sandbox.program import Answer, Program, ProgramCall, ProgramParameter, ProgramTool, Replay
 from toolwire.sandbox.report import Isolation
 from toolwire.sandbox.zygote import ChildKind, Zygotes
 
@@ -38,6 +39,8 @@ FLOOD_S = 2.0
 LIVE = 12
 ROUNDS = 7
 TRIPS = 700
+RECORDED = 100
+REPLAYS = 40
 ADD = ProgramTool(
     name="add",
     program_name="add",
@@ -69,6 +72,7 @@ def figures() -> dict[str, float]:
     zygotes = _Choosing()
     with Sandbox(zygotes=zygotes) as sandbox:
         found = _executions(sandbox, zygotes)
+        found |= replays(sandbox, REPLAYS)
     # The zygote and new threads inherit the processor: both ends of a channel share it.
     with one_processor(), Sandbox(Workers()) as sandbox:
         found |= _round_trips(sandbox)
@@ -115,6 +119,35 @@ def _executions(sandbox: Sandbox, zygotes: _Choosing) -> dict[str, float]:
         "with a spare / bare fork": calm["spare"] / calm["bare"],
         "executions a second": _a_second(sandbox),
         "memory of a live program, MB": _memory_mb(sandbox),
+    }
+
+
+def replays(sandbox: Sandbox, count: int) -> dict[str, float]:
+    """Processor time of a run whose calls are all recorded, against one that makes none; the least of so many."""
+    source = f"total = 0\nfor number in range({RECORDED}):\n    total = add(total, number)\ntotal"
+    fresh = Replay(seed=1, started_at=0.0)
+    recorded = sandbox.run(Program(source=source, tools=(ADD,), replay=fresh), add).recorded
+    replay = Replay(seed=1, started_at=0.0, recorded=recorded)
+
+    def nobody(call: ProgramCall) -> Answer:
+        raise AssertionError(call)
+
+    programs = {
+        "empty": Program(source="total = 0\ntotal", tools=(ADD,)),
+        "replay": Program(source=source, tools=(ADD,), replay=replay),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(count):
+        for name, program in programs.items():
+            started = time.process_time()
+            result = sandbox.run(program, nobody)
+            seconds[name].append(time.process_time() - started + result.cpu_s)
+            assert result.status == "finished", result
+    empty, replayed = min(seconds["empty"]), min(seconds["replay"])
+    return {
+        "empty run, CPU ms": empty * 1e3,
+        f"{RECORDED} recorded calls, CPU ms": replayed * 1e3,
+        f"{RECORDED} recorded calls / empty": replayed / empty,
     }
 
 

@@ -13,19 +13,20 @@ from hypothesis import strategies as st
 
 from tests.sandbox.programs import TOOLS
 from toolwire.sandbox import wire
-from toolwire.sandbox.channel import (
+from toolwire.sandbox.channel import Channel, ProtocolViolation
+from toolwire.sandbox.child import wire as child_wire
+from toolwire.sandbox.frames import (
     CallFrame,
-    Channel,
     DropFrame,
     FailedFrame,
     Frame,
     PrintFrame,
-    ProtocolViolation,
     ResultFrame,
     StoppedFrame,
+    UnfitFrame,
+    WaitFrame,
     WakeFrame,
 )
-from toolwire.sandbox.child import wire as child_wire
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import AnswerError
 from toolwire.sandbox.wire import WEIGHT_CAP, Oversized
@@ -157,6 +158,56 @@ def test_anything_else_is_a_violation_with_its_reason(data: bytes, reason: str) 
     assert str(violation.value) == reason
 
 
+GOOD_AGAIN: list[tuple[bytes, Frame]] = [
+    (frame("call", 1, 0, False, 3, {"a": 1, "b": 2}), CallFrame(1, 0, False, {"a": 1, "b": 2}, taken=3)),
+    (frame("wait", 3, 0.5, None), WaitFrame(3, 0.5, None)),
+    (frame("wait", 0, 0, 2.5), WaitFrame(0, 0, 2.5)),
+    (frame("unfit", "the clock"), UnfitFrame("the clock")),
+]
+BAD_AGAIN: dict[str, tuple[bytes, str]] = {
+    "call without a count": (frame("call", 1, 0, False, {"a": 1}), "a call that is not complete"),
+    "call, a count too many": (frame("call", 1, 0, False, 0, 0, {"a": 1}), "a call that is not complete"),
+    "call, count text": (frame("call", 1, 0, False, "0", {"a": 1}), "a call that is not complete"),
+    "call, count true": (frame("call", 1, 0, False, True, {"a": 1}), "a call that is not complete"),
+    "call, count negative": (frame("call", 1, 0, False, -1, {"a": 1}), "a call that is not complete"),
+    "call, count endless": (frame("call", 1, 0, False, 1 << 31, {"a": 1}), "a call that is not complete"),
+    "wait, short": (frame("wait", 1, 0.5), "a wait that is not complete"),
+    "wait, count text": (frame("wait", "1", 0.5, None), "a wait that is not complete"),
+    "wait, count negative": (frame("wait", -1, 0.5, None), "a wait that is not complete"),
+    "wait, no time": (frame("wait", 1, None, None), "a wait that is not complete"),
+    "wait, time negative": (frame("wait", 1, -0.5, None), "a wait that is not complete"),
+    "wait, time endless": (frame("wait", 1, 1e300, None), "a wait that is not complete"),
+    "wait, until text": (frame("wait", 1, 0.5, "1"), "a wait out of range"),
+    "wait, until negative": (frame("wait", 1, 0.5, -1), "a wait out of range"),
+    "wait, until endless": (frame("wait", 1, 0.5, 1e300), "a wait out of range"),
+    "wake": (frame("wake", 1, 1), "a frame of an unknown kind"),
+    "unfit, no text": (frame("unfit", 1), "a reason that is no text"),
+    "unfit, long": (frame("unfit", "x" * 70_000), "a reason that is no text"),
+}
+
+
+def again() -> Channel:
+    return Channel(TOOLS, LIMITS, resumable=True)
+
+
+@pytest.mark.parametrize(("data", "expected"), GOOD_AGAIN)
+def test_a_resumable_program_says_more(data: bytes, expected: Frame) -> None:
+    assert again().receive(data) == [expected]
+
+
+@pytest.mark.parametrize(("data", "reason"), BAD_AGAIN.values(), ids=BAD_AGAIN.keys())
+def test_what_it_says_besides_is_a_violation(data: bytes, reason: str) -> None:
+    with pytest.raises(ProtocolViolation) as violation:
+        again().receive(data)
+    assert str(violation.value) == reason
+
+
+@pytest.mark.parametrize("data", [GOOD_AGAIN[0][0], GOOD_AGAIN[1][0], GOOD_AGAIN[3][0]])
+def test_other_programs_may_not_say_it(data: bytes) -> None:
+    with pytest.raises(ProtocolViolation):
+        channel().receive(data)
+
+
 def nested(depth: int) -> bytes:
     data = b'["call",1,2,false,{"value":' + b"[" * depth + b"]" * depth + b"}]"
     return len(data).to_bytes(4, "big") + data
@@ -202,13 +253,23 @@ JSON = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4) | st.just("$t"), inner, max_size=3),
 )
-KINDS = st.sampled_from(["call", "drop", "print", "wake", "result", "failed", "stopped", "raw", "start", ""])
+KINDS = st.sampled_from(
+    ["call", "drop", "print", "wake", "wait", "unfit", "result", "failed", "stopped", "raw", "start", ""]
+)
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.one_of(st.binary(max_size=64), st.tuples(KINDS, JSON, JSON, JSON, JSON).map(lambda p: frame(*p)))))
-def test_no_bytes_bring_anything_but_frames_or_a_violation(pieces: list[bytes]) -> None:
-    reader = channel()
+@given(
+    st.lists(
+        st.binary(max_size=64)
+        | st.tuples(KINDS, JSON).map(lambda p: frame(*p))
+        | st.tuples(KINDS, JSON, JSON, JSON).map(lambda p: frame(*p))
+        | st.tuples(KINDS, JSON, JSON, JSON, JSON).map(lambda p: frame(*p))
+    ),
+    st.booleans(),
+)
+def test_no_bytes_bring_anything_but_frames_or_a_violation(pieces: list[bytes], resumable: bool) -> None:
+    reader = again() if resumable else channel()
     try:
         for piece in pieces:
             for found in reader.receive(piece):

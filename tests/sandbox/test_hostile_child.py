@@ -16,11 +16,12 @@ import pytest
 from tests.sandbox.programs import TOOLS, FakeTools, Runner
 from tests.sandbox.test_channel import BAD, BOMBS, GOOD, frame
 from toolwire.runtime.workers import Workers
+from toolwire.sandbox.answers import PARKED, Answer, Parked, Recorded, Replay, arguments_digest
 from toolwire.sandbox.asynchronous import AsyncDrive
 from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.live import LiveProgram
-from toolwire.sandbox.program import Answer, Program, ProgramCall
+from toolwire.sandbox.program import Program, ProgramCall
 
 LIMITS = Limits(
     deadline_s=0.4, wall_s=0.3, call_bytes=100_000, result_bytes=100_000, output_flood_bytes=200_000, calls=5
@@ -47,10 +48,14 @@ class FakeChild:
         self.other.close()
 
 
-def drive(attack: Callable[[socket.socket], None], tools: Callable[[ProgramCall], Answer] | None = None) -> LiveProgram:
+def drive(
+    attack: Callable[[socket.socket], None],
+    tools: Callable[[ProgramCall], Answer | Parked] | None = None,
+    replay: Replay | None = None,
+) -> LiveProgram:
     """Runs the blocking driver against an attack, which has one thread of its own."""
     child: Any = FakeChild()
-    live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS), time.monotonic())
+    live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS, replay=replay), time.monotonic())
     workers = Workers()
     driver = BlockingDrive(live, child, tools or FakeTools(), workers)
     attacker = threading.Thread(target=_quietly, args=(attack, child.other))
@@ -63,9 +68,9 @@ def drive(attack: Callable[[socket.socket], None], tools: Callable[[ProgramCall]
     return live
 
 
-async def drive_async(attack: Callable[[socket.socket], None]) -> LiveProgram:
+async def drive_async(attack: Callable[[socket.socket], None], replay: Replay | None = None) -> LiveProgram:
     child: Any = FakeChild()
-    live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS), time.monotonic())
+    live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS, replay=replay), time.monotonic())
     attacker = threading.Thread(target=_quietly, args=(attack, child.other))
     attacker.start()
     await AsyncDrive(live, child, FakeTools().awaited).run()
@@ -163,6 +168,11 @@ def wakes(other: socket.socket) -> None:
         other.sendall(frame("wake", 1, 0))
 
 
+def wakes_late(other: socket.socket) -> None:
+    while True:
+        other.sendall(frame("wake", 1, 1000))
+
+
 def closes(other: socket.socket) -> None:
     other.sendall(b"\x00\x00")
     other.shutdown(socket.SHUT_RDWR)
@@ -174,6 +184,7 @@ ATTACKS: dict[str, tuple[Callable[[socket.socket], None], set[str | None]]] = {
     "drips": (drips, {"timeout_program", "deadline"}),
     "floods": (floods, {"output"}),
     "asks to be woken without end": (wakes, {"timeout_program", "deadline"}),
+    "asks to be woken late without end": (wakes_late, {"timeout_program", "deadline"}),
     "closes in a frame": (closes, {None}),
 }
 
@@ -213,6 +224,169 @@ def test_damaged_conversations_end_in_typed_results() -> None:
             other.shutdown(socket.SHUT_WR)
 
         live = drive(attack)
+        assert live.is_over or live.end is None
+
+
+RECORDED = Replay(
+    seed=1,
+    started_at=0.0,
+    recorded=tuple(
+        Recorded(
+            ordinal=n,
+            tool="echo",
+            arguments_digest=arguments_digest({"value": n}),
+            answer=Answer(value=n),
+            completed=n,
+            after=n - 1,
+        )
+        for n in (1, 2)
+    ),
+)
+
+
+def echo_frame(ordinal: int, taken: int, value: Any = None, *, parallel: bool = False) -> bytes:
+    return frame("call", ordinal, 2, parallel, taken, {"value": ordinal if value is None else value})
+
+
+LIES: dict[str, tuple[bytes, str, str]] = {
+    "answers that it was not given": (echo_frame(1, 9), "protocol_violation", "answers that it was not given"),
+    "waiting with answers that it was not given": (
+        frame("wait", 9, 0, None),
+        "protocol_violation",
+        "answers that it was not given",
+    ),
+    "waiting without having called": (
+        frame("wait", 0, 0, None),
+        "divergence",
+        "the program waits without step 1, a call of 'echo'",
+    ),
+    "all answers taken without a call": (
+        frame("wait", 2, 0, None),
+        "divergence",
+        "the program waits without step 1, a call of 'echo'",
+    ),
+    "other arguments": (
+        echo_frame(1, 0, "other"),
+        "divergence",
+        "step 1 is a call of 'echo' with other arguments than before",
+    ),
+    "another tool": (
+        frame("call", 1, 0, False, 0, {"a": 1, "b": 1}),
+        "divergence",
+        "step 1 is a call of 'add', it was one of 'echo'",
+    ),
+    "a call before the recorded answers": (
+        echo_frame(1, 0) + echo_frame(2, 1) + echo_frame(3, 1),
+        "divergence",
+        "step 3 is a call of 'echo', which was not made then",
+    ),
+    "a recorded call at another moment": (
+        echo_frame(1, 0) + echo_frame(2, 0),
+        "divergence",
+        "step 2 is a call of 'echo' after 0 answers, it was made after 1",
+    ),
+    "an end before its calls": (
+        frame("result", False, "", None),
+        "divergence",
+        "the program ended without step 1, a call of 'echo'",
+    ),
+    "the frames of another kind of program": (
+        frame("call", 1, 2, False, {"value": 1}),
+        "protocol_violation",
+        "a call that is not complete",
+    ),
+    "a drop of no call": (frame("drop", 1), "protocol_violation", "a drop of no known call"),
+}
+
+
+@pytest.mark.threat(17)
+@pytest.mark.parametrize(("data", "stop", "detail"), LIES.values(), ids=LIES.keys())
+def test_a_child_that_lies_about_its_record_is_stopped_and_calls_nothing(data: bytes, stop: str, detail: str) -> None:
+    tools = FakeTools()
+    live = drive(sends(data), tools, RECORDED)
+    assert (live.stop, live.detail, tools.calls) == (stop, detail, [])
+
+
+@pytest.mark.parametrize(("data", "stop", "detail"), LIES.values(), ids=LIES.keys())
+async def test_so_it_is_on_a_loop(data: bytes, stop: str, detail: str) -> None:
+    live = await drive_async(sends(data), RECORDED)
+    assert (live.stop, live.detail) == (stop, detail)
+
+
+def test_what_it_calls_beyond_its_record_goes_the_normal_road() -> None:
+    """Whoever has taken the child over has the stubs' power and no more: the call is asked about like any other."""
+    asked: list[ProgramCall] = []
+
+    def person(call: ProgramCall) -> Parked:
+        asked.append(call)
+        return PARKED
+
+    live = drive(sends(echo_frame(1, 0) + echo_frame(2, 1) + echo_frame(3, 2, "pay")), person, RECORDED)
+    assert (live.stop, [(call.ordinal, call.arguments) for call in asked]) == ("suspended", [(3, {"value": "pay"})])
+
+
+def waits_without_end(other: socket.socket) -> None:
+    while True:
+        other.sendall(frame("wait", 0, 0, 1e9))
+
+
+def waits_for_now(other: socket.socket) -> None:
+    while True:
+        other.sendall(frame("wait", 0, 1e9, 0))
+
+
+def reads_nothing(other: socket.socket) -> None:
+    for n in range(1, 5):
+        other.sendall(echo_frame(n, 0, "x" * 60_000, parallel=True))
+    while True:
+        other.sendall(frame("wait", 0, 0, None))
+
+
+WAITS: dict[str, Callable[[socket.socket], None]] = {
+    "waits without end": waits_without_end,
+    "waits for what is over": waits_for_now,
+    "reads nothing": reads_nothing,
+}
+FRESH = Replay(seed=1, started_at=0.0)
+
+
+@pytest.mark.threat(49)
+@pytest.mark.parametrize("attack", WAITS.values(), ids=WAITS.keys())
+def test_a_resumable_program_does_not_hold_the_host_either(attack: Callable[[socket.socket], None]) -> None:
+    started = time.monotonic()
+    live = drive(attack, replay=FRESH)
+    assert time.monotonic() - started < LIMITS.deadline_s + 0.5
+    assert live.stop in ("timeout_program", "deadline", "protocol_violation")
+
+
+@pytest.mark.threat(49)
+@pytest.mark.parametrize("attack", WAITS.values(), ids=WAITS.keys())
+async def test_nor_does_it_hold_a_loop(attack: Callable[[socket.socket], None]) -> None:
+    started = time.monotonic()
+    live = await drive_async(attack, FRESH)
+    assert time.monotonic() - started < LIMITS.deadline_s + 0.5
+    assert live.stop in ("timeout_program", "deadline", "protocol_violation")
+
+
+@pytest.mark.threat(47)
+@pytest.mark.parametrize("replay", [FRESH, RECORDED], ids=["fresh", "recorded"])
+def test_damaged_conversations_of_resumable_programs_end_in_typed_results(replay: Replay) -> None:
+    seeded = random.Random(17)
+    whole = (
+        echo_frame(1, 0) + echo_frame(2, 1) + frame("wait", 2, 0.5, None) + echo_frame(3, 2, parallel=True)
+        + frame("wait", 2, 0.5, 0.6) + frame("drop", 3) + frame("result", True, "", 1)
+    )  # fmt: skip
+    for _ in range(40):
+        damaged = bytearray(whole)
+        for _ in range(seeded.randint(1, 6)):
+            place = seeded.randrange(len(damaged))
+            damaged[place : place + seeded.randint(0, 2)] = seeded.randbytes(seeded.randint(0, 3))
+
+        def attack(other: socket.socket, data: bytes = bytes(damaged)) -> None:
+            other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+
+        live = drive(attack, replay=replay)
         assert live.is_over or live.end is None
 
 

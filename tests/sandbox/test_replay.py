@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from benchmarks.sandbox import replays
 
 from tests.sandbox.replayed import AWAITED, BY_ORDER, LINES, Approver, attempts, by_ordinal, program, told
 from toolwire.runtime.workers import Workers
@@ -68,3 +69,7 @@ def test_so_it_does_when_the_first_attempts_were_on_a_loop(two: tuple[Sandbox, .
     again = two[len(runs) % 2].run(program(source, runs[-1].recorded), nobody)
     assert told(again) == told(runs[-1])
     assert nobody.made == []
+
+
+def test_a_hundred_recorded_calls_cost_at_most_three_empty_runs(two: tuple[Sandbox, ...]) -> None:
+    assert replays(two[0], 12)["100 recorded calls / empty"] <= 3

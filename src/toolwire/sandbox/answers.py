@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -11,8 +10,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
+from toolwire.sandbox.wire import SCALARS, dump_sorted, kind_of
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.values import tag
+from toolwire.vocabulary.values import TAG, tag
 
 REPLAY_VERSION = 1
 """Raised when the same program, record and start may behave otherwise than before."""
@@ -111,7 +111,14 @@ def arguments_digest(arguments: Mapping[str, Any]) -> str:
 
     As `digest(tag(arguments))`, for values of any depth that a program can send.
     """
-    text = json.dumps(tag(dict(arguments)), ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    value: Any = dict(arguments)
+    # Most arguments are the same with tags.
+    if TAG in value or not all(kind_of(item) in SCALARS for item in value.values()):
+        value = tag(value)
+    try:
+        text = dump_sorted(value)
+    except ValueError:  # NaN and the like
+        text = dump_sorted(tag(value))
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

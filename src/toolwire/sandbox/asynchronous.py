@@ -214,7 +214,7 @@ class AsyncDrive(asyncio.Protocol):
     def _go_on(self) -> None:
         """Sends a resumable program what it waits for, sets its timer, or ends it."""
         live = self._live
-        if live.replaying is None or live.is_over:
+        if live.replaying is None or not live.replaying.is_waiting or live.is_over:
             return
         data = live.next(_clock())
         if data:

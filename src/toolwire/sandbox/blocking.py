@@ -152,7 +152,7 @@ class BlockingDrive:
     def _go_on(self) -> None:
         """Sends a resumable program what it waits for, sets its timer, or ends it."""
         live = self._live
-        if live.replaying is None or live.is_over:
+        if live.replaying is None or not live.replaying.is_waiting or live.is_over:
             return
         data = live.next(_clock())
         if data:
@@ -197,6 +197,10 @@ class BlockingDrive:
     def _arm(self) -> None:
         """Keeps the next reads from outlasting the next clock."""
         now = _clock()
+        # Who asks for timers without end would otherwise put this off without end.
+        status = self._live.overdue(now)
+        if status is not None:
+            self._live.give_up(status)
         patience = self._live.patience(now)
         if self._wake is not None:
             patience = min(patience, self._wake[0] - now)

@@ -115,8 +115,11 @@ class LiveProgram:
             self.end = FailedFrame(NOT_RESUMABLE, frame.what, "", "Nothing of the program has run.", None)
 
     def called(self, frame: CallFrame, now: float) -> ProgramCall | None:
-        """The call to make; None when it is one too many, and the program is over."""
+        """The call to make; None when there is none: it was answered before, or the program is over."""
         limits = self.limits
+        if self.is_over:
+            # Several come in one piece: none counts after the one that ended it.
+            return None
         if len(self._calls) >= limits.calls:
             self.give_up("calls")
             return None
@@ -202,7 +205,7 @@ class LiveProgram:
         """The calls so far."""
         with self._lock:
             calls = list(self._calls)
-        completed = {one.ordinal: one.completed for one in self.recorded}
+        completed = {one.ordinal: one.completed for one in self.recorded} if self.replaying is not None else {}
         return tuple(self._record(call, now, completed.get(call.frame.ordinal, 0)) for call in calls)
 
     @property

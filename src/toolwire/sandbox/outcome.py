@@ -170,12 +170,10 @@ def reason(status: ProgramStatus, limits: Limits, detail: str, end: Exit | None)
             return f"the program's process sent what no program sends: {detail}."
         case "crashed":
             return _crash(detail, end)
-        case "cancelled":
-            return "the program was cancelled."
         case "divergence":
             return f"the program is not the one that was recorded: {detail}. Nothing was run for this step."
-        case "finished" | "failed" | "suspended":
-            return f"the program is {status}."
+        case "finished" | "failed" | "cancelled" | "suspended":
+            return _SAID[status]
     assert_never(status)
 
 

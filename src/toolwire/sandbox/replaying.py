@@ -73,7 +73,13 @@ class Replaying:
     def records(self) -> tuple[Recorded, ...]:
         """All calls so far, in order of issue, and those that this attempt has not come to."""
         with self._lock:
-            return tuple((self._known | self._records)[ordinal] for ordinal in sorted(self._known | self._records))
+            records = self._known | self._records
+        return tuple(records[ordinal] for ordinal in sorted(records))
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the program waits, so that something may have to be sent."""
+        return self._waiting is not None
 
     def begin(self) -> bytes:
         """What follows the start frame."""
@@ -117,7 +123,10 @@ class Replaying:
         with self._lock:
             self._check_taken(frame.taken)
             if frame.taken < self._sent:
-                raise self._missing(self._order[frame.taken].ordinal)
+                ordinal = self._order[frame.taken].ordinal
+                if ordinal not in self._known:
+                    raise ProtocolViolation("a wait with an answer left")
+                raise self._missing(ordinal)
             self._elapsed_s = max(self._elapsed_s, frame.now_s)
             self._wait(now, frame.until_s)
 
@@ -241,16 +250,19 @@ class Replaying:
             raise ProtocolViolation("answers that it was not given")
 
     def _compare(self, frame: CallFrame, tool: str, digest: str, known: Recorded | None) -> None:
-        step = f"step {frame.ordinal} is a call of {tool!r}"
         if known is None:
-            if frame.taken < self._recorded_answers:
-                raise Diverged(f"{step}, which was not made then")
+            if frame.taken >= self._recorded_answers:
+                return
+            differs = ", which was not made then"
         elif known.tool != tool:
-            raise Diverged(f"{step}, it was one of {known.tool!r}")
+            differs = f", it was one of {known.tool!r}"
         elif known.arguments_digest != digest:
-            raise Diverged(f"{step} with other arguments than before")
+            differs = " with other arguments than before"
         elif known.after is not None and known.after != frame.taken:
-            raise Diverged(f"{step} after {frame.taken} answers, it was made after {known.after}")
+            differs = f" after {frame.taken} answers, it was made after {known.after}"
+        else:
+            return
+        raise Diverged(f"step {frame.ordinal} is a call of {tool!r}{differs}")
 
     def _check_history(self) -> None:
         """Before it takes anything new, a program must have come to where it was."""
@@ -259,9 +271,8 @@ class Replaying:
         is_stuck = self._waiting is not None and self._waiting.until_s is None and self._sent == len(self._order)
         if is_stuck and self._given_up and not self._open and not self._parked:
             ordinal = min(self._given_up)
-            raise Diverged(
-                f"the program waits for step {ordinal}, {self._known[ordinal].tool!r}, which it had given up"
-            )
+            tool = self._known[ordinal].tool
+            raise Diverged(f"the program waits for step {ordinal}, a call of {tool!r}, which it had given up")
 
     def _missing(self, ordinal: int, does: str = "waits") -> Diverged:
         return Diverged(f"the program {does} without step {ordinal}, a call of {self._known[ordinal].tool!r}")

@@ -28,6 +28,7 @@ kind_of: Callable[[Any], type[Any]] = type
 """`type` with one argument, in words that a type checker follows."""
 _VALUE = "v"
 _SMALL = frozenset({int, bool, float, type(None)})
+SCALARS = _SMALL | {str}
 _TAG_TEXT = f'"{TAG}"'
 
 
@@ -129,13 +130,15 @@ def _refuse(value: Any) -> Any:
     raise Unrepresentable(f"a value of type {type(value).__name__}", path="")
 
 
-def _make_dump() -> Callable[[Any], str]:
+def _make_dump(*, sort_keys: bool = False) -> Callable[[Any], str]:
     # Made once: a JSONEncoder builds this object anew for every value, at four times the cost of a small frame.
     make = getattr(json.encoder, "c_make_encoder", None)
     quote = getattr(json.encoder, "c_encode_basestring", None)
     if make is None or quote is None:
-        return json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
-    encoder = make(None, _refuse, quote, None, ":", ",", False, False, False)
+        return json.JSONEncoder(
+            ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys
+        ).encode
+    encoder = make(None, _refuse, quote, None, ":", ",", sort_keys, False, False)
     join = "".join
     return lambda value: join(encoder(value, 0))
 
@@ -146,5 +149,7 @@ def _refuse_constant(name: str) -> Any:
 
 dump = _make_dump()
 """JSON text of a value made of JSON types only."""
+dump_sorted = _make_dump(sort_keys=True)
+"""The same, with the keys of objects in order: equal values give equal texts."""
 raw_decode = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
 """Strict JSON: no NaN, no Infinity."""
