@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +12,7 @@ from benchmarks.sandbox import replays
 from tests.sandbox.replayed import AWAITED, BY_ORDER, LINES, Approver, attempts, by_ordinal, program, told
 from toolwire.runtime.workers import Workers
 from toolwire.sandbox.host import Sandbox
+from toolwire.sandbox.program import Answer, Parked, ProgramCall
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +76,45 @@ def test_so_it_does_when_the_first_attempts_were_on_a_loop(two: tuple[Sandbox, .
 
 def test_a_hundred_recorded_calls_cost_at_most_three_empty_runs(two: tuple[Sandbox, ...]) -> None:
     assert replays(two[0], 12)["100 recorded calls / empty"] <= 3
+
+
+def a_race(seed: int) -> str:
+    """An async program whose timers and calls get in each other's way, different for each seed."""
+    chance = random.Random(seed)
+    lines = ["async def step(name, seconds, value):", "    await asyncio.sleep(seconds)"]
+    lines += ["    print(name, await echo(value))", "    return value"]
+    lines += ["async def limited(name, seconds):", "    try:", "        async with asyncio.timeout(seconds):"]
+    lines += ["            for n in range(4):", "                print(name, n, await echo(n))"]
+    lines += ["    except TimeoutError:", "        print(name, 'late', await echo(name))"]
+    works = [
+        f"step('s{n}', {chance.random() / 100!r}, {n})"
+        if chance.random() < 0.6
+        else f"limited('l{n}', {chance.random() / 100!r})"
+        for n in range(chance.randint(2, 6))
+    ]
+    lines.append(f"for done in asyncio.as_completed([{', '.join(works)}]):\n    print('done', await done)")
+    lines.append("await echo(datetime.now())")
+    return "\n".join(lines)
+
+
+class Slow(Approver):
+    """Takes its time, each time another, and sends some calls to a person."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+        super().__init__([self._chance.randint(1, 8), self._chance.randint(1, 8)])
+
+    async def awaited(self, call: ProgramCall) -> Answer | Parked:
+        await asyncio.sleep(self._chance.random() / 200)
+        return self(call)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_timers_and_calls_that_race_end_as_they_did(two: tuple[Sandbox, ...], seed: int) -> None:
+    source = a_race(seed)
+    runs = attempts(two, source, slow := Slow(seed), on_loop=True)
+    assert runs[-1].status == "finished"
+    assert len({call[0] for call in slow.made}) == len(slow.made)
+    nobody = Approver()
+    again = two[len(runs) % 2].run(program(source, runs[-1].recorded), nobody)
+    assert (told(again), nobody.made) == (told(runs[-1]), [])

@@ -93,7 +93,8 @@ class Replay:
     """Every call that earlier attempts made, those without an answer too: as `ProgramResult.recorded`."""
     on_recorded: Callable[[Recorded], None] | None = field(default=None, compare=False, repr=False)
     """Told of each call of this attempt once it is answered, parked or dropped, before the program sees anything of
-    it, in order of completion. Called under a lock, from any thread. What it raises ends the program and is raised."""
+    it, in order of completion; a later record of a call takes the place of an earlier one. Called under a lock, from
+    any thread, and with `run_async` on the loop. What it raises ends the program and is raised."""
 
     def __post_init__(self) -> None:
         ordinals = sorted(one.ordinal for one in self.recorded)

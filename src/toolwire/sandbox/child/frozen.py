@@ -21,6 +21,8 @@ _type_modified = ctypes.pythonapi.PyType_Modified
 _type_modified.argtypes = [ctypes.py_object]
 _type_modified.restype = None
 _NANO = 1_000_000_000
+_OWN_STREAM = 0x746F6F6C77697265
+"""Keeps the numbers behind `os.urandom` apart from those of `random`. A number: seeding with text imports a module."""
 _seed_of: Callable[..., None] = random.Random.seed
 _localtime: Callable[[Any], Any] = time.localtime
 _gmtime: Callable[[Any], Any] = time.gmtime
@@ -98,10 +100,13 @@ class Clock:
 
 def freeze(clock: Clock, seed: int) -> str:
     """Puts the clock and the seed in the place of the machine's; what could not be served, or nothing."""
-    _freeze_time(clock)
-    _freeze_dates(clock)
-    _freeze_randomness(seed)
-    return _unserved(clock)
+    try:
+        _freeze_time(clock)
+        _freeze_dates(clock)
+        _freeze_randomness(seed)
+        return _unserved(clock)
+    except Exception as error:  # noqa: BLE001 - another Python's ways; without its clocks nothing may run
+        return f"{type(error).__name__}: {error}"
 
 
 def _freeze_time(clock: Clock) -> None:
@@ -138,7 +143,7 @@ def _replace(kind: type[Any], methods: dict[str, Any]) -> None:
 
 
 def _freeze_randomness(seed: int) -> None:
-    stream = random.Random(f"entropy of {seed}")  # noqa: S311 - it is to be the same in every attempt
+    stream = random.Random((seed << 64) | _OWN_STREAM)  # noqa: S311 - it is to be the same in every attempt
 
     def urandom(size: int) -> bytes:
         return stream.randbytes(size)
