@@ -10,6 +10,7 @@ import pytest
 from tests.session.till import Till, calls, texts
 from toolwire import ApprovalRequest, ConfigurationError, Decision, Rule, Session, ToolSpec, Turn
 from toolwire.permission.approval import Answer, DecisionRefused
+from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore
 
 PAY = ("pay", {"amount": 5})
@@ -25,20 +26,20 @@ def decided(requests: Iterable[ApprovalRequest], verdict: Answer, **more: Any) -
     return [{"request_id": request.id, "verdict": verdict, **more} for request in requests]
 
 
-async def test_a_turn_that_needs_a_person_is_suspended_and_has_run_what_needs_none() -> None:
-    till, store = Till(), MemoryStore()
+async def test_a_turn_that_needs_a_person_is_suspended_and_has_run_what_needs_none(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store).turn(calls(PAY, PRICE))
     assert [(request.tool, request.arguments) for request in waiting(turn)] == [("pay", {"amount": 5, "to": "shop"})]
     assert (turn.results, turn.messages, till.paid, till.asked) == ((), (), [], ["tea"])
 
 
-async def test_all_requests_of_parallel_calls_come_at_once() -> None:
-    turn = await Till().session(MemoryStore()).turn(calls(PAY, ("pay", {"amount": 6}), PRICE, ("pay", {"amount": 7})))
+async def test_all_requests_of_parallel_calls_come_at_once(store: RunStore) -> None:
+    turn = await Till().session(store).turn(calls(PAY, ("pay", {"amount": 6}), PRICE, ("pay", {"amount": 7})))
     assert [request.arguments["amount"] for request in waiting(turn)] == [5, 6, 7]
 
 
-async def test_an_approved_call_runs_once_however_often_the_run_is_resumed() -> None:
-    till, store = Till(), MemoryStore()
+async def test_an_approved_call_runs_once_however_often_the_run_is_resumed(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store).turn(calls(PAY, PRICE))
     assert turn.suspended is not None
     decisions = decided(waiting(turn), "approve")
@@ -48,8 +49,8 @@ async def test_an_approved_call_runs_once_however_often_the_run_is_resumed() -> 
     assert [message["tool_call_id"] for message in done[0].messages] == ["c1", "c2"]
 
 
-async def test_without_decisions_a_run_stays_suspended_and_keeps_its_requests() -> None:
-    till, store = Till(), MemoryStore()
+async def test_without_decisions_a_run_stays_suspended_and_keeps_its_requests(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store).turn(calls(PAY))
     assert turn.suspended is not None
     again = await till.session(store).resume(turn.suspended)
@@ -57,8 +58,8 @@ async def test_without_decisions_a_run_stays_suspended_and_keeps_its_requests() 
     assert till.paid == []
 
 
-async def test_partial_answers_run_what_was_approved_and_wait_for_the_rest() -> None:
-    till, store = Till(), MemoryStore()
+async def test_partial_answers_run_what_was_approved_and_wait_for_the_rest(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store).turn(calls(PAY, ("pay", {"amount": 6})))
     first, second = waiting(turn)
     half = await till.session(store).resume(first.run_id, decided([second], "approve"))
@@ -69,8 +70,8 @@ async def test_partial_answers_run_what_was_approved_and_wait_for_the_rest() -> 
     assert texts(done.messages)[1] == "paid 6 to shop"
 
 
-async def test_an_edit_runs_what_the_person_wrote() -> None:
-    till, store = Till(), MemoryStore()
+async def test_an_edit_runs_what_the_person_wrote(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store).turn(calls(PAY))
     done = await till.session(store).resume(
         waiting(turn)[0].run_id, decided(waiting(turn), "edit", arguments={"amount": 4})
@@ -79,8 +80,10 @@ async def test_an_edit_runs_what_the_person_wrote() -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"amount": "much"}, {}, {"amount": 4, "more": 1}, {"amount": 1000}])
-async def test_an_edit_that_cannot_be_made_is_refused_and_the_request_still_waits(arguments: dict[str, Any]) -> None:
-    till, store = Till(), MemoryStore()
+async def test_an_edit_that_cannot_be_made_is_refused_and_the_request_still_waits(
+    store: RunStore, arguments: dict[str, Any]
+) -> None:
+    till = Till()
     session = till.session(store)
     turn = await session.turn(calls(PAY))
     session = till.session(store, policy=[Rule(effect="deny", tool="pay")] if arguments == {"amount": 1000} else None)
@@ -90,8 +93,8 @@ async def test_an_edit_that_cannot_be_made_is_refused_and_the_request_still_wait
     assert waiting(await till.session(store).resume(waiting(turn)[0].run_id)) == waiting(turn)
 
 
-async def test_stop_run_runs_nothing_more() -> None:
-    till, store = Till(), MemoryStore()
+async def test_stop_run_runs_nothing_more(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store).turn(calls(PAY, ("pay", {"amount": 6})))
     first, _ = waiting(turn)
     done = await till.session(store).resume(first.run_id, decided([first], "stop_run", reason="enough"))
@@ -99,15 +102,15 @@ async def test_stop_run_runs_nothing_more() -> None:
     assert [result.failure and result.failure.kind for result in done.results] == ["denied", "interrupted"]
 
 
-async def test_an_approver_that_answers_is_asked_at_once_and_nothing_is_suspended() -> None:
+async def test_an_approver_that_answers_is_asked_at_once_and_nothing_is_suspended(store: RunStore) -> None:
     till = Till()
-    session = till.session(MemoryStore(), approver=lambda _: Decision(verdict="approve"))
+    session = till.session(store, approver=lambda _: Decision(verdict="approve"))
     turn = await session.turn(calls(PAY))
     assert (turn.suspended, texts(turn.messages), till.paid) == (None, ["paid 5 to shop"], [5])
 
 
-async def test_a_changed_tool_is_not_run_on_an_old_approval() -> None:
-    till, store = Till(), MemoryStore()
+async def test_a_changed_tool_is_not_run_on_an_old_approval(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store).turn(calls(PAY))
 
     def pay(amount: int, to: str = "thief") -> str:
@@ -124,8 +127,8 @@ async def test_a_changed_tool_is_not_run_on_an_old_approval() -> None:
     assert till.paid == []
 
 
-async def test_a_second_different_decision_is_refused_and_shows_the_first() -> None:
-    till, store = Till(), MemoryStore()
+async def test_a_second_different_decision_is_refused_and_shows_the_first(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store).turn(calls(PAY, ("pay", {"amount": 6})))
     first, _ = waiting(turn)
     await till.session(store).resume(first.run_id, decided([first], "deny"))
@@ -161,7 +164,7 @@ async def test_resuming_without_a_store_is_the_developers_mistake() -> None:
         await Till().session(None).resume("r_1")
 
 
-async def test_a_run_that_is_not_there_is_refused() -> None:
+async def test_a_run_that_is_not_there_is_refused(store: RunStore) -> None:
     with pytest.raises(DecisionRefused) as refused:
-        await Till().session(MemoryStore()).resume("r_1")
+        await Till().session(store).resume("r_1")
     assert refused.value.code == "unknown_run"

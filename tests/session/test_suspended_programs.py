@@ -14,6 +14,7 @@ from tests.session.till import Till, program
 from toolwire import Session, ToolSpec, Turn
 from toolwire.permission.approval import DecisionRefused
 from toolwire.sandbox.answers import replay_engine
+from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore
 
 THREE = """
@@ -26,7 +27,7 @@ __result__ = total
 """
 
 
-async def to_the_end(till: Till, store: MemoryStore, turn: Turn, limit: int = 10) -> tuple[Turn, list[Any]]:
+async def to_the_end(till: Till, store: RunStore, turn: Turn, limit: int = 10) -> tuple[Turn, list[Any]]:
     """The turn after everything was approved, one request after the other, each time by a session that is new."""
     shown: list[Any] = []
     while turn.suspended is not None and len(shown) < limit:
@@ -37,8 +38,8 @@ async def to_the_end(till: Till, store: MemoryStore, turn: Turn, limit: int = 10
     return turn, shown
 
 
-async def test_a_program_is_resumed_in_its_middle_as_often_as_it_asks() -> None:
-    till, store = Till(), MemoryStore()
+async def test_a_program_is_resumed_in_its_middle_as_often_as_it_asks(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store, protocol="attp").turn(program(THREE))
     done, shown = await to_the_end(till, store, turn)
     assert done.text == "tea paid 3 to shop\nbread paid 5 to shop\noranges paid 7 to shop\n15"
@@ -46,8 +47,8 @@ async def test_a_program_is_resumed_in_its_middle_as_often_as_it_asks() -> None:
     assert (till.paid, till.asked) == ([3, 5, 7], ["tea", "bread", "oranges"])
 
 
-async def test_parallel_calls_of_a_program_are_all_pending_at_once() -> None:
-    till, store = Till(), MemoryStore()
+async def test_parallel_calls_of_a_program_are_all_pending_at_once(store: RunStore) -> None:
+    till = Till()
     code = "import asyncio\nprint(await asyncio.gather(pay(1), pay(2), price('tea'), pay(3)))"
     turn = await till.session(store, protocol="attp").turn(program(code))
     assert sorted(request.arguments["amount"] for request in waiting(turn)) == [1, 2, 3]
@@ -56,8 +57,8 @@ async def test_parallel_calls_of_a_program_are_all_pending_at_once() -> None:
     assert (sorted(till.paid), till.asked) == ([1, 2, 3], ["tea"])
 
 
-async def test_partly_decided_parallel_calls_run_once_and_the_rest_still_waits() -> None:
-    till, store = Till(), MemoryStore()
+async def test_partly_decided_parallel_calls_run_once_and_the_rest_still_waits(store: RunStore) -> None:
+    till = Till()
     code = "import asyncio\nprint(await asyncio.gather(pay(1), pay(2), return_exceptions=True))"
     session = till.session(store, protocol="attp")
     turn = await session.turn(program(code))
@@ -70,8 +71,8 @@ async def test_partly_decided_parallel_calls_run_once_and_the_rest_still_waits()
     assert "'paid 2 to shop'" in done.text
 
 
-async def test_a_denial_is_an_exception_that_the_program_may_catch() -> None:
-    till, store = Till(), MemoryStore()
+async def test_a_denial_is_an_exception_that_the_program_may_catch(store: RunStore) -> None:
+    till = Till()
     code = "try:\n    pay(5)\nexcept ToolError as error:\n    print('denied', pay(1))"
     session = till.session(store, protocol="attp")
     turn = await session.turn(program(code))
@@ -82,8 +83,8 @@ async def test_a_denial_is_an_exception_that_the_program_may_catch() -> None:
     assert (done.text, till.paid) == ("denied paid 1 to shop\n", [1])
 
 
-async def test_what_a_program_saw_of_clock_and_chance_it_sees_again() -> None:
-    till, store = Till(), MemoryStore()
+async def test_what_a_program_saw_of_clock_and_chance_it_sees_again(store: RunStore) -> None:
+    till = Till()
     look = "seen = str([datetime.now(), random.random(), random.SystemRandom().random()])"
     code = f"{look}\nprice(seen)\npay(1)\nprint(seen)"
     turn = await till.session(store, protocol="attp").turn(program(f"print(price('tea'))\n{code}\n{code}"))
@@ -93,8 +94,8 @@ async def test_what_a_program_saw_of_clock_and_chance_it_sees_again() -> None:
     assert lines[1] != lines[2]
 
 
-async def test_the_calls_of_a_resumed_program_keep_their_ids() -> None:
-    till, store = Till(), MemoryStore()
+async def test_the_calls_of_a_resumed_program_keep_their_ids(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store, protocol="attp").turn(program(THREE))
     ids = [request.call_id for request in waiting(turn)]
     again = await till.session(store, protocol="attp").resume(waiting(turn)[0].run_id)
@@ -115,8 +116,8 @@ async def test_a_program_that_would_go_another_way_is_stopped_before_anything_ru
     assert (refused.value.code, till.paid) == ("divergence", [])
 
 
-async def test_a_tool_that_gives_something_else_now_is_not_asked_again() -> None:
-    till, store = Till(), MemoryStore()
+async def test_a_tool_that_gives_something_else_now_is_not_asked_again(store: RunStore) -> None:
+    till = Till()
     session = till.session(store, protocol="attp")
     turn = await session.turn(program("print(price('tea'), pay(2))"))
 
@@ -147,7 +148,7 @@ async def test_a_program_is_not_replayed_on_another_interpreter() -> None:
     ].suspended is None
 
 
-async def test_a_programs_clock_is_a_plausible_one() -> None:
-    till, store = Till(), MemoryStore()
+async def test_a_programs_clock_is_a_plausible_one(store: RunStore) -> None:
+    till = Till()
     turn = await till.session(store, protocol="attp").turn(program("__result__ = datetime.datetime.now().isoformat()"))
     assert abs(datetime.datetime.fromisoformat(turn.text) - datetime.datetime.now()) < datetime.timedelta(minutes=1)

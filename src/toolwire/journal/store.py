@@ -140,6 +140,28 @@ class Store:
             lambda connection: [_info(connection, database, row, now) for row in connection.execute(query).all()]
         )
 
+    def run(self, run_id: str) -> RunInfo:
+        """One run, as it stands.
+
+        Raises:
+            DecisionRefused: `unknown_run`.
+        """
+        database, now = self._database, time.time()
+        query = select(RUNS).where(RUNS.c.run_id == run_id)
+
+        def read_one(connection: Connection) -> RunInfo:
+            row = connection.execute(query).one_or_none()
+            if row is None:
+                raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
+            return _info(connection, database, row, now)
+
+        return database.read(read_one)
+
+    @property
+    def wire_key(self) -> bytes:
+        """What portable forms of this store's suspended runs are signed with."""
+        return self._database.sealer.wire_key
+
     # -- approvals --------------------------------------------------------------------------------------------------
 
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:

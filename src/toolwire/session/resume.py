@@ -15,11 +15,12 @@ from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
 from toolwire.invocation.scope import Run
 from toolwire.invocation.validate import validate
-from toolwire.journal.run import RUN_LIFE_S, RunStart, SuspendedRun
+from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.policy import Subject
 from toolwire.sandbox.answers import replay_engine
 from toolwire.session.kept_reply import kept, read
+from toolwire.session.wire import read_decisions, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.pending import Pending
 from toolwire.vocabulary.results import ToolResult
@@ -40,11 +41,23 @@ class KeptRun(Ledger, Protocol):
     def release(self) -> Future[None]: ...
 
 
+class Standing(Protocol):
+    """How a run stands."""
+
+    @property
+    def status(self) -> RunStatus: ...
+    @property
+    def rev(self) -> int: ...
+
+
 class RunStore(Protocol):
     """Where runs are kept."""
 
     def start(self, run: RunStart) -> Future[Any]: ...
     def reopen(self, run_id: str) -> Future[Any]: ...
+    @property
+    def wire_key(self) -> bytes: ...
+    def run(self, run_id: str) -> Standing: ...
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]: ...
     def decide(self, request_id: str, decision: Decision) -> Decision: ...
 
@@ -112,6 +125,25 @@ class Passes:
         finally:
             await scope.ports.arrived(ledger.release())
 
+    def named(self, run: str | SuspendedRun) -> str:
+        """The id of the run that is meant; what a portable form says of it must be how it stands.
+
+        Raises:
+            DecisionRefused: the text was changed, is of another principal's run, or of an earlier revision.
+        """
+        if isinstance(run, SuspendedRun):
+            return run.run_id
+        if not run.lstrip().startswith("{"):
+            return run
+        view = read_suspended(run, self.store.wire_key, principal=self._setup.caller.principal)
+        now = self.store.run(view.run_id)
+        # How a run ended is told again to whoever asks: nothing is run for it.
+        if now.status in ("running", "suspended") and now.rev != view.rev:
+            raise DecisionRefused(
+                "stale_rev", f"this is how run {view.run_id!r} stood at {view.rev}, and it stands at {now.rev}"
+            )
+        return view.run_id
+
     def decide(self, run_id: str, decisions: Iterable[Decision]) -> None:
         """Takes decisions down, all of them looked at before the first is.
 
@@ -173,9 +205,23 @@ def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:
     ]
 
 
-def decision_of(item: Decision | Mapping[str, Any]) -> Decision:
-    """The decision that a mapping stands for."""
-    return item if isinstance(item, Decision) else Decision(**item)
+def decisions_of(
+    run_id: str, given: str | Mapping[str, Any] | Iterable[Decision | Mapping[str, Any]]
+) -> list[Decision]:
+    """What was decided, from the forms in which it may be handed in.
+
+    Raises:
+        DecisionRefused: `malformed`, or `unknown_run` for the decisions of another run.
+    """
+    if isinstance(given, str | Mapping):
+        read = read_decisions(cast("str | Mapping[str, Any]", given))
+        if read.run_id not in ("", run_id):
+            raise DecisionRefused("unknown_run", f"the decisions are for run {read.run_id!r}, not {run_id!r}")
+        return list(read.items)
+    items = list(given)
+    plain = [item for item in items if not isinstance(item, Decision)]
+    rest = iter(read_decisions(plain).items if plain else ())
+    return [item if isinstance(item, Decision) else next(rest) for item in items]
 
 
 def _other_engine(engine: str) -> str:

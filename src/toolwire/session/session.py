@@ -18,6 +18,7 @@ from toolwire.facade.policies import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.facade.programs import offered, programs_entry, told_among
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
+from toolwire.facade.store import opened
 from toolwire.facade.toolkit import Toolkit
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.scope import Run, ended
@@ -28,7 +29,8 @@ from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
-from toolwire.session.resume import Passes, RunStore, decision_of, run_calls
+from toolwire.session.resume import Passes, RunStore, decisions_of, run_calls
+from toolwire.session.suspended import Suspended
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
 from toolwire.vocabulary.effects import Label
@@ -47,7 +49,7 @@ class Session:
         permissions: Mapping[str, Permission] | None = None,
         policy: PolicySource | None = None,
         approver: Approver | None = None,
-        store: RunStore | None = None,
+        store: str | RunStore | None = None,
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
         always: Iterable[str] | None = None,
@@ -58,9 +60,10 @@ class Session:
 
         `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` (a
         `Policy`, rules, or the path of a policy file) stands in for the registry's. `approver` is asked where a rule or
-        tool says confirm. With a `store` turns are on record, and one that nobody decides on now is suspended until
-        somebody does; without, its calls do not run. `limits` bound each program, and behind weaker walls than
-        `min_isolation` ("kernel") none runs; without either, what the registry gave its own programs counts.
+        tool says confirm. With a `store` (a `Store`, or the URL of one) turns are on record, and one that nobody
+        decides on now is suspended until somebody does; without, its calls do not run. `limits` bound each program, and
+        behind weaker walls than `min_isolation` ("kernel") none runs; without either, what the registry gave its own
+        programs counts.
 
         With `always` the model is told of the tools that it names (`*` stands for any text) and finds all others by
         `search_tools`, where `always=()` leaves all to the search. None: as the registry has it.
@@ -84,7 +87,8 @@ class Session:
         setup = replace(setup, policy=rules.for_session(self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
         self._offer_programs(limits, min_isolation)
-        self._passes = None if store is None else Passes(store, self._catalogue, self._setup, self.protocol.name)
+        kept: RunStore | None = None if store is None else opened(store)
+        self._passes = None if kept is None else Passes(kept, self._catalogue, self._setup, self.protocol.name)
         self._taints: frozenset[Label] = frozenset()
 
     @property
@@ -125,13 +129,16 @@ class Session:
     async def resume(
         self,
         run: str | SuspendedRun,
-        decisions: Iterable[Decision | Mapping[str, Any]] | None = None,
+        decisions: str | Mapping[str, Any] | Iterable[Decision | Mapping[str, Any]] | None = None,
     ) -> Turn:
-        """The turn, gone on with: in another process, after a crash, days later. `run` is its id or `turn.suspended`.
+        """The turn, gone on with: in another process, after a crash, days later.
+
+        `run` is its id, `turn.suspended`, or the text that `turn.suspended.to_json()` gave.
 
         Calls that ended are not run again, nor is the approved one whose outcome a crash hid, unless its tool knows
         how. A run that is finished gives its recorded turn and runs nothing. `decisions` are `Decision`s or mappings
-        of their fields, some or all of what is pending; what nobody decided leaves the turn suspended.
+        of their fields, or JSON of these, some or all of what is pending; what nobody decided leaves the turn
+        suspended.
 
         Raises:
             DecisionRefused: the run or a decision cannot count; `code` says why, and nothing was run for it.
@@ -141,10 +148,10 @@ class Session:
             raise ConfigurationError(
                 "Session.resume: give the session a store, Session(..., store='sqlite:///runs.db')"
             )
-        run_id = run if isinstance(run, str) else run.run_id
+        run_id = await asyncio.to_thread(self._passes.named, run)
         if decisions is not None:
             # It waits for a disk, and an event loop must not.
-            await asyncio.to_thread(self._passes.decide, run_id, [decision_of(item) for item in decisions])
+            await asyncio.to_thread(self._passes.decide, run_id, decisions_of(run_id, decisions))
         return self._turn(*await self._passes.again(run_id))
 
     async def _run(self, run_id: str, read: Reply, run: Run) -> list[ToolResult]:
@@ -156,7 +163,7 @@ class Session:
         # What a turn has read stays in the model's context for all later ones.
         self._taints |= run.taints
         if isinstance(results, SuspendedRun):
-            return Turn(reply=read, suspended=results)
+            return Turn(reply=read, suspended=Suspended.of(results))
         answers = [_answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         return Turn.ended(read, answers, self.protocol.format(answers))
 

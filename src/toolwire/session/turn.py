@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
-from toolwire.journal.run import SuspendedRun
+from toolwire.session.suspended import Suspended
 from toolwire.vocabulary.calls import Reply
 from toolwire.vocabulary.results import ToolResult
 
@@ -30,7 +30,7 @@ class Turn:
     """What the model reads next, to be appended after its own message: a `Message`, or whatever a native protocol's
     provider takes. Empty when the reply was an end: a `fail`, or plain text."""
 
-    suspended: SuspendedRun | None = None
+    suspended: Suspended | None = None
     """Set when calls wait for a person: its `pending` says which, `session.resume` goes on. `results` and `messages`
     are empty until then."""
 

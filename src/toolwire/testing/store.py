@@ -42,7 +42,12 @@ class MemoryRun(MemoryLedger):
         self.status, self.rev = "suspended", self.rev + 1
         root = digest(self.records.ended)
         view = SuspendedRun(
-            start=self.start, rev=self.rev, head=len(self.records.ended), root=root, pending=self.pending()
+            start=self.start,
+            rev=self.rev,
+            head=len(self.records.ended),
+            root=root,
+            pending=self.pending(),
+            key=MemoryStore.wire_key,
         )
         return _done(lambda: view)
 
@@ -66,6 +71,13 @@ class MemoryStore:
     def reopen(self, run_id: str) -> Future[MemoryRun]:
         """The ledger of a run that was started before; the future raises `DecisionRefused`."""
         return _done(lambda: self._taken(run_id))
+
+    wire_key = bytes(32)
+    """What portable forms are signed with here: nothing that guards anything."""
+
+    def run(self, run_id: str) -> MemoryRun:
+        """One run, as it stands."""
+        return self.kept[run_id]
 
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:
         """Requests that wait for a decision: of one run, or of all."""

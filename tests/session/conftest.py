@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.journal.conftest import server as server
+from tests.journal.postgres import Server
+from toolwire.journal.store import Store
+from toolwire.session.resume import RunStore
+from toolwire.testing import MemoryStore
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunStore]:
+    """Each of the stores that there are; the one in memory holds the fake to what the real ones do."""
+    if request.param == "memory":
+        yield MemoryStore()
+        return
+    if request.param == "sqlite":
+        with Store.open(f"sqlite:///{tmp_path}/runs.db", key=bytes(32)) as opened:
+            yield opened
+        return
+    postgres: Server = request.getfixturevalue("server")
+    name = f"t{secrets.token_hex(6)}"
+    postgres.create(name)
+    with Store.open(postgres.url(name), key=bytes(32)) as opened:
+        yield opened
+    postgres.drop(name)
