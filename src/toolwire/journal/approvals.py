@@ -56,8 +56,7 @@ def decide(
     Raises:
         DecisionRefused: it does not count; nothing was written.
     """
-    locked = _WITH_DECISION.where(REQUESTS.c.request_id == request_id).with_for_update(of=REQUESTS)
-    row = connection.execute(locked).one_or_none()
+    row = _locked(connection, request_id)
     if row is None:
         raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
     request, first = _request_of(sealer, row), _decision_of(sealer, row)
@@ -80,6 +79,13 @@ def decide(
     )
     _take_down(connection, sealer, request, decision, now)
     return request, decision
+
+
+def _locked(connection: Connection, request_id: str) -> Any:
+    """The request with its decision; nobody else changes either until this transaction ends."""
+    # Two statements: PostgreSQL reads what is joined to a row it waited for as it was before the wait.
+    connection.execute(select(REQUESTS.c.request_id).where(REQUESTS.c.request_id == request_id).with_for_update())
+    return connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
 
 
 def check(request: ApprovalRequest, decision: Decision) -> None:
@@ -124,8 +130,7 @@ def _take_down(
 
 def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool) -> ToolResult | None:
     """Uses up the approval that the step is begun with; a result when it does not allow this."""
-    locked = _WITH_DECISION.where(REQUESTS.c.request_id == start.request_id).with_for_update(of=REQUESTS)
-    row = connection.execute(locked).one_or_none()
+    row = _locked(connection, start.request_id)
     if row is None or row.call_id != start.step.key:
         return _not_run(start, "denied", "it was approved for another call")
     request, decision = _request_of(sealer, row), _decision_of(sealer, row)

@@ -1,0 +1,185 @@
+"""A process that goes through a run and dies at a chosen moment, by a signal that nothing can catch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, cast
+
+from tests.session.till import calls, program
+from toolwire import ApprovalRequest, CallContext, Decision, Session, ToolSpec, Turn
+from toolwire.journal.ledger import RunLedger
+from toolwire.journal.store import Store
+from toolwire.permission.approval import DecisionRefused
+
+KEY = bytes(32)
+CODE = """
+total = price("tea")
+print(pay(total))
+print(send(total + 1))
+print(pay(total + 2))
+"""
+MADE = [("pay", {"amount": 3}), ("send", {"amount": 4}), ("price", {"thing": "tea"}), ("pay", {"amount": 5})]
+DOUBT = "it may have run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One process's part of a run."""
+
+    url: str
+    effects: str
+    """The file that says what really happened."""
+    run_id: str = ""
+    """The run to go on with; empty for a new one."""
+    dies_at: int = 0
+    """The moment to die at, counted from 1; 0: never."""
+    is_program: bool = False
+
+
+class Moments:
+    """Counts what happens around effects and records; at one of them the process is gone."""
+
+    def __init__(self, dies_at: int) -> None:
+        self.dies_at = dies_at
+        self.count = 0
+
+    def passed(self) -> None:
+        self.count += 1
+        if self.count == self.dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def go(attempt: Attempt, answer: Any) -> None:
+    """Runs the attempt to its end, or to its death; `answer` gets the run's id, and then how it ended."""
+    moments = Moments(attempt.dies_at)
+    _watch(moments)
+    tools = _tools(Path(attempt.effects), moments)
+    with Store.open(attempt.url, key=KEY) as store:
+        session = Session(tools, protocol="attp" if attempt.is_program else "openai", store=store, approver=_approver)
+        _announce(store, answer)
+        if attempt.run_id:
+            turn = asyncio.run(session.resume(attempt.run_id))
+        else:
+            turn = asyncio.run(session.turn(program(CODE) if attempt.is_program else calls(*MADE)))
+        answer.send(_summary(turn, moments))
+
+
+def suspended(attempt: Attempt, count: int) -> list[str]:
+    """The ids of that many runs, each of which waits for a payment of its own amount."""
+    tools = _tools(Path(attempt.effects), Moments(0))
+    with Store.open(attempt.url, key=KEY) as store:
+        session = Session(tools, protocol="openai", store=store)
+        turns = [asyncio.run(session.turn(calls(("pay", {"amount": place})))) for place in range(count)]
+    return [turn.suspended.run_id for turn in turns if turn.suspended is not None]
+
+
+def resumed(attempt: Attempt, run_ids: list[str]) -> list[str]:
+    """What each run came to when it was approved and resumed here: what it paid with, or why it was refused."""
+    tools = _tools(Path(attempt.effects), Moments(0))
+    with Store.open(attempt.url, key=KEY) as store:
+        session = Session(tools, protocol="openai", store=store)
+        return [asyncio.run(_resumed(session, store, run_id)) for run_id in run_ids]
+
+
+def resume_all(attempt: Attempt, run_ids: list[str], answer: Any) -> None:
+    """The same, told to another process."""
+    answer.send(resumed(attempt, run_ids))
+
+
+async def _resumed(session: Session, store: Store, run_id: str) -> str:
+    decisions = [{"request_id": request.id, "verdict": "approve"} for request in store.pending(run_id)]
+    try:
+        turn = await session.resume(run_id, decisions)
+    except DecisionRefused as refused:
+        return refused.code
+    return turn.results[0].text.partition(" ")[0]
+
+
+def happened(effects: Path) -> list[dict[str, Any]]:
+    """The effects, in order, a torn last line left out."""
+    if not effects.exists():
+        return []
+    return [json.loads(line) for line in effects.read_text("utf-8").splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _announce(store: Store, answer: Any) -> None:
+    """Tells the id of a new run before anything of it is written: whoever kills this process must know it."""
+    start = store.start
+
+    @wraps(start)
+    def started(run: Any) -> Any:
+        answer.send(run.run_id)
+        return start(run)
+
+    store.start = started  # type: ignore[method-assign]
+
+
+def _approver(request: ApprovalRequest) -> Decision:
+    if request.attempt > 1:
+        return Decision(verdict="deny", reason=DOUBT)
+    return Decision(verdict="approve")
+
+
+def _tools(effects: Path, moments: Moments) -> list[Any]:
+    def note(tool: str, amount: int, key: str = "") -> None:
+        moments.passed()
+        line = json.dumps({"tool": tool, "amount": amount, "key": key}) + "\n"
+        descriptor = os.open(effects, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(descriptor, line.encode())
+        os.close(descriptor)
+        moments.passed()
+
+    def pay(amount: int) -> str:
+        """Pays."""
+        note("pay", amount)
+        return f"paid {amount}"
+
+    def send(amount: int, context: CallContext) -> str:
+        """Sends, knowing by its key what it has sent."""
+        note("send", amount, context.idempotency_key)
+        return f"sent {amount}"
+
+    def price(thing: str) -> int:
+        """Looks a price up."""
+        return len(thing)
+
+    return [
+        ToolSpec.from_function(pay, permission="confirm", effects=["spend"]),
+        ToolSpec.from_function(send, idempotent="key", effects=["send"]),
+        ToolSpec.from_function(price, idempotent="natural", effects=["read"]),
+    ]
+
+
+def _watch(moments: Moments) -> None:
+    """Makes moments of each thing that is asked of the ledger: before it, once it is under way, once it is durable."""
+    for name in ("ask", "decide", "begin", "settle", "finish", "suspend", "release"):
+        setattr(RunLedger, name, _watched(getattr(RunLedger, name), moments))
+
+
+def _watched(method: Callable[..., Any], moments: Moments) -> Callable[..., Any]:
+    @wraps(method)
+    def watched(*given: Any, **more: Any) -> Any:
+        moments.passed()
+        future = cast("Future[Any]", method(*given, **more))
+        moments.passed()
+        future.add_done_callback(lambda _: moments.passed())
+        return future
+
+    return watched
+
+
+def _summary(turn: Turn, moments: Moments) -> dict[str, Any]:
+    return {
+        "texts": [result.text for result in turn.results],
+        "kinds": [result.failure.kind if result.failure else "success" for result in turn.results],
+        "suspended": turn.suspended is not None,
+        "moments": moments.count,
+    }

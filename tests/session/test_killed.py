@@ -1,0 +1,168 @@
+"""Killed at every moment, a run goes on: nothing paid is paid twice, nothing lost is lost in silence."""
+
+from __future__ import annotations
+
+import multiprocessing
+import secrets
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journal.postgres import Server
+from tests.session.killed import DOUBT, Attempt, go, happened, resume_all, resumed, suspended
+
+SPAWN = multiprocessing.get_context("forkserver")
+SPAWN.set_forkserver_preload(["tests.session.killed"])
+PATIENCE_S = 60
+RUNS = 40
+
+
+class Died(Exception):
+    """The process was killed; `said` is what it had told by then."""
+
+    def __init__(self, said: list[Any]) -> None:
+        super().__init__(said)
+        self.said = said
+
+
+def lives(attempt: Attempt) -> list[Any]:
+    """What a process tells that makes the attempt."""
+    here, there = SPAWN.Pipe(duplex=False)
+    process = SPAWN.Process(target=go, args=(attempt, there))
+    process.start()
+    there.close()
+    said: list[Any] = []
+    while here.poll(PATIENCE_S):
+        try:
+            said.append(here.recv())
+        except EOFError:
+            break
+    process.join(PATIENCE_S)
+    if process.exitcode == -9:
+        raise Died(said)
+    assert process.exitcode == 0
+    return said
+
+
+def dies(attempt: Attempt) -> str:
+    """The id of the run that it was in when it was killed; empty when it had none, or came to its end alive."""
+    try:
+        lives(attempt)
+    except Died as died:
+        return died.said[0] if died.said else ""
+    return ""
+
+
+def check(effects: list[dict[str, Any]], end: dict[str, Any], is_program: bool) -> None:
+    """What holds however often the run was killed."""
+    done = Counter((effect["tool"], effect["amount"]) for effect in effects)
+    keys = {effect["key"] for effect in effects if effect["tool"] == "send"}
+    assert [count for (tool, _), count in done.items() if tool == "pay" and count > 1] == []
+    # However often a keyed tool was sent, it was sent as one call.
+    assert len(keys) <= 1
+    if is_program:
+        return
+    for (tool, amount), kind, text in zip(
+        [("pay", 3), ("send", 4), ("price", 0), ("pay", 5)], end["kinds"], end["texts"], strict=True
+    ):
+        if tool == "price":
+            assert text == "3"
+        elif kind == "success":
+            assert done[tool, amount] >= 1
+        else:
+            assert (tool, kind, DOUBT in text) == ("pay", "denied", True)
+
+
+@pytest.fixture(scope="module")
+def moments(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, int]:
+    """How many moments a run has that nobody kills: of calls, and of a program."""
+    found: dict[bool, int] = {}
+    for is_program in (False, True):
+        folder = tmp_path_factory.mktemp("whole")
+        attempt = Attempt(url=f"sqlite:///{folder}/runs.db", effects=str(folder / "effects"), is_program=is_program)
+        _, end = lives(attempt)
+        found[is_program] = end["moments"]
+    return found
+
+
+@pytest.mark.threat(16)
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("is_program", [False, True], ids=["calls", "program"])
+def test_a_run_that_is_killed_at_any_moment_goes_on(tmp_path: Path, moments: dict[bool, int], is_program: bool) -> None:
+    doubts = kills = 0
+    # Of a program every fourth moment: each costs three processes and a sandbox, and the ledger under it is the same.
+    step = 4 if is_program else 1
+    for moment in range(1, moments[is_program] + 1, step):
+        effects = tmp_path / f"effects{moment}"
+        attempt = Attempt(
+            url=f"sqlite:///{tmp_path}/runs.db", effects=str(effects), dies_at=moment, is_program=is_program
+        )
+        run_id = dies(attempt)
+        kills += 1
+        if not run_id:
+            continue
+        # Killed a second time while it is gone on with, somewhere else.
+        again = replace(attempt, run_id=run_id, dies_at=moment % 7 + 1)
+        try:
+            end = lives(again)[-1]
+        except Died:
+            kills += 1
+            end = lives(replace(again, dies_at=0))[-1]
+        check(happened(effects), end, is_program)
+        doubts += any(DOUBT in text for text in end["texts"])
+    assert kills >= (13 if is_program else 50)
+    # Some of these moments lie between an effect and its record: there must have been something to be in doubt of.
+    assert doubts >= 1 + (not is_program)
+
+
+@pytest.mark.threat(16)
+def test_a_naive_run_that_is_killed_pays_twice(tmp_path: Path) -> None:
+    """The control: without a ledger whoever starts again does everything again."""
+    effects = tmp_path / "effects"
+    attempt = Attempt(url=f"sqlite:///{tmp_path}/a.db", effects=str(effects), dies_at=0)
+    lives(attempt)
+    lives(replace(attempt, url=f"sqlite:///{tmp_path}/b.db"))
+    done = Counter((effect["tool"], effect["amount"]) for effect in happened(effects))
+    assert done["pay", 3] == 2
+
+
+@pytest.mark.threat(1)
+@pytest.mark.threat(18)
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
+def test_eight_processes_that_resume_the_same_runs_pay_each_once(
+    tmp_path: Path, where: str, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{tmp_path}/runs.db"
+    if where == "postgresql":
+        server: Server = request.getfixturevalue("server")
+        name = f"t{secrets.token_hex(6)}"
+        server.create(name)
+        url = server.url(name)
+    attempt = Attempt(url=url, effects=str(tmp_path / "effects"))
+    run_ids = suspended(attempt, RUNS)
+    pipes = [SPAWN.Pipe(duplex=False) for _ in range(8)]
+    processes = [SPAWN.Process(target=resume_all, args=(attempt, run_ids, there)) for _, there in pipes]
+    for process in processes:
+        process.start()
+    told: list[list[str]] = [here.recv() for here, _ in pipes if here.poll(PATIENCE_S)]
+    for process in processes:
+        process.join(PATIENCE_S)
+    paid = Counter(effect["amount"] for effect in happened(tmp_path / "effects"))
+    assert paid == Counter(range(RUNS))
+    # Whoever came second got the recorded turn, or heard that somebody else was at it.
+    assert len(told) == len(pipes)
+    assert {outcome for one in told for outcome in one} <= {"paid", "run_busy"}
+    assert all(any(one[place] == "paid" for one in told) for place in range(RUNS))
+
+
+@pytest.mark.threat(18)
+def test_without_one_record_eight_workers_pay_eight_times(tmp_path: Path) -> None:
+    """The control: the same decision handed to eight stores that know nothing of each other."""
+    for place in range(8):
+        attempt = Attempt(url=f"sqlite:///{tmp_path}/{place}.db", effects=str(tmp_path / "effects"))
+        resumed(attempt, suspended(attempt, 1))
+    assert Counter(effect["amount"] for effect in happened(tmp_path / "effects")) == Counter({0: 8})
