@@ -145,7 +145,7 @@ def _told(op: Operator, value: Any, condition: Condition) -> bool | None:
             alike = [each for each in wanted if kind_of(each) == kind_of(value)]
             return _any(_same(value, each) for each in alike) if alike else None
         case "contains" if kind_of(value) == "list":
-            return _any(_same(item, wanted) for item in value)
+            return _among(value, wanted)
         case "<" | "<=" | ">" | ">=":
             return _ordered(op, value, wanted)
         case _:
@@ -187,7 +187,7 @@ def _perhaps(is_like: bool) -> bool | None:
 
 
 def _ordered(op: Operator, value: Any, wanted: Any) -> bool | None:
-    if kind_of(value) != "number" or math.isnan(value):
+    if kind_of(value) != "number" or value != value:
         return None
     match op:
         case "<":
@@ -212,6 +212,15 @@ def _same(value: Any, wanted: Any) -> bool | None:
     if kind == "object":
         return value.keys() == wanted.keys() and _all(_same(value[key], wanted[key]) for key in wanted)
     return value == wanted
+
+
+def _among(items: list[Any], wanted: Any) -> bool | None:
+    """Whether it is one of the items. A text that is only a part of one, or goes across, may be what was meant: a
+    command in one text and in a list of words is the same command."""
+    told = _any(_same(item, wanted) for item in items)
+    if told is False and isinstance(wanted, str):
+        return _perhaps(fold(wanted).strip() in fold(" ".join(item for item in items if isinstance(item, str))))
+    return told
 
 
 def _any(told: Any) -> bool | None:

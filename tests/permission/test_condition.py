@@ -1,0 +1,240 @@
+"""What a condition says of arguments: true, false, or that it cannot be told."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from toolwire.permission.condition import Condition
+from toolwire.permission.pattern import PATTERN_LIMIT, TEXT_LIMIT, Pattern
+from toolwire.vocabulary.errors import ConfigurationError
+
+YES, NO, PERHAPS = True, False, None
+GONE = object()
+
+CASES: list[tuple[str, Any, Any, bool | None]] = [
+    ("==", 5, 5, YES),
+    ("==", 5, 5.0, YES),
+    ("==", 5, 6, NO),
+    ("==", 5, "5", PERHAPS),
+    ("==", 1, True, PERHAPS),
+    ("==", 5, None, PERHAPS),
+    ("==", 5, GONE, PERHAPS),
+    ("==", "a", "a", YES),
+    ("==", "a", "A", PERHAPS),
+    ("==", "a", "b", NO),
+    ("==", "a", ["a"], PERHAPS),
+    ("==", [1, "a"], [1, "a"], YES),
+    ("==", [1, "a"], [1, "A"], PERHAPS),
+    ("==", [1], [1, 2], NO),
+    ("==", {"a": {"b": 1}}, {"a": {"b": 1}}, YES),
+    ("==", {"a": 1}, {"a": 1, "b": 2}, NO),
+    ("==", {"a": 1}, {"a": True}, PERHAPS),
+    ("!=", 5, 6, YES),
+    ("!=", 5, 5, NO),
+    ("!=", 5, "6", PERHAPS),
+    ("!=", "a", "A", PERHAPS),
+    ("!=", 5, GONE, PERHAPS),
+    ("<", 5, 4.9, YES),
+    ("<", 5, 5, NO),
+    ("<=", 5, 5, YES),
+    ("<=", 5, 10**400, NO),
+    (">", 5, 5, NO),
+    (">=", 5, 5, YES),
+    (">", 5, "6", PERHAPS),
+    (">", 5, True, PERHAPS),
+    (">", 5, float("nan"), PERHAPS),
+    (">", 5, float("inf"), YES),
+    (">", 5, None, PERHAPS),
+    (">", 5, [6], PERHAPS),
+    ("in", ["a", 5], "a", YES),
+    ("in", ["a", 5], "b", NO),
+    ("in", ["a", 5], 5.0, YES),
+    ("in", ["a", "b"], 5, PERHAPS),
+    ("in", ["a"], "Ａ", PERHAPS),
+    ("not_in", ["a"], "b", YES),
+    ("not_in", ["a"], "a", NO),
+    ("not_in", ["a"], 1, PERHAPS),
+    ("starts_with", "git ", "git log", YES),
+    ("starts_with", "git ", "GIT  log", PERHAPS),
+    ("starts_with", "git ", "github", NO),
+    ("starts_with", "1", 1, PERHAPS),
+    ("ends_with", "@a.example", "x@a.example", YES),
+    ("ends_with", "@a.example", "x@A.example ", PERHAPS),
+    ("ends_with", "@a.example", "x@a.example.evil", NO),
+    ("contains", "rm", "a rm b", YES),
+    ("contains", "rm", "r\u200bm", PERHAPS),
+    ("contains", "rm", "x", NO),
+    ("contains", "a", ["a", "b"], YES),
+    ("contains", "a", ["A"], PERHAPS),
+    ("contains", "a", ["b", ["a"]], PERHAPS),
+    ("contains", "a", ["b"], NO),
+    ("contains", 5, "5", PERHAPS),
+    ("contains", "a", {"a": 1}, PERHAPS),
+    ("matches", "[a-z]+@a[.]example", "x@a.example", YES),
+    ("matches", "[a-z]+@a[.]example", "X@a.example", PERHAPS),
+    ("matches", "[a-z]+@a[.]example", "x@a.example.evil", NO),
+    ("matches", "a.*", "ab\nc", PERHAPS),
+    ("matches", "a*", "a" * TEXT_LIMIT, YES),
+    ("matches", "a*", "a" * (TEXT_LIMIT + 1), PERHAPS),
+    ("matches", "a", 5, PERHAPS),
+    ("exists", None, 0, YES),
+    ("exists", None, None, NO),
+    ("exists", None, GONE, NO),
+    ("absent", None, GONE, YES),
+    ("absent", None, None, YES),
+    ("absent", None, "", NO),
+    ("under", "/srv/data", "/srv/data", YES),
+    ("under", "/srv/data/", "/srv//data/./a", YES),
+    ("under", "/srv/data", "/srv/database", NO),
+    ("under", "/srv/data", "/srv/data/../x", PERHAPS),
+    ("under", "/srv/data", "/x/../srv/data/a", PERHAPS),
+    ("under", "/srv/data", "srv/data/a", PERHAPS),
+    ("under", "/srv/data", "/SRV/data/a", PERHAPS),
+    ("under", "/srv/data", "/srv/%64ata", PERHAPS),
+    ("under", "/srv/data", "~/a", PERHAPS),
+    ("under", "/srv/data", "\\srv\\data", PERHAPS),
+    ("under", "/srv/data", "/srv/data\x00", PERHAPS),
+    ("under", "/srv/data", "", PERHAPS),
+    ("under", "/srv/data", ["/srv/data"], PERHAPS),
+    ("under", "data", "data/a", YES),
+    ("under", "data", "other/a", NO),
+    ("host_in", ["a.example"], "https://a.example/x?y#z", YES),
+    ("host_in", ["a.example"], "HTTPS://A.example:8443", YES),
+    ("host_in", ["a.example"], "https://a.example.", YES),
+    ("host_in", ["a.example"], "https://b.a.example", NO),
+    ("host_in", ["*.a.example"], "https://c.b.a.example", YES),
+    ("host_in", ["*.a.example"], "https://a.example", NO),
+    ("host_in", ["a.example"], "https://xa.example", NO),
+    ("host_in", ["*.a.example"], "https://evila.example", NO),
+    ("host_in", ["a.example"], "https://a.example@b.example", PERHAPS),
+    ("host_in", ["a.example"], "https://b.example\\@a.example", PERHAPS),
+    ("host_in", ["a.example"], "https://b.example\t.a.example", PERHAPS),
+    ("host_in", ["a.example"], "https://a。example", PERHAPS),
+    ("host_in", ["a.example"], "a.example", PERHAPS),
+    ("host_in", ["a.example"], "https://", PERHAPS),
+    ("host_in", ["a.example"], "https://a.example:x", PERHAPS),
+    ("host_in", ["127.0.0.1"], "http://127.0.0.1", YES),
+    ("host_in", ["127.0.0.1"], "http://127.1", PERHAPS),
+    ("host_in", ["127.0.0.1"], "http://0x7f000001", PERHAPS),
+    ("host_in", ["127.0.0.1"], "http://2130706433", PERHAPS),
+    ("host_in", ["[::1]"], "http://[0:0::1]", YES),
+    ("host_in", ["[::1]"], "http://[::1%25eth0]", PERHAPS),
+    ("host_in", ["a.example"], 5, PERHAPS),
+]
+
+
+@pytest.mark.parametrize(("op", "wanted", "value", "told"), CASES)
+def test_a_condition_holds_does_not_or_cannot_be_told(op: Any, wanted: Any, value: Any, told: bool | None) -> None:
+    condition = Condition(path="/arguments/x", op=op, value=wanted)
+    assert condition.holds({} if value is GONE else {"x": value}) is told
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/arguments/to/0/name", True),
+        ("/arguments/to/1/name", False),
+        ("/arguments/to/2/name", None),
+        ("/arguments/to/-/name", None),
+        ("/arguments/to/²/name", None),
+        ("/arguments/a~1b/~0c", True),
+        ("/arguments/none/name", None),
+    ],
+)
+def test_a_path_is_a_pointer_into_the_arguments(path: str, told: bool | None) -> None:
+    arguments = {"to": [{"name": "ada"}, {"name": "bob"}], "a/b": {"~c": "ada"}}
+    assert Condition(path=path, op="==", value="ada").holds(arguments) is told
+
+
+def test_all_arguments_together_have_a_path_too() -> None:
+    same = Condition(path="/arguments", op="==", value={"a": 1})
+    assert [same.holds(arguments) for arguments in ({"a": 1}, {"a": 2}, {"a": 1, "b": 2}, {})] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"path": "amount"}, "path='amount': write where in the call, as '/arguments/amount'"),
+        ({"path": "/args/amount"}, "path='/args/amount': write where in the call, as '/arguments/amount'"),
+        ({"path": None}, "path=None: write where in the call, as '/arguments/amount'"),
+        ({"op": "==", "value": None}, "op='==' with value=None: write op='absent' or op='exists' instead"),
+        ({"op": "<", "value": "5"}, "op='<' with value='5': write a number"),
+        ({"op": "<", "value": True}, "op='<' with value=True: write a number"),
+        ({"op": "<", "value": float("nan")}, "op='<' with value=nan: write a number"),
+        ({"op": "in", "value": "abc"}, "op='in' with value='abc': write a list of texts or numbers"),
+        ({"op": "in", "value": []}, "op='in' with value=[]: write a list of texts or numbers"),
+        ({"op": "exists", "value": True}, "op='exists' with value=True: leave the value out"),
+        ({"op": "contains", "value": ""}, "op='contains' with value='': write a text or a number"),
+        ({"op": "starts_with", "value": ""}, "op='starts_with' with value='': write a text"),
+        (
+            {"op": "under", "value": "../x"},
+            "op='under' with value='../x': write a folder without '..', '~', backslashes and escapes",
+        ),
+        (
+            {"op": "host_in", "value": "a.example"},
+            "op='host_in' with value='a.example': write a list of host names, as ['example.com', '*.example.org']",
+        ),
+        (
+            {"op": "host_in", "value": ["https://a.example"]},
+            (
+                "op='host_in' with value=['https://a.example']: 'https://a.example' is no host: write a name as 'example.com', "
+                "'*.example.com' for those below, no scheme or port"
+            ),
+        ),
+        ({"op": "matches", "value": "(a"}, "op='matches' with value='(a': a ( is never closed"),
+    ],
+)
+def test_a_condition_that_is_none_is_refused_where_it_is_written(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Condition(**{"path": "/arguments/x", "op": "==", "value": 1, **given})
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "misses"),
+    [
+        ("a*b", ["b", "aab"], ["a", "ba"]),
+        ("(?:a|bc)+d?", ["a", "bcad"], ["", "d"]),
+        ("a{2}", ["aa"], ["a", "aaa"]),
+        ("a{2,}", ["aa", "aaaa"], ["a"]),
+        ("a{1,3}b", ["ab", "aaab"], ["b", "aaaab"]),
+        ("x|", ["x", ""], ["xx"]),
+        (r"\d{4}-\d\d", ["2024-05"], ["2024-5", "٢٠٢٤-٠٥"]),
+        (r"[^;&|]*", ["ls -l"], ["ls; rm"]),
+        (r"a\.b\\", ["a.b\\"], ["axb\\"]),
+        (".", ["x", "é"], ["", "xx", "\n", "\u2028"]),
+        ("", [""], ["x"]),
+    ],
+)
+def test_a_pattern_fits_whole_texts(pattern: str, fits: list[str], misses: list[str]) -> None:
+    assert [text for text in fits + misses if Pattern(pattern).matches(text)] == fits
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["^a", "a$", "a**", "a*?", "*a", "(?=a)", r"(a)\1", "[a", "a{3,1}", "a)", r"\b", "a{201}", "((){999}){999}"],
+)
+def test_what_could_take_long_or_means_something_else_is_no_pattern(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r".{10}"):
+        Pattern(pattern)
+
+
+def test_the_longest_pattern_is_one() -> None:
+    assert Pattern("a" * PATTERN_LIMIT).matches("a" * PATTERN_LIMIT)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a*)*b", "(a|a)*b", "(a|aa)+b", "a*a*a*a*a*a*a*b", "(.*.*.*)*x", "([a-z]+)*[0-9]"]
+)
+def test_no_pattern_takes_long(pattern: str) -> None:
+    started = time.perf_counter()
+    assert not Pattern(pattern).matches("a" * TEXT_LIMIT)
+    assert time.perf_counter() - started < 1
