@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 
 from toolwire.definition.from_function import from_function
 from toolwire.definition.shape import Validated
+from toolwire.facade.registry import ToolRegistry
+from toolwire.facade.tool import ToolSpec
 from toolwire.mcp.convert import from_mcp, to_mcp
+from toolwire.permission.policy import Rule
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
@@ -104,3 +108,35 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ConfigurationError) as failed:
         to_mcp(from_mcp(old_spelling()))
     assert str(failed.value) == "MCP values need a package that is not here: pip install 'toolwire[mcp]'"
+
+
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+@pytest.mark.parametrize("values", list(product([None, True, False], repeat=len(HINTS))))
+def test_no_hint_of_a_server_changes_whether_a_person_is_asked(values: tuple[bool | None, ...]) -> None:
+    hints = {name: value for name, value in zip(HINTS, values, strict=True) if value is not None}
+    tool = from_mcp({"name": "t", "inputSchema": {"type": "object"}, "annotations": hints})
+    plain = from_mcp({"name": "t", "inputSchema": {"type": "object"}})
+    assert (tool.permission, tool.effects, tool.is_outside) == (plain.permission, plain.effects, plain.is_outside)
+    assert (tool.permission, tool.effects.kinds, tool.effects.labels) == ("confirm", set(), {"untrusted"})
+
+
+@pytest.mark.parametrize(
+    ("options", "registered", "rules", "ends"),
+    [
+        ({}, {}, [], "approval_required"),
+        ({"permission": "auto"}, {}, [], "ran"),
+        ({}, {"permission": "auto"}, [], "ran"),
+        ({}, {}, [Rule(effect="auto", tool="t")], "ran"),
+        ({"permission": "deny"}, {}, [Rule(effect="auto", tool="*")], "denied"),
+    ],
+)
+def test_a_tool_from_outside_runs_unasked_only_when_somebody_here_speaks_for_it(
+    options: dict[str, Any], registered: dict[str, Any], rules: list[Rule], ends: str
+) -> None:
+    registry = ToolRegistry(rules=rules)
+    value = {"name": "t", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+    registry.register(ToolSpec.from_mcp(value, lambda: "ran", **options), **registered)
+    result = registry.invoke("t")
+    assert (result.data if result.failure is None else result.failure.kind) == ends

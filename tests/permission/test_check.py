@@ -15,10 +15,10 @@ from toolwire.permission.policy import Policy
 from toolwire.permission.policy_file import FILE_LIMIT_BYTES, load_policy
 from toolwire.vocabulary.errors import ConfigurationError
 
+Mode = Literal["slow", "fast"]
 
-def pay(
-    amount: float, to: str, memo: str | None = None, mode: Literal["slow", "fast"] = "slow", now: bool = False
-) -> None:
+
+def pay(amount: float, to: str, memo: str | None = None, mode: Mode = "slow", now: bool = False) -> None:
     """Pays."""
 
 
@@ -89,8 +89,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         when("/arguments/amount", "starts_with", "1"),
         (
-            "it can never hit 'pay': amount starts_with '1' looks at a text, and '/arguments/amount' is a number in its "
-            "schema"
+            "it can never hit 'pay': amount starts_with '1' looks at a text, and '/arguments/amount' is a number in "
+            "its schema"
         ),
     ),
     (
@@ -104,8 +104,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         when("/arguments/memo", "in", [1, 2]),
         (
-            "it can never hit 'pay': memo in [1, 2] looks at a number, and '/arguments/memo' is a text or null in its "
-            "schema"
+            "it can never hit 'pay': memo in [1, 2] looks at a number, and '/arguments/memo' is a text or null in "
+            "its schema"
         ),
     ),
     (
@@ -115,8 +115,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         when("/arguments/now", "contains", "y"),
         (
-            "it can never hit 'pay': now contains 'y' looks at a text or a list, and '/arguments/now' is true or false in "
-            "its schema"
+            "it can never hit 'pay': now contains 'y' looks at a text or a list, and '/arguments/now' is true or "
+            "false in its schema"
         ),
     ),
     (

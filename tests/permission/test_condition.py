@@ -13,6 +13,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 YES, NO, PERHAPS = True, False, None
 GONE = object()
+NO_HOST = "is no host: write a name as 'example.com', '*.example.com' for those below, no scheme or port"
 
 CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("==", 5, 5, YES),
@@ -71,6 +72,8 @@ CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("contains", "a", ["A"], PERHAPS),
     ("contains", "a", ["b", ["a"]], PERHAPS),
     ("contains", "a", ["b"], NO),
+    ("contains", "bob", ["bobby"], PERHAPS),
+    ("contains", "rm -rf", ["rm", "-rf", "/"], PERHAPS),
     ("contains", 5, "5", PERHAPS),
     ("contains", "a", {"a": 1}, PERHAPS),
     ("matches", "[a-z]+@a[.]example", "x@a.example", YES),
@@ -151,12 +154,8 @@ def test_a_path_is_a_pointer_into_the_arguments(path: str, told: bool | None) ->
 
 def test_all_arguments_together_have_a_path_too() -> None:
     same = Condition(path="/arguments", op="==", value={"a": 1})
-    assert [same.holds(arguments) for arguments in ({"a": 1}, {"a": 2}, {"a": 1, "b": 2}, {})] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    given: list[dict[str, Any]] = [{"a": 1}, {"a": 2}, {"a": 1, "b": 2}, {}]
+    assert [same.holds(arguments) for arguments in given] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(
@@ -184,10 +183,7 @@ def test_all_arguments_together_have_a_path_too() -> None:
         ),
         (
             {"op": "host_in", "value": ["https://a.example"]},
-            (
-                "op='host_in' with value=['https://a.example']: 'https://a.example' is no host: write a name as 'example.com', "
-                "'*.example.com' for those below, no scheme or port"
-            ),
+            f"op='host_in' with value=['https://a.example']: 'https://a.example' {NO_HOST}",
         ),
         ({"op": "matches", "value": "(a"}, "op='matches' with value='(a': a ( is never closed"),
     ],

@@ -63,8 +63,8 @@ def _clash(conditions: Sequence[Condition], listed: list[Any] | None, limits: tu
     if candidates is not None:
         if any(all(each.holds_of(value) is True for each in conditions) for value in candidates):
             return ""
-        among = f" among {', '.join(map(repr, listed))}" if listed is not None else ""
-        return f"{said} can never hold{among if len(ops) == 1 or listed is not None else ' together'}"
+        among = f" among {', '.join(map(repr, listed))}" if listed is not None else " together" * (len(conditions) > 1)
+        return f"{said} can never hold{among}"
     if _is_empty(conditions, limits):
         return f"{said} can never hold" + (" together" if len(conditions) > 1 else " within the schema's limits")
     starts = [condition.value for condition in conditions if condition.op == "starts_with"]
