@@ -50,6 +50,8 @@ class RuleIndex:
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
         self.verdicts: dict[tuple[str, Permission], Verdict] = {}
+        self.plain: set[str] = set()
+        """Tools that were asked about, and that no rule which looks at calls is about."""
         self._tools: dict[str, _OfTool] = {}
 
     def of(self, tool: str) -> _OfTool:
@@ -61,6 +63,8 @@ class RuleIndex:
                 always=tuple(rule for rule in fitting if not rule.looks_at_calls),
                 sometimes=tuple(rule for rule in fitting if rule.looks_at_calls),
             )
+            if not found.sometimes:
+                self.plain.add(tool)
         return found
 
 
@@ -110,16 +114,17 @@ class Policy:
 
     def looks_at(self, tool: str) -> bool:
         """Whether the verdict on a call of that tool may depend on the call: then `judge` wants it as its subject."""
-        return bool(self.index().of(tool).sometimes)
+        index = self._index if self._parent is None else self.index()
+        return tool not in index.plain and bool(index.of(tool).sometimes)
 
     def judge(self, tool: str, own: Permission, subject: Subject | None = None) -> Verdict:
         """The verdict on a call of `tool`, whose own permission is `own`.
 
         Without a subject rules that look at calls are left out: what is denied then is denied for every call.
         """
-        index = self.index()
+        index = self._index if self._parent is None else self.index()
         if subject is None:
-            return self._verdict_of_name(index, tool, own)
+            return index.verdicts.get((tool, own)) or self._verdict_of_name(index, tool, own)
         of_tool = index.of(tool)
         now = self.clock() if of_tool.sometimes else 0.0
         hits = [rule for rule in of_tool.sometimes if rule.hits(subject, now)]
