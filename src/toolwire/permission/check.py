@@ -12,10 +12,10 @@ from toolwire.permission.condition import MISSING, Condition, found
 from toolwire.permission.contradiction import contradiction, impossible
 from toolwire.permission.rule import Rule
 from toolwire.permission.schema import at
-from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS
+from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEARCH_TOOLS
 from toolwire.vocabulary.errors import Unrepresentable
 
-_OFFERED_LATER = (CODE_EXECUTION, SEARCH_TOOLS)
+_OFFERED_LATER = (ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEARCH_TOOLS)
 """Tools that sessions add by themselves."""
 
 
