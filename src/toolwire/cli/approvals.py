@@ -30,7 +30,7 @@ from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
 from toolwire.cli.results import plain
 from toolwire.cli.stores import StoreOption, open_store
-from toolwire.cli.tables import table_text
+from toolwire.cli.tables import one_line, table_text
 from toolwire.cli.times import ago, moment, span
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def request_table(requests: Sequence[ApprovalRequest], *, is_terminal: bool) -> 
     for request in requests:
         left = span(request.expires_at - now) if request.expires_at else "no end"
         cells = (request.id[:length], request.tool, ago(request.created_at, now), left, request.run_id)
-        table.add_row(*(Text(_safe(cell)) for cell in cells), Text(_safe(_brief(request))))
+        table.add_row(*(Text(one_line(cell)) for cell in cells), Text(one_line(_brief(request))))
     return table_text(table, is_terminal=is_terminal)
 
 
@@ -210,7 +210,7 @@ def _said(decision: Decision) -> str:
     who = f" by {by.principal}" if by.principal else ""
     through = f" through {by.channel}" if by.channel else ""
     reason = f": {decision.reason}" if decision.reason else ""
-    return _safe(f"{done[decision.verdict]}{who}{through}, {moment(decision.at)}{reason}")
+    return one_line(f"{done[decision.verdict]}{who}{through}, {moment(decision.at)}{reason}")
 
 
 def _shown(request: ApprovalRequest) -> str:
@@ -233,11 +233,6 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
 
 def _brief(request: ApprovalRequest) -> str:
     return json_text.dumps(plain(request.arguments), ensure_ascii=False)
-
-
-def _safe(text: str) -> str:
-    """One line of it that no terminal takes for a command."""
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 def _short_length(ids: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from toolwire.cli import approvals, call, doctor, policies, prompt, run, tools
+from toolwire.cli import approvals, call, doctor, logs, policies, prompt, run, tools
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.output import Output, open_missing_streams
 from toolwire.cli.waiting import leave
@@ -23,6 +23,7 @@ Examples:
   toolwire call search query=budget limit=3 --tools tools.py
   toolwire policy explain search query=budget --tools tools.py
   toolwire approvals list
+  toolwire log --since 2h
   toolwire doctor
 
 \b
@@ -95,4 +96,5 @@ app.command("tools", epilog=tools.EPILOG)(tools.tools)
 app.command("call", epilog=call.EPILOG)(call.call)
 app.add_typer(policies.policy, name="policy")
 app.add_typer(approvals.approvals, name="approvals")
+app.add_typer(logs.log, name="log")
 app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)

@@ -81,6 +81,10 @@ class Output:
         """Writes a result for a program to read."""
         self.result(json.dumps(value, ensure_ascii=False, indent=2))
 
+    def result_line(self, value: Any) -> None:
+        """Writes one of many results for a program to read, on a line of its own."""
+        self.result(json.dumps(value, ensure_ascii=False))
+
     def say(self, text: str) -> None:
         """Writes what is no result."""
         # Nobody listens any more: there is nobody to tell.

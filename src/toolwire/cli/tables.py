@@ -18,3 +18,8 @@ def table_text(table: Table, *, is_terminal: bool) -> str:
     width = shutil.get_terminal_size().columns
     Console(file=written, width=width, force_terminal=is_terminal).print(table)
     return "\n".join(line.rstrip() for line in written.getvalue().strip("\n").split("\n"))
+
+
+def one_line(text: str) -> str:
+    """The text on one line, with nothing in it that a terminal takes for a command."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

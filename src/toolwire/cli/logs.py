@@ -1,0 +1,201 @@
+"""`toolwire log`: what ran, who was asked and who decided, as the store keeps it."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.options import JsonOption
+from toolwire.cli.output import Output
+from toolwire.cli.results import plain
+from toolwire.cli.stores import StoreOption, open_store
+from toolwire.cli.suspended import found_run
+from toolwire.cli.tables import one_line, table_text
+from toolwire.cli.times import moment
+
+if TYPE_CHECKING:
+    from toolwire import LogRow
+
+EPILOG = f"""\b
+Examples:
+  toolwire log
+  toolwire log --follow --json
+  toolwire log --tool pay --status denied --since 2h
+  toolwire log tree r_1c0f
+  toolwire log verify
+
+{EXIT_CODES}"""
+
+ROWS = 50
+"""Rows that are printed when nobody says how many: a screen or two."""
+
+log = typer.Typer(rich_markup_mode=None, invoke_without_command=True, epilog=EPILOG)
+
+_AGO = re.compile(r"(\d{1,9})(s|min|h|d)")
+_UNITS_S = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+
+
+def _since(text: str | None) -> float | None:
+    """A time, or how long ago, as seconds since the epoch."""
+    if text is None:
+        return None
+    if ago := _AGO.fullmatch(text):
+        return time.time() - int(ago[1]) * _UNITS_S[ago[2]]
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no time; write 30min, 2h, 7d or 2026-11-22T14:00") from error
+    return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+@log.callback(epilog=EPILOG)
+def show_log(
+    context: typer.Context,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on printing what comes, until Ctrl-C.")] = False,
+    tool: Annotated[str | None, typer.Option(metavar="NAME", help="Rows about this tool.")] = None,
+    status: Annotated[str | None, typer.Option(metavar="STATUS", help="success, denied, asked, approve, ...")] = None,
+    run: Annotated[str | None, typer.Option(metavar="RUN", help="Rows of this run.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Rows from then on: 2h, 7d, or a time.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="The last so many.")] = ROWS,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Print what ran and what was decided, oldest first."""
+    if context.invoked_subcommand is not None:
+        return
+    from toolwire import LogFilter
+
+    output: Output = context.obj
+    with open_store(store) as opened:
+        run_id = None if run is None else found_run(opened, run)[0]
+        wanted = LogFilter(tool=tool, status=status, run_id=run_id, since=_since(since))
+        rows = opened.log(wanted, limit=limit, newest_first=True)[::-1]
+        _print(rows, output, json=json, is_stream=follow)
+        if not follow:
+            return
+        last = rows[-1].seq if rows else 0
+        for row in opened.follow(last):
+            if all(_fits(row, name, getattr(wanted, name)) for name in ("tool", "status", "run_id")):
+                _print([row], output, json=json, is_stream=True)
+
+
+@log.command("tree")
+def tree(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run, or the beginning of its id.")],
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Print one run as a tree: its calls, and below each the calls of its program."""
+    from toolwire import LogFilter
+
+    output: Output = context.obj
+    with open_store(store) as opened:
+        run_id = found_run(opened, run)[0]
+        own = opened.log(LogFilter(run_id=run_id))
+        # Calls of programs are rows of runs of their own, written while this one went on.
+        count = own[-1].seq - own[0].seq + 1 if own else 0
+        rows = _of_run(run_id, opened.log(LogFilter(after=own[0].seq - 1), limit=count) if own else [])
+    if json:
+        output.result_json([_as_json(row) for row in rows])
+        return
+    output.result("\n".join([run_id, *_branches(rows)]))
+
+
+@log.command("verify")
+def verify(context: typer.Context, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Check that no row of the log was changed, moved, put in or taken out."""
+    output: Output = context.obj
+    with open_store(store) as opened:
+        check = opened.verify()
+    if json:
+        output.result_json({"rows": check.rows, "bad_seq": check.bad_seq, "problem": check.problem})
+    elif check.is_whole:
+        output.result(f"{check.rows} rows, as they were written")
+    if not check.is_whole:
+        raise Stop(ExitCode.FAILED, f"row {check.bad_seq} of the log is wrong: {check.problem}")
+
+
+def _fits(row: LogRow, name: str, wanted: str | None) -> bool:
+    return wanted is None or getattr(row, name) == wanted
+
+
+def _print(rows: Sequence[LogRow], output: Output, *, json: bool, is_stream: bool) -> None:
+    if json:
+        # One object on a line when more may come: a list would have no end.
+        if is_stream:
+            for row in rows:
+                output.result_line(_as_json(row))
+        else:
+            output.result_json([_as_json(row) for row in rows])
+    elif is_stream:
+        for row in rows:
+            output.result(_line(row))
+    elif rows:
+        output.result(_table(rows, is_terminal=output.is_terminal))
+    else:
+        output.say("the log has no such rows")
+
+
+def _table(rows: Iterable[LogRow], *, is_terminal: bool) -> str:
+    table = Table()
+    for name in ("ROW", "TIME", "WHAT", "TOOL", "STATUS", "ID"):
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        cells = (str(row.seq), moment(row.at), row.kind, row.tool, row.status, row.subject)
+        table.add_row(*(Text(one_line(cell)) for cell in cells))
+    return table_text(table, is_terminal=is_terminal)
+
+
+def _line(row: LogRow) -> str:
+    return one_line(f"{row.seq} {moment(row.at)} {row.kind} {row.tool or '-'} {row.status} {row.subject}")
+
+
+def _of_run(run_id: str, rows: Sequence[LogRow]) -> list[LogRow]:
+    """The rows of the run and of all that its programs called; a call is written before the one that made it."""
+    calls: set[str] = set()
+    found: list[LogRow] = []
+    for row in reversed(rows):
+        if row.run_id == run_id or (row.kind == "call" and row.entry.get("parent") in calls):
+            found.append(row)
+            if row.kind == "call":
+                calls.add(row.subject)
+    return found[::-1]
+
+
+def _branches(rows: Sequence[LogRow]) -> list[str]:
+    """Requests and decisions stand below their call, calls below the one whose program made them."""
+    calls = {row.subject for row in rows if row.kind == "call"}
+    asked = {row.subject: str(row.entry.get("call_id", "")) for row in rows if row.kind == "request"}
+    below: dict[str, list[LogRow]] = {}
+    for row in rows:
+        parent = str(row.entry.get("parent", "")) if row.kind == "call" else asked.get(row.subject, "")
+        below.setdefault(parent if parent in calls else "", []).append(row)
+    lines: list[str] = []
+
+    def grow(parent: str, depth: int) -> None:
+        for row in below.get(parent, ()):
+            named = " ".join(part for part in (row.kind, row.tool, row.status) if part)
+            lines.append(one_line(f"{'  ' * depth}{named}  {row.subject}  {moment(row.at)}"))
+            if row.kind == "call" and depth < _DEPTH_LIMIT:
+                grow(row.subject, depth + 1)
+
+    grow("", 1)
+    return lines
+
+
+_DEPTH_LIMIT = 64
+"""Levels of a tree: a log that says a call is its own parent must not be gone through for ever."""
+
+
+def _as_json(row: LogRow) -> dict[str, Any]:
+    return {field.name: plain(getattr(row, field.name)) for field in fields(row)}
