@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from toolwire.cli.approvals import SHORT_ID
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
@@ -148,16 +149,23 @@ def _print(rows: Sequence[LogRow], output: Output, *, json: bool, is_stream: boo
 
 def _table(rows: Iterable[LogRow], *, is_terminal: bool) -> str:
     table = Table()
-    for name in ("ROW", "TIME", "WHAT", "TOOL", "STATUS", "ID"):
+    for name in ("ROW", "TIME (UTC)", "WHAT"):
         table.add_column(name, no_wrap=True)
+    for name in ("TOOL", "STATUS", "ID"):
+        table.add_column(name, overflow="fold")
     for row in rows:
-        cells = (str(row.seq), moment(row.at), row.kind, row.tool, row.status, row.subject)
+        cells = (str(row.seq), moment(row.at).removesuffix(" UTC"), row.kind, row.tool, row.status, _known(row))
         table.add_row(*(Text(one_line(cell)) for cell in cells))
     return table_text(table, is_terminal=is_terminal)
 
 
 def _line(row: LogRow) -> str:
-    return one_line(f"{row.seq} {moment(row.at)} {row.kind} {row.tool or '-'} {row.status} {row.subject}")
+    return one_line(f"{row.seq} {moment(row.at)} {row.kind} {row.tool or '-'} {row.status} {_known(row)}")
+
+
+def _known(row: LogRow) -> str:
+    """By what it is known: requests by as much of their id as `toolwire approvals` wants."""
+    return row.subject[:SHORT_ID] if row.kind in ("request", "decision") else row.subject
 
 
 def _of_run(run_id: str, rows: Sequence[LogRow]) -> list[LogRow]:
@@ -185,7 +193,7 @@ def _branches(rows: Sequence[LogRow]) -> list[str]:
     def grow(parent: str, depth: int) -> None:
         for row in below.get(parent, ()):
             named = " ".join(part for part in (row.kind, row.tool, row.status) if part)
-            lines.append(one_line(f"{'  ' * depth}{named}  {row.subject}  {moment(row.at)}"))
+            lines.append(one_line(f"{'  ' * depth}{named}  {_known(row)}  {moment(row.at)}"))
             if row.kind == "call" and depth < _DEPTH_LIMIT:
                 grow(row.subject, depth + 1)
 

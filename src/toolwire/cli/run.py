@@ -77,6 +77,8 @@ def run(
     registry = registry_of(tools)
     honour(policy, registry, output)
     with open_store(store, make=resume is None) as opened:
+        if registry.get_execution_log() is None:
+            registry.enable_logging(store=opened)
         if resume is not None:
             run_id, kept = found_run(opened, resume)
             name = kept if protocol == AUTO else protocol

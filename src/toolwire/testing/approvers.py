@@ -45,7 +45,7 @@ class ApproverFails(AssertionError):
 
 
 def check_approver(make_approver: MakeApprover) -> None:
-    """Runs every check.
+    """Runs every check; from blocking code, for it runs event loops of its own.
 
     Raises:
         ApproverFails: some of them did not hold.

@@ -1,0 +1,43 @@
+"""The page on approvals runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.architecture.source import ROOT
+from toolwire.permission.approval import ANSWERS
+
+PAGE = (ROOT / "docs/approvals.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+XML = "<tool_call>\n<name>pay</name>\n<params>\n<amount>{}</amount>\n<to>Ada</to>\n</params>\n</tool_call>\n"
+
+
+async def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(compile(BLOCKS[0], "docs/approvals.md", "exec"), names)
+    turn = await names["session"].turn(XML.format(5) + XML.format(101))
+    assert [result.success for result in turn.results] == [True, False]
+    assert "'pay' may not be run: 100 at most." in turn.text
+    exec(compile(BLOCKS[1], "docs/approvals.md", "exec"), names)
+    exec(compile(BLOCKS[2], "docs/approvals.md", "exec"), names)
+    turn = await names["session"].turn(XML.format(5) + XML.format(6))
+    assert len(turn.suspended.pending) == 2
+    text = await names["decide"](turn.suspended.run_id)
+    assert re.findall(r"paid \d to Ada", text) == ["paid 5 to Ada", "paid 6 to Ada"]
+    names["store"].close()
+
+
+def test_the_approver_on_the_page_passes_the_kit() -> None:
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(compile(BLOCKS[0], "docs/approvals.md", "exec"), names)
+    exec(compile(BLOCKS[3], "docs/approvals.md", "exec"), names)
+    assert len(BLOCKS) == 4
+
+
+def test_the_page_names_every_verdict() -> None:
+    assert tuple(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == ANSWERS
