@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from toolwire.facade.xml import ToolPromptGenerator as ToolPromptGenerator
     from toolwire.facade.xml import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.xml import parse_tool_calls as parse_tool_calls
+    from toolwire.journal.chain import LogCheck as LogCheck
+    from toolwire.journal.history import LogFilter as LogFilter
+    from toolwire.journal.history import LogRow as LogRow
     from toolwire.journal.run import SuspendedRun as SuspendedRun
     from toolwire.journal.store import Store as Store
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
@@ -96,6 +99,9 @@ _HOMES = {
     "Failure": "vocabulary.failures",
     "ImageBlock": "vocabulary.content",
     "Limits": "sandbox.limits",
+    "LogCheck": "journal.chain",
+    "LogFilter": "journal.history",
+    "LogRow": "journal.history",
     "Policy": "permission.policy",
     "Problem": "vocabulary.calls",
     "ProgramResult": "sandbox.report",
@@ -163,6 +169,9 @@ __all__ = [
     "Failure",
     "ImageBlock",
     "Limits",
+    "LogCheck",
+    "LogFilter",
+    "LogRow",
     "Policy",
     "Problem",
     "ProgramResult",
