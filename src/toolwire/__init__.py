@@ -9,6 +9,7 @@ from importlib import import_module
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from toolwire import middleware as middleware
     from toolwire import protocols as protocols
     from toolwire.catalogue.groups import ToolGroup as ToolGroup
     from toolwire.definition.from_schema import ToolParameter as ToolParameter
@@ -136,6 +137,7 @@ _HOMES = {
     "execute_python_code": "facade.execute_python_code",
     "later": "permission.approvers",
     "load_policy": "permission.policy_file",
+    "middleware": "",
     "parse_tool_calls": "facade.xml",
     "protocols": "",
     "read_decisions": "session.wire",
@@ -206,6 +208,7 @@ __all__ = [
     "execute_python_code",
     "later",
     "load_policy",
+    "middleware",
     "parse_tool_calls",
     "protocols",
     "read_decisions",

@@ -67,6 +67,7 @@ PUBLIC = [
     "execute_python_code",
     "later",
     "load_policy",
+    "middleware",
     "parse_tool_calls",
     "protocols",
     "read_decisions",

@@ -9,7 +9,7 @@ from tests.architecture.source import modules
 
 MODULE_LINES = 350
 FUNCTION_LINES = 60
-LONGER_MODULES = {"toolwire.facade.registry": 420, "toolwire.facade.tool": 360}
+LONGER_MODULES = {"toolwire.facade.registry": 380, "toolwire.facade.tool": 360}
 """Thin by the method, long by the number of methods that their seed names. Shrink, never grow."""
 
 

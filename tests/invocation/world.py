@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Composite, Entry
+from toolwire.catalogue.entry import Composite, Entry, Middleware
 from toolwire.definition.from_function import from_function
 from toolwire.definition.tool import Permission, Tool
 from toolwire.invocation.asynchronous import AsynchronousPorts
@@ -70,6 +70,9 @@ class World:
     ledger: Ledger | None = None
     can_suspend: bool = False
     run: Run | None = None
+    middleware: tuple[Middleware, ...] = ()
+    on_sleep: Callable[[float], object] | None = None
+    """Called in place of sleeping; None: calls really sleep."""
 
     def add(
         self,
@@ -80,6 +83,7 @@ class World:
         timeout_s: float | None = None,
         composite: Composite | None = None,
         parallel: bool = True,
+        middleware: tuple[Middleware, ...] = (),
     ) -> Entry:
         """Registers a tool."""
         tool = function if isinstance(function, Tool) else from_function(function, name=name)
@@ -91,6 +95,7 @@ class World:
             timeout_s=timeout_s,
             composite=composite,
             gate=None if parallel else Gate(),
+            middleware=middleware,
         )
         self.catalogue.add(entry)
         return entry
@@ -128,16 +133,27 @@ class World:
             ledger=self.ledger,
             can_suspend=self.can_suspend,
             run=self.run,
+            middleware=self.middleware,
         )
 
     def loop_scope(self) -> Scope:
         """The scope of calls that are awaited."""
-        return self.scope(AsynchronousPorts(self.runtime))
+        return self.scope(self._sleepless(AsynchronousPorts(self.runtime)))
 
     def _drive(self, calls: Iterable[ToolCall], core: Callable[[Scope], Coroutine[Any, Any, Any]]) -> Any:
         if self.driver == "asyncio":
             return asyncio.run(core(self.loop_scope()))
-        scope = self.scope(BlockingPorts(self.runtime))
+        scope = self.scope(self._sleepless(BlockingPorts(self.runtime)))
         if needs_loop(tuple(calls), scope):
             return self.runtime.portal.run(lambda: core(self.loop_scope()))
         return step(core(scope))
+
+    def _sleepless(self, ports: Any) -> Ports:
+        if self.on_sleep is not None:
+            on_sleep = self.on_sleep
+
+            async def sleep(seconds: float) -> None:
+                on_sleep(seconds)
+
+            ports.sleep = sleep
+        return ports

@@ -12,6 +12,7 @@ from toolwire.catalogue.nearest import nearest, suggestion
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.errors import RegistrationError
+from toolwire.vocabulary.gate import Gate
 
 
 class Catalogue:
@@ -24,6 +25,7 @@ class Catalogue:
         self._written: dict[str, str] = {}
         """What programs write, to the name it stands for."""
         self._is_async = False
+        self._gates: dict[str, Gate] = {}
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -102,6 +104,11 @@ class Catalogue:
                 raise self._no_such(name)
             del self._written[program_name(name)]
             self._set({key: entry for key, entry in self._entries.items() if key != name})
+
+    def gate_of(self, resource: str) -> Gate:
+        """The gate that all calls pass which demand that resource alone."""
+        with self._lock:
+            return self._gates.setdefault(resource, Gate())
 
     def nearest(self, name: str) -> str | None:
         """The name here that `name` most likely meant, or None when nothing is like it."""

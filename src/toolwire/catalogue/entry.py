@@ -58,6 +58,8 @@ class Entry:
     """What stands around each call of it, the first outermost; inside of what its registry has."""
     gate: Gate | None = None
     """What calls pass one by one; None when they may run beside each other."""
+    alone: str | None = None
+    """The resource that a call has to itself, whose gate it passes; None: it shares its gate with no other tool."""
     amend: Amend | None = None
     """The owner's postprocessing; None: there is none."""
     group: str = BASIC
@@ -70,18 +72,21 @@ class Entry:
             raise ConfigurationError(
                 f"tool {self.name!r}: timeout_s={self.timeout_s!r}: give seconds above 0, or None for no limit"
             )
+        for layer in self.middleware:
+            check_middleware(layer)
 
     def has_options_of(self, other: Entry) -> bool:
-        """Whether the other was registered with the same permission, time limit and room beside itself."""
+        """Whether the other was registered with the same permission, time limit, middleware and room beside itself."""
         mine, theirs = (
-            (entry.permission, entry.timeout_s, entry.gate is None, entry.composite) for entry in (self, other)
+            (entry.permission, entry.timeout_s, entry.gate is None, entry.alone, entry.composite, entry.middleware)
+            for entry in (self, other)
         )
         return mine == theirs
 
     @property
     def is_async(self) -> bool:
         """Whether a call needs an event loop."""
-        return self.tool.is_async
+        return self.tool.is_async or not all(map(is_colourless, self.middleware))
 
     @property
     def described(self) -> Tool:
@@ -91,6 +96,23 @@ class Entry:
         view = copy.copy(self.tool)
         view.name = self.name
         return view
+
+
+def is_colourless(layer: Middleware) -> bool:
+    """Whether a middleware runs without an event loop too (`invocation.middleware.onion.colourless`)."""
+    return getattr(layer, "is_colourless", False)
+
+
+def check_middleware(layer: object) -> None:
+    """Does nothing if it can be called for a result.
+
+    Raises:
+        ConfigurationError: it cannot.
+    """
+    if isinstance(layer, type):
+        raise ConfigurationError(f"middleware {layer.__name__} is a class: give one of it, {layer.__name__}(...)")
+    if not callable(layer):
+        raise ConfigurationError(f"middleware {layer!r}: give a function `async def middleware(call, call_next)`")
 
 
 def _permission(name: str, given: object) -> Permission:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, cast
 
-from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.definition.from_function import from_function, tool_of
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.base_tool import BaseTool
@@ -22,8 +22,11 @@ def entries_of(
     permission: Permission | None = None,
     timeout_s: float | None = None,
     parallel: bool = True,
+    alone: str | None = None,
+    gate: Gate | None = None,
+    middleware: Iterable[Middleware] = (),
 ) -> list[Entry]:
-    """One entry for each tool that `thing` is or has.
+    """One entry for each tool that `thing` is or has. `gate` is that of the resource `alone`.
 
     Raises:
         DefinitionError: it is nothing that can be a tool; the message says what to write instead.
@@ -33,6 +36,7 @@ def entries_of(
         tool.verify()
     if name is not None and len(handles) != 1:
         raise DefinitionError(f"name={name!r} for {len(handles)} tools: register them one by one to name them")
+    layers = tuple(middleware)
     return [
         Entry(
             name=tool.name if name is None else name,
@@ -40,7 +44,9 @@ def entries_of(
             handle=handle,
             permission=permission,
             timeout_s=timeout_s,
-            gate=None if parallel else Gate(),
+            gate=gate if parallel or gate is not None else Gate(),
+            alone=alone,
+            middleware=layers,
         )
         for handle, tool in handles
     ]

@@ -93,7 +93,8 @@ def run_program(
         min_isolation=min_isolation,
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
-    if catalogue.is_async:
+    inside = Inside(call, setup.scope(catalogue), invoke)
+    if inside.has_async_tools:
         awaited = Inside(call, setup.loop_scope(catalogue), invoke)
         return setup.runtime.portal.run(lambda: execution.run(code, awaited))
-    return step(execution.run(code, Inside(call, setup.scope(catalogue), invoke)))
+    return step(execution.run(code, inside))

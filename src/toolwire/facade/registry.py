@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
 from toolwire.catalogue.catalogue import Catalogue, suggestion
-from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
+from toolwire.facade.built_ins import BuiltIns
 from toolwire.facade.governed import Governed
 from toolwire.facade.logging import Logging
+from toolwire.facade.parts import Parts
 from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules, with_rules
 from toolwire.facade.reg_toolspec import options_of
 from toolwire.facade.setup import Setup, call_blocking
@@ -21,12 +24,11 @@ from toolwire.facade.toolkit import Toolkit
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Rule
 from toolwire.runtime.identity import new_id
-from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS, ToolCall
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
-    from toolwire.facade.code_execution import CodeExecutionTool
     from toolwire.facade.tool import ToolSpec
     from toolwire.journal.log import ExecutionLog
     from toolwire.sandbox.limits import Limits
@@ -34,30 +36,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CODE_EXECUTION_TIMEOUT_S = 30.0
-"""Seconds from a program's start to its end, tools included: longer than a few slow look-ups, short of a stuck turn."""
-
 _LOG = logging.getLogger("toolwire.registry")
 
 
-class _Parts:
-    """Everything a registry holds; made on first use, so that subclasses need not call `__init__`."""
-
-    def __init__(self) -> None:
-        self.catalogue = Catalogue()
-        self.toolkits: dict[str, Toolkit] = {}
-        self.log: ExecutionLog | None = None
-        self.setup = Setup()
-        self.scope = self.setup.scope(self.catalogue)
-        self.is_held = False
-
-    def use(self, setup: Setup) -> None:
-        """Takes another setup; the scope of plain calls is made once for all of them."""
-        self.setup = setup
-        self.scope = setup.scope(self.catalogue)
-
-
-class ToolRegistry(Governed, Logging):
+class ToolRegistry(Governed, Logging, BuiltIns):
     """Tools by name, and the one way to call them.
 
     Safe to use from several threads and event loops at once. As a base class, methods marked with `@reg_toolspec` are
@@ -75,12 +57,14 @@ class ToolRegistry(Governed, Logging):
         approver: Approver | None = None,
         result_limit_bytes: int | None = None,
         visible: Visible | None = None,
+        middleware: Iterable[Middleware] = (),
     ) -> None:
         """`policy` (or the path of a policy file) and `rules` say what may run; `approver` is asked where they say
         confirm, and without one such calls do not run.
 
         `result_limit_bytes` bounds a result's text for a model, 32 KiB by default. `visible(tool_name, caller)` says
-        whether a tool is there for a caller, here and in every toolkit and session made of this registry.
+        whether a tool is there for a caller, here and in every toolkit and session made of this registry, and
+        `middleware` stands around every call, the first outermost.
         """
         parts = self._parts
         if result_limit_bytes is not None and result_limit_bytes <= 0:
@@ -92,6 +76,7 @@ class ToolRegistry(Governed, Logging):
                 approver=approver,
                 result_limit_bytes=result_limit_bytes or parts.setup.result_limit_bytes,
                 visible=() if visible is None else (visible,),
+                middleware=tuple(middleware),
             )
         )
         refuse_wrong_rules(parts.setup.policy, parts.catalogue, is_whole=False)
@@ -112,15 +97,15 @@ class ToolRegistry(Governed, Logging):
         cls._toolspecs = MappingProxyType(found)
 
     @property
-    def _parts(self) -> _Parts:
+    def _parts(self) -> Parts:
         parts = self.__dict__.get("_toolwire_parts")
         if parts is None:
-            parts = self.__dict__.setdefault("_toolwire_parts", _Parts())
+            parts = self.__dict__.setdefault("_toolwire_parts", Parts())
             for method, (_, options) in self._toolspecs.items():
                 self._add_method(parts, method, options)
         return parts
 
-    def _add_method(self, parts: _Parts, method: str, options: Mapping[str, Any]) -> None:
+    def _add_method(self, parts: Parts, method: str, options: Mapping[str, Any]) -> None:
         from toolwire.facade.tool import ToolSpec
 
         spec = ToolSpec.from_function(getattr(self, method), **options)
@@ -139,6 +124,8 @@ class ToolRegistry(Governed, Logging):
         permission: Permission | None = None,
         timeout_s: float | None = None,
         parallel: bool = True,
+        alone: str | None = None,
+        middleware: Iterable[Middleware] = (),
     ) -> F: ...
     @overload
     def register(
@@ -150,6 +137,8 @@ class ToolRegistry(Governed, Logging):
         permission: Permission | None = None,
         timeout_s: float | None = None,
         parallel: bool = True,
+        alone: str | None = None,
+        middleware: Iterable[Middleware] = (),
     ) -> Callable[[F], F]: ...
     def register(
         self,
@@ -160,12 +149,15 @@ class ToolRegistry(Governed, Logging):
         permission: Permission | None = None,
         timeout_s: float | None = None,
         parallel: bool = True,
+        alone: str | None = None,
+        middleware: Iterable[Middleware] = (),
     ) -> Any:
         """Adds a tool and returns it: a function, method, `ToolSpec`, `BaseTool` (or its class), or an instance.
 
         An instance gives its public methods that have a docstring. Usable as `@registry.register` and
         `@registry.register(name=...)`. `permission` stands in for the tool's own; `timeout_s` bounds each call;
-        `parallel=False` lets one call of it run at a time.
+        `parallel=False` lets one call of it run at a time, `alone="printer"` one call of all tools that say so.
+        `middleware` stands around each call, inside of the registry's and the toolkit's.
 
         Raises:
             DefinitionError: it cannot be a tool.
@@ -174,10 +166,22 @@ class ToolRegistry(Governed, Logging):
         """
         from toolwire.facade.intake import entries_of
 
+        parts = self._parts
+        entries = partial(
+            entries_of,
+            name=name,
+            permission=permission,
+            timeout_s=timeout_s,
+            parallel=parallel,
+            alone=alone,
+            gate=None if alone is None else parts.catalogue.gate_of(alone),
+            middleware=tuple(middleware),
+        )
+
         def add(given: Any) -> Any:
-            for entry in entries_of(given, name=name, permission=permission, timeout_s=timeout_s, parallel=parallel):
-                refuse_wrong_rules(self._parts.setup.policy, (entry,), is_whole=False)
-                self._parts.catalogue.add(entry, replace=replace)
+            for entry in entries(given):
+                refuse_wrong_rules(parts.setup.policy, (entry,), is_whole=False)
+                parts.catalogue.add(entry, replace=replace)
             return given
 
         return add if thing is None else add(thing)
@@ -222,6 +226,10 @@ class ToolRegistry(Governed, Logging):
         """
         parts = self._parts
         parts.use(replace(parts.setup, policy=with_rules(parts.setup.policy, policy, parts.catalogue)))
+
+    def use_middleware(self, *layers: Middleware) -> None:
+        """Puts more middleware around every call, inside of what is there; also for toolkits that were made before."""
+        self._parts.use(self._parts.setup.with_middleware(layers))
 
     def __offer__(self) -> tuple[Catalogue, Setup]:
         """The live catalogue and the setup, for a session that is made of this registry."""
@@ -270,59 +278,6 @@ class ToolRegistry(Governed, Logging):
         return run_program(
             code, parts.catalogue, parts.setup, limits=limits, source_checks=source_checks, min_isolation=min_isolation
         )
-
-    def enable_code_execution(
-        self,
-        timeout: float = CODE_EXECUTION_TIMEOUT_S,
-        *,
-        limits: Limits | None = None,
-        min_isolation: MinIsolation = "kernel",
-    ) -> None:
-        """Lets models run programs: adds the tool `code_execution`.
-
-        `timeout` is seconds for a whole program, tools included; `limits` say more, and then stand in its place.
-        `min_isolation` as in `run_program`: where this machine has less, calls fail as `unavailable`.
-        """
-        from toolwire.facade.programs import programs_entry
-        from toolwire.sandbox.limits import Limits
-
-        parts = self._parts
-        limits = limits or Limits.within(timeout)
-        entry = programs_entry(
-            parts.catalogue, lambda: parts.setup, limits, self._invoke_own, min_isolation=min_isolation
-        )
-        parts.catalogue.add(entry, replace=True)
-
-    def disable_code_execution(self) -> None:
-        """Takes `code_execution` away again; does nothing when it is not there."""
-        if self._code_execution is not None:
-            self._parts.catalogue.remove(CODE_EXECUTION)
-
-    def enable_tool_search(self, *, always: Iterable[str] = ()) -> None:
-        """Lets models search for tools instead of being told of all of them: adds the tool `search_tools`.
-
-        Sessions then tell of it, of the tools that `always` names (`*` stands for any text), and of what was found.
-        All tools can be called as before.
-
-        Raises:
-            RegistrationError: a tool of yours has that name.
-        """
-        from toolwire.facade.finding import finder_in, search_entry
-
-        parts = self._parts
-        entry = search_entry(parts.catalogue, lambda: parts.setup, always=always)
-        parts.catalogue.add(entry, replace=finder_in(parts.catalogue) is not None)
-
-    def disable_tool_search(self) -> None:
-        """Takes `search_tools` away again: sessions tell of all tools. Does nothing when it is not there."""
-        from toolwire.facade.finding import finder_in
-
-        if finder_in(self._parts.catalogue) is not None:
-            self._parts.catalogue.remove(SEARCH_TOOLS)
-
-    @property
-    def _code_execution(self) -> CodeExecutionTool | None:
-        return self.get_tool(CODE_EXECUTION)
 
     def _invoke_own(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         # Not `invoke`: a subclass may have its own idea of that name.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Entry, Middleware
+from toolwire.catalogue.entry import Entry, Middleware, check_middleware
 from toolwire.catalogue.groups import Groups
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.invocation.batch import invoke_all
@@ -50,6 +50,8 @@ class Setup:
     def __post_init__(self) -> None:
         for visible in self.visible:
             _check_predicate(visible)
+        for layer in self.middleware:
+            check_middleware(layer)
 
     def select(self, catalogue: Catalogue) -> Catalogue | Selection:
         """What the caller sees of these tools, now and later."""
@@ -88,6 +90,10 @@ class Setup:
     def with_observer(self, observer: Observer) -> Setup:
         """The same, with one more listener."""
         return replace(self, observers=(*self.observers, observer))
+
+    def with_middleware(self, layers: Iterable[Middleware]) -> Setup:
+        """The same, with more layers inside of those there are."""
+        return replace(self, middleware=(*self.middleware, *layers))
 
     def narrowed(
         self, *, visible: Visible | None = None, caller: Caller | None = None, groups: Groups | None = None

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.setup import Setup
@@ -38,16 +38,18 @@ class Toolkit:
         setup: Callable[[], Setup] | None = None,
         visible: Visible | None = None,
         caller: Caller | None = None,
+        middleware: Iterable[Middleware] = (),
     ) -> None:
         """`setup` is how calls are run; without one: no rules, nobody to ask, no log.
 
         `caller` is on whose behalf they are made, by default the agent's; `visible(tool_name, caller)` says whether a
-        tool is there for it.
+        tool is there for it. `middleware` stands around every call, inside of the registry's.
         """
         self.agent_name = agent_name
         self._catalogue = Catalogue()
         self._groups = Groups()
         self._visible = visible
+        self._middleware = tuple(middleware)
         self._caller = caller or Caller(agent=agent_name)
         own = Setup()
         self._shared = setup or (lambda: own)
@@ -287,7 +289,7 @@ class Toolkit:
         shared, made = self._shared(), self._made
         if made is None or made[0] is not shared:
             narrowed = shared.narrowed(visible=self._visible, caller=self._caller, groups=self._groups)
-            made = self._made = (shared, narrowed)
+            made = self._made = (shared, narrowed.with_middleware(self._middleware))
         return made[1]
 
     def _stream(self, call: ToolCall) -> ToolStream:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar, cast
 
-from toolwire.catalogue.entry import Entry, Middleware
+from toolwire.catalogue.entry import is_colourless
 from toolwire.invocation.ports import TimedOut
 from toolwire.invocation.scope import Scope
 from toolwire.runtime.runtime import Runtime
@@ -90,18 +90,17 @@ class BlockingPorts:
 
 
 def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
-    """Whether any of the calls runs a coroutine function, itself or from a program: then they belong on the portal."""
+    """Whether any of the calls runs a coroutine function (a tool's, a middleware's), itself or from a program.
+
+    Then they belong on the portal.
+    """
     for call in calls:
         entry = scope.catalogue.find(call.name)
-        if not all(getattr(layer, "is_colourless", False) for layer in _layers(entry, scope)):
+        if not all(map(is_colourless, scope.middleware)):
             return True
         if entry is not None and (entry.is_async or (entry.composite is not None and scope.catalogue.is_async)):
             return True
     return False
-
-
-def _layers(entry: Entry | None, scope: Scope) -> tuple[Middleware, ...]:
-    return scope.middleware if entry is None else (*scope.middleware, *entry.middleware)
 
 
 async def _finish(waiting: Awaitable[T]) -> T:

@@ -56,7 +56,7 @@ async def attempt_composite(composite: Composite, prepared: Prepared, inside: In
 async def _run_alone(prepared: Prepared, scope: Scope, invoke: Path, gate: Gate) -> ToolResult:
     outer = _HOLDERS.get()
     if gate.holder in outer:
-        return _waits_for_itself(prepared.call)
+        return _waits_for_itself(prepared)
     try:
         await scope.ports.pass_gate(gate, _time_left(None, scope.deadline))
     except TimedOut:
@@ -101,7 +101,8 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
         failed = _late(call, limit_s or late.limit_s, is_stopped or late.stopped)
         return failed if produced is None else produced.kept(failed)
     except WorkersExhausted as exhausted:
-        return ToolResult.failed("overloaded", f"{call.name!r} was not started: {exhausted}.", call=call)
+        message = f"{call.name!r} was not started: {exhausted}."
+        return ToolResult.failed("overloaded", message, data={"is_started": False}, call=call)
     except BaseException:
         if produced is not None:
             produced.stop()
@@ -153,12 +154,16 @@ def _too_late(call: ToolCall) -> ToolResult:
     )
 
 
-def _waits_for_itself(call: ToolCall) -> ToolResult:
+def _waits_for_itself(prepared: Prepared) -> ToolResult:
+    call, alone = prepared.call, prepared.entry.alone
+    reason = "it runs one call at a time, and this call comes from inside of one"
+    hint = "register it with parallel=True, or call its function instead"
+    if alone is not None:
+        reason = f"it needs {alone!r} for itself, and this call comes from inside of one that has it"
+        hint = f"register one of them without alone={alone!r}, or call its function instead"
+    message = f"{call.name!r} was not started: {reason}."
     return ToolResult.failed(
-        "unavailable",
-        f"{call.name!r} was not started: it runs one call at a time, and this call comes from inside of one.",
-        hint="(For the owner: register it with parallel=True, or call its function instead.)",
-        call=call,
+        "unavailable", message, hint=f"(For the owner: {hint}.)", data={"is_started": False}, call=call
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Entry, Middleware
+from toolwire.catalogue.entry import Entry, Middleware, is_colourless
 from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool, Validated
 from toolwire.invocation.ports import Ledger, Ports
@@ -178,8 +178,8 @@ class Inside:
 
     @property
     def has_async_tools(self) -> bool:
-        """Whether some of these tools are coroutine functions."""
-        return self._scope.catalogue.is_async
+        """Whether calls of some of these tools need an event loop."""
+        return self._scope.catalogue.is_async or not all(map(is_colourless, self._scope.middleware))
 
     @property
     def deadline(self) -> float | None:

@@ -15,10 +15,12 @@ from toolwire.catalogue.entry import Middleware
 from toolwire.definition.tool import canonical
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.fold import raised
+from toolwire.invocation.ports import TimedOut
 from toolwire.invocation.scope import Prepared, Scope
 from toolwire.invocation.validate import validate
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Effects
+from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome, Pending
 from toolwire.vocabulary.results import ToolResult
 
@@ -84,6 +86,11 @@ class PreparedCall:
         return bool(self.prepared.validated.bound)
 
     @property
+    def is_composite(self) -> bool:
+        """Whether its only effects are calls of its own, which pass their own middleware: a program."""
+        return self.prepared.entry.composite is not None
+
+    @property
     def rewritten(self) -> Mapping[str, Any] | None:
         """The arguments that a middleware gave it; None for the call as it came."""
         return self._rewritten
@@ -99,6 +106,20 @@ class PreparedCall:
     async def arrived(self, future: Future[T]) -> T:
         """What the future gives or raises, waited for in whichever driver."""
         return await self._scope.ports.arrived(future)
+
+    async def pass_gate(self, gate: Gate, limit_s: float) -> bool:
+        """Waits for its turn, no longer than these seconds or its deadline; then whoever was let in has to `leave`.
+
+        Raises:
+            GateFull: no more may wait there.
+        """
+        deadline = self._scope.deadline
+        left_s = limit_s if deadline is None else min(limit_s, max(deadline - time.monotonic(), 0.0))
+        try:
+            await self._scope.ports.pass_gate(gate, left_s)
+        except TimedOut:
+            return False
+        return True
 
     def within(self, seconds: float) -> PreparedCall:
         """The same call with no more than these seconds from now on."""

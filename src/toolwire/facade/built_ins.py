@@ -1,0 +1,83 @@
+"""The tools that come with toolwire, as a registry's owner switches them on and off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS
+from toolwire.vocabulary.results import ToolResult
+
+if TYPE_CHECKING:
+    from toolwire.facade.code_execution import CodeExecutionTool
+    from toolwire.facade.parts import Parts
+    from toolwire.sandbox.limits import Limits
+    from toolwire.sandbox.report import MinIsolation
+
+CODE_EXECUTION_TIMEOUT_S = 30.0
+"""Seconds from a program's start to its end, tools included: longer than a few slow look-ups, short of a stuck turn."""
+
+
+class BuiltIns:
+    """Built-in tools of a registry."""
+
+    @property
+    def _parts(self) -> Parts:
+        raise NotImplementedError
+
+    def _invoke_own(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        raise NotImplementedError
+
+    def enable_code_execution(
+        self,
+        timeout: float = CODE_EXECUTION_TIMEOUT_S,
+        *,
+        limits: Limits | None = None,
+        min_isolation: MinIsolation = "kernel",
+    ) -> None:
+        """Lets models run programs: adds the tool `code_execution`.
+
+        `timeout` is seconds for a whole program, tools included; `limits` say more, and then stand in its place.
+        `min_isolation` as in `run_program`: where this machine has less, calls fail as `unavailable`.
+        """
+        from toolwire.facade.programs import programs_entry
+        from toolwire.sandbox.limits import Limits
+
+        parts = self._parts
+        limits = limits or Limits.within(timeout)
+        entry = programs_entry(
+            parts.catalogue, lambda: parts.setup, limits, self._invoke_own, min_isolation=min_isolation
+        )
+        parts.catalogue.add(entry, replace=True)
+
+    def disable_code_execution(self) -> None:
+        """Takes `code_execution` away again; does nothing when it is not there."""
+        if self._code_execution is not None:
+            self._parts.catalogue.remove(CODE_EXECUTION)
+
+    def enable_tool_search(self, *, always: Iterable[str] = ()) -> None:
+        """Lets models search for tools instead of being told of all of them: adds the tool `search_tools`.
+
+        Sessions then tell of it, of the tools that `always` names (`*` stands for any text), and of what was found.
+        All tools can be called as before.
+
+        Raises:
+            RegistrationError: a tool of yours has that name.
+        """
+        from toolwire.facade.finding import finder_in, search_entry
+
+        parts = self._parts
+        entry = search_entry(parts.catalogue, lambda: parts.setup, always=always)
+        parts.catalogue.add(entry, replace=finder_in(parts.catalogue) is not None)
+
+    def disable_tool_search(self) -> None:
+        """Takes `search_tools` away again: sessions tell of all tools. Does nothing when it is not there."""
+        from toolwire.facade.finding import finder_in
+
+        if finder_in(self._parts.catalogue) is not None:
+            self._parts.catalogue.remove(SEARCH_TOOLS)
+
+    @property
+    def _code_execution(self) -> CodeExecutionTool | None:
+        entry = self._parts.catalogue.find(CODE_EXECUTION)
+        return cast("CodeExecutionTool", entry.handle) if entry is not None else None

@@ -1,0 +1,123 @@
+"""`CircuitBreaker`: leaves alone for a while what cannot be reached."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
+from toolwire.invocation.middleware.onion import CallNext, PreparedCall
+from toolwire.invocation.middleware.refusal import check_above_zero, is_transport_failure, never_started, refused
+from toolwire.vocabulary.results import ToolResult
+
+FAILURES = 5
+"""Failures in a row that open a circuit: no accident, and few enough to be waited for."""
+OPEN_S = 30.0
+"""Seconds until an open circuit is tried again: as long as a service takes to be started anew."""
+
+_LOG = logging.getLogger("toolwire.middleware")
+
+
+class CircuitBreaker:
+    """After `failures` calls in a row that failed on the way, further ones fail at once as `unavailable`.
+
+    After `open_s` seconds one call is let through: if it arrives, all are again. A tool's own errors count as
+    arrivals. Each tool has a circuit of its own, unless `key` says what calls share one. Programs have none.
+    """
+
+    is_colourless: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        failures: int = FAILURES,
+        *,
+        open_s: float = OPEN_S,
+        trips: Callable[[ToolResult], bool] = is_transport_failure,
+        key: Key = by_tool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`trips` says which results are failures on the way.
+
+        Raises:
+            ConfigurationError: a number that is not above 0.
+        """
+        check_above_zero("CircuitBreaker", failures=failures, open_s=open_s)
+        self._failures = failures
+        self._open_s = open_s
+        self._trips = trips
+        self._key = key
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._circuits = Keyed(_Circuit, _Circuit.is_idle)
+
+    async def __call__(self, call: PreparedCall, call_next: CallNext, /) -> ToolResult:
+        if call.is_composite:
+            return await call_next(call)
+        circuit = self._circuits.of(self._key(call))
+        with self._lock:
+            wait_s = self._wait_s(circuit)
+            epoch = circuit.epoch
+        if wait_s is not None:
+            return refused(call, "unavailable", f"it could not be reached {self._failures} times in a row", wait_s)
+        try:
+            result = await call_next(call)
+        except BaseException:
+            self._ended(circuit, epoch, None, call)
+            raise
+        self._ended(circuit, epoch, None if never_started(result) else not self._trips(result), call)
+        return result
+
+    def _wait_s(self, circuit: _Circuit) -> float | None:
+        """None: the call goes through; else seconds until one may."""
+        if circuit.opened_at is None:
+            return None
+        left_s = circuit.opened_at + self._open_s - self._clock()
+        if left_s > 0 or circuit.is_probing:
+            return max(left_s, 0.0)
+        circuit.is_probing = True
+        circuit.epoch += 1
+        return None
+
+    def _ended(self, circuit: _Circuit, epoch: int, arrived: bool | None, call: PreparedCall) -> None:
+        """Counts how a call ended; None: it says nothing of what it was to reach."""
+        with self._lock:
+            # A call that began before the circuit opened says nothing of how things are now.
+            if epoch != circuit.epoch:
+                return
+            was_probing, circuit.is_probing = circuit.is_probing, False
+            if arrived is None:
+                return
+            if arrived:
+                circuit.failures, circuit.opened_at = 0, None
+            else:
+                circuit.failures += 1
+                if was_probing or circuit.failures >= self._failures:
+                    circuit.opened_at = self._clock()
+                    circuit.epoch += 1
+            is_open = circuit.opened_at is not None
+        if is_open:
+            _LOG.warning("the circuit of %r is open for %g s: it cannot be reached", call.tool, self._open_s)
+        elif was_probing:
+            _LOG.warning("the circuit of %r is closed: it can be reached again", call.tool)
+
+
+class _Circuit:
+    """What is known of the way to one tool or server."""
+
+    __slots__ = ("epoch", "failures", "is_probing", "opened_at")
+
+    def __init__(self) -> None:
+        self.failures = 0
+        """In a row, till now."""
+        self.opened_at: float | None = None
+        """When it opened; None while it is closed."""
+        self.is_probing = False
+        """Whether the one call that is let through an open circuit is on its way."""
+        self.epoch = 0
+        """Counts openings and probes."""
+
+    def is_idle(self) -> bool:
+        return not self.failures and self.opened_at is None

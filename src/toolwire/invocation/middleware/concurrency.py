@@ -1,0 +1,89 @@
+"""`Concurrency`: so many calls at once, so many waiting, and no more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
+from toolwire.invocation.middleware.onion import CallNext, PreparedCall
+from toolwire.invocation.middleware.refusal import check_above_zero, refused
+from toolwire.vocabulary.gate import Gate, GateFull
+from toolwire.vocabulary.results import ToolResult
+
+WAIT_LIMIT_S = 30.0
+"""Seconds that a call waits for its turn: as long as people wait for an answer."""
+_NEWEST = 0.2
+"""The weight of the latest call in the mean of how long calls take."""
+
+
+class Concurrency:
+    """`limit` calls run at once, `queue_limit` more wait their turn, any other fails as `overloaded`.
+
+    That failure's `data["retry_after_s"]` is a guess from how long calls took. Each tool has a limit of its own,
+    unless `key` says what calls share one. A program takes no place: its calls do.
+    """
+
+    is_colourless: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        limit: int,
+        *,
+        queue_limit: int | None = None,
+        wait_limit_s: float = WAIT_LIMIT_S,
+        key: Key = by_tool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`queue_limit` is `limit` by default, so that a call waits no longer than one other takes; 0: none waits.
+        `wait_limit_s` is how long it waits at most, within its deadline.
+
+        Raises:
+            ConfigurationError: a number that is not above 0.
+        """
+        check_above_zero("Concurrency", limit=limit, wait_limit_s=wait_limit_s)
+        self._limit = limit
+        self._queue_limit = limit if queue_limit is None else queue_limit
+        self._wait_limit_s = wait_limit_s
+        self._key = key
+        self._clock = clock
+        self._places: Keyed[_Places] = Keyed(lambda: _Places(limit, self._queue_limit), _Places.is_idle)
+
+    async def __call__(self, call: PreparedCall, call_next: CallNext, /) -> ToolResult:
+        if call.is_composite:
+            return await call_next(call)
+        places = self._places.of(self._key(call))
+        try:
+            is_in = await call.pass_gate(places.gate, self._wait_limit_s)
+        except GateFull:
+            is_in = False
+        if not is_in:
+            running = f"{self._limit} {'call runs' if self._limit == 1 else 'calls run'}"
+            return refused(call, "overloaded", f"{running} and {self._queue_limit} wait already", places.wait_s)
+        started = self._clock()
+        try:
+            return await call_next(call)
+        finally:
+            places.took(self._clock() - started)
+            places.gate.leave()
+
+
+class _Places:
+    """The calls of one key, and how long they take."""
+
+    def __init__(self, limit: int, queue_limit: int) -> None:
+        self.gate = Gate(limit, queue_limit=queue_limit)
+        self._mean_s = 0.0
+
+    @property
+    def wait_s(self) -> float:
+        """Seconds until those that wait now have had their turn."""
+        return self._mean_s * (self.gate.waiting + 1) / self.gate.room
+
+    def took(self, seconds: float) -> None:
+        # Two threads may write at once: it is a guess either way.
+        self._mean_s = seconds if not self._mean_s else self._mean_s + _NEWEST * (seconds - self._mean_s)
+
+    def is_idle(self) -> bool:
+        return self.gate.is_idle

@@ -1,0 +1,59 @@
+"""What calls are told apart by, and the state that is kept for each."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from itertools import islice
+from typing import Generic, TypeVar
+
+from toolwire.invocation.middleware.onion import PreparedCall
+
+S = TypeVar("S")
+
+Key = Callable[[PreparedCall], Hashable]
+"""Calls with equal keys share a limit, a circuit, a budget."""
+
+KEYS_LIMIT = 10_000
+"""Keys whose state is kept: far more than there are tools; keys by caller may be any number."""
+_LOOKED_AT = 16
+"""Of the keys used least recently, how many are looked at for one that can be forgotten."""
+
+
+def by_tool(call: PreparedCall) -> Hashable:
+    """Each tool by itself."""
+    return call.tool
+
+
+class Keyed(Generic[S]):
+    """A state for each key, made when first asked for. Of too many, idle ones are forgotten."""
+
+    def __init__(self, make: Callable[[], S], is_idle: Callable[[S], bool], *, limit: int = KEYS_LIMIT) -> None:
+        """`is_idle` says whether a state holds nothing that a new one would not."""
+        self._make = make
+        self._is_idle = is_idle
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._states: OrderedDict[Hashable, S] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def of(self, key: Hashable) -> S:
+        """The state of that key."""
+        with self._lock:
+            state = self._states.get(key)
+            if state is not None:
+                self._states.move_to_end(key)
+                return state
+            if len(self._states) >= self._limit:
+                self._forget_one()
+            state = self._states[key] = self._make()
+            return state
+
+    def _forget_one(self) -> None:
+        for key, state in islice(self._states.items(), _LOOKED_AT):
+            if self._is_idle(state):
+                del self._states[key]
+                return
