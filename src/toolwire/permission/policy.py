@@ -212,6 +212,8 @@ class Policy:
     def forget(self, run_id: str) -> None:
         """Drops the rules that were kept for that run: it is over."""
         with self._lock:
+            if not any(rule.run_id == run_id for rule in self._remembered):
+                return
             self._remembered = tuple(rule for rule in self._remembered if rule.run_id != run_id)
             rules = self.rules if self._parent_index is None else self._parent_index.rules
             self._index = RuleIndex((*rules, *self._remembered))

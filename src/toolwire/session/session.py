@@ -157,7 +157,9 @@ class Session:
     async def _run(self, run_id: str, read: Reply, run: Run) -> list[ToolResult]:
         scope = self._setup.loop_scope(self._catalogue, run_id=run_id)
         scope.run = run
-        return [ended(outcome) for outcome in await invoke_all(run_calls(run_id, read), scope)]
+        outcomes = await invoke_all(run_calls(run_id, read), scope)
+        self._setup.policy.forget(run_id)
+        return [ended(outcome) for outcome in outcomes]
 
     def _turn(self, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run) -> Turn:
         # What a turn has read stays in the model's context for all later ones.
