@@ -112,3 +112,23 @@ def test_a_time_that_is_none_is_said_so(since: str) -> None:
 def test_a_run_that_is_none_has_no_tree(write: Write) -> None:
     del write
     assert run_here("log", "tree", "r_zz").stderr.startswith("toolwire: there is no run 'r_zz' in the store\n")
+
+
+def test_the_tree_of_a_run_that_waits_shows_what_its_program_has_called(program: Program, write: Write) -> None:
+    tools = write(
+        "till.py",
+        """
+        from toolwire import tool
+
+        @tool(permission="confirm")
+        def pay(amount: int) -> str:
+            return f"paid {amount}"
+
+        def look(thing: str) -> int:
+            return len(thing)
+        """,
+    )
+    run_here("run", program("print(look('tea'))\nprint(pay(5))"), "--tools", tools)
+    run_id = next(row["run_id"] for row in rows() if row["kind"] == "run")
+    shown = run_here("log", "tree", run_id).stdout.splitlines()
+    assert [line.split()[1:3] for line in shown if line.split()[0] == "call"] == [["look", "success"]]

@@ -173,7 +173,9 @@ def _of_run(run_id: str, rows: Sequence[LogRow]) -> list[LogRow]:
     calls: set[str] = set()
     found: list[LogRow] = []
     for row in reversed(rows):
-        if row.run_id == run_id or (row.kind == "call" and row.entry.get("parent") in calls):
+        parent = str(row.entry.get("parent", "")) if row.kind == "call" else ""
+        # The call that made it may not have ended: while a program waits, only its own calls are written.
+        if row.run_id == run_id or parent in calls or parent.startswith(f"{run_id}/"):
             found.append(row)
             if row.kind == "call":
                 calls.add(row.subject)
