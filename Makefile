@@ -47,8 +47,9 @@ bench-tokens: setup  ## what calling formats cost in tokens, by five tokenizers
 bench-search: setup  ## how well tools are found among two thousand, and what that costs
 	$(BIN)/python -m benchmarks.search
 
-soak: setup  ## ten thousand programs: files, processes and memory stay flat
+soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.kills
 
 fuzz: setup  ## damaged replies for every calling format, for a minute
 	$(BIN)/python -m benchmarks.fuzz

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from benchmarks import calls, executors, imports, programs
+from benchmarks import calls, executors, imports, programs, store
 from benchmarks.timing import show
 
 GROUPS = {
@@ -13,6 +13,7 @@ GROUPS = {
     "Importing and defining": imports,
     "Programs": programs,
     "One program, against a bare fork": executors,
+    "The store": store,
 }
 
 

@@ -22,7 +22,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     # Not below it: pytest closes its folders to others, and the server runs as somebody else.
     name = hashlib.sha256(str(shared).encode()).hexdigest()[:12]
-    with running(Path(tempfile.gettempdir()) / f"toolwire-postgres-{name}") as found:
+    with running(Path(tempfile.gettempdir()) / f"toolwire-postgres-{name}", shared / "postgres.users") as found:
         yield found
 
 

@@ -37,25 +37,25 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Server]:
+def running(folder: Path, users_file: Path) -> Iterator[Server]:
     """The server of that folder: the first worker that comes starts it, the last one to leave stops it."""
-    folder.mkdir(mode=0o755, exist_ok=True)
     server = Server(folder=folder, programs=_programs())
-    with _counted(folder, +1) as users:
+    with _counted(users_file, +1) as users:
         if users == 1:
+            folder.mkdir(mode=0o755)
             _start(server)
     try:
         yield server
     finally:
-        with _counted(folder, -1) as users:
+        with _counted(users_file, -1) as users:
             if users == 0:
                 _as_owner([server.programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "-w", "stop"])
                 shutil.rmtree(folder)
 
 
 @contextlib.contextmanager
-def _counted(folder: Path, change: int) -> Iterator[int]:
-    with open(folder.with_suffix(".users"), "a+") as file:
+def _counted(users_file: Path, change: int) -> Iterator[int]:
+    with open(users_file, "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         users = int(file.read() or 0) + change
@@ -63,8 +63,6 @@ def _counted(folder: Path, change: int) -> Iterator[int]:
         file.write(str(users))
         file.flush()
         yield users
-        if users == 0:
-            Path(file.name).unlink()
 
 
 def _start(server: Server) -> None:
