@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, select, update
 
 from toolwire.journal.owner import LEASE_S, Owner
 from toolwire.journal.tables import RUNS
@@ -18,7 +18,7 @@ class LeaseLost(Exception):
     """The run belongs to somebody else by now: nothing was written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lease:
     """The right to write one run, until somebody else has it."""
 
@@ -28,11 +28,12 @@ class Lease:
     """Counts up with every owner of the run."""
 
 
-_TOUCH = (
-    update(RUNS)
-    .where(RUNS.c.run_id == bindparam("of_run"), RUNS.c.owner == bindparam("by"), RUNS.c.lease == bindparam("number"))
-    .values(rev=RUNS.c.rev + bindparam("more"), updated_at=bindparam("now"))
-)
+_TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ? WHERE run_id = ? AND owner = ? AND lease = ?"
+
+
+def for_driver(connection: Connection, statement: str) -> str:
+    """A statement with `?` for each value, as the driver of this database wants it."""
+    return statement if connection.dialect.name == "sqlite" else statement.replace("?", "%s")
 
 
 class Touch:
@@ -48,13 +49,8 @@ class Touch:
         """
         times = Counter[Lease](row["lease"] for row in rows)
         now = max(row["now"] for row in rows)
-        found = connection.execute(
-            _TOUCH,
-            [
-                {"of_run": lease.run_id, "by": lease.owner, "number": lease.number, "more": more, "now": now}
-                for lease, more in times.items()
-            ],
-        )
+        values = [(more, now, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
+        found = connection.exec_driver_sql(for_driver(connection, _TOUCH), values)
         if found.rowcount != len(times):
             raise LeaseLost
 

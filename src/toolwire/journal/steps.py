@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, TextClause, exists, insert, select, text, update
+from sqlalchemy import Connection, exists, select, update
 
+from toolwire.journal.fence import for_driver
 from toolwire.journal.forms import ended_form, ended_of, read, start_form, start_of, written
 from toolwire.journal.sealing import Sealer
 from toolwire.journal.tables import NOTES, STEPS
@@ -17,35 +18,45 @@ from toolwire.vocabulary.steps import Start, Step
 
 
 class Rows:
-    """A kind of record that is one statement, run for many rows at once."""
+    """A kind of record that is one statement, run for many rows at once.
 
-    def __init__(self, rank: int, statement: Any) -> None:
+    It is written for the driver itself: what SQLAlchemy does for each row costs more than the database.
+    """
+
+    def __init__(self, rank: int, statement: str, *columns: str) -> None:
         self.rank = rank
         self._statement = statement
+        self._columns = columns
 
-    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """One call of the driver for all."""
-        connection.execute(self._statement, rows)
-
-
-def _upsert() -> TextClause:
-    # Both databases read this; of two endings the first stands.
-    return text(
-        "INSERT INTO steps (run_id, key, started_at, attempt, place, ended_at, ended)"
-        " VALUES (:run_id, :key, 0.0, 0, :place, :ended_at, :ended)"
-        " ON CONFLICT (run_id, key) DO UPDATE"
-        " SET place = excluded.place, ended_at = excluded.ended_at, ended = excluded.ended"
-        " WHERE steps.ended IS NULL"
-    )
+    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
+        """One call of the driver for all; how many rows it changed."""
+        values = [tuple(row[column] for column in self._columns) for row in rows]
+        return connection.exec_driver_sql(for_driver(connection, self._statement), values).rowcount
 
 
-BEGUN = Rows(1, insert(STEPS))
+BEGUN = Rows(
+    1,
+    "INSERT INTO steps (run_id, key, started_at, attempt, begun) VALUES (?, ?, ?, ?, ?)",
+    *("run_id", "key", "started_at", "attempt", "begun"),
+)
 """A step that is about to run. A row that is there already fails it: never twice."""
-ENDED = Rows(2, _upsert())
+ENDED = Rows(
+    2,
+    "INSERT INTO steps (run_id, key, started_at, attempt, place, ended_at, ended) VALUES (?, ?, 0.0, 0, ?, ?, ?)"
+    " ON CONFLICT (run_id, key) DO UPDATE"
+    " SET place = excluded.place, ended_at = excluded.ended_at, ended = excluded.ended"
+    # Of two endings the first stands.
+    " WHERE steps.ended IS NULL",
+    *("run_id", "key", "place", "ended_at", "ended"),
+)
 """How a step ended, whether or not it was begun."""
-NOTED = Rows(2, insert(NOTES))
+NOTED = Rows(
+    2,
+    "INSERT INTO notes (run_id, place, parent, entry) VALUES (?, ?, ?, ?)",
+    *("run_id", "place", "parent", "entry"),
+)
 """Something a composite noted."""
-USED = Rows(3, text("UPDATE requests SET state = 'done' WHERE request_id = :request_id AND state = 'reserved'"))
+USED = Rows(3, "UPDATE requests SET state = 'done' WHERE request_id = ? AND state = 'reserved'", "request_id")
 """An approved call that ended."""
 
 

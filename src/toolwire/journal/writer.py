@@ -34,6 +34,10 @@ TICK_S = 5.0
 TRIES = 4
 """Times that a batch is begun which never got the database to itself: 40 seconds, then its callers are told."""
 
+GATHER_PART = 0.25
+"""Of the time that the last transaction took, the part that the next one waits for as many callers as that had: those
+who were answered together come again together, and a transaction for each of them would make all wait longer."""
+
 _LOG = logging.getLogger("toolwire.store")
 
 
@@ -42,7 +46,7 @@ class Kind(Protocol):
 
     @property
     def rank(self) -> int: ...
-    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None: ...
+    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> object: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,6 +77,10 @@ class Writer:
         self._changed = threading.Condition()
         self._closed = False
         self._is_busy = False
+        self._wanted = 1
+        """How many have to wait before the writer looks."""
+        self._last = (1, 0.0)
+        """Of the last batch, the size and the seconds."""
         self._thread: threading.Thread | None = None
         self.commits = 0
         """Transactions so far."""
@@ -101,7 +109,8 @@ class Writer:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._work, name="toolwire-store", daemon=True)
                     self._thread.start()
-                self._changed.notify()
+                if len(self._waiting) >= self._wanted:
+                    self._changed.notify()
                 return
         _fail(work, StoreUnavailable("the store was closed"))
 
@@ -128,7 +137,9 @@ class Writer:
         due = time.monotonic() + TICK_S
         while (batch := self._next(due)) is not None:
             if batch:
+                began = time.monotonic()
                 self._write(batch)
+                self._last = len(batch), time.monotonic() - began
                 self._is_busy = False
             # A thread that waits must not keep the last batch's objects alive.
             del batch
@@ -142,12 +153,21 @@ class Writer:
             self._changed.wait_for(lambda: self._waiting or self._closed, max(0.0, due - time.monotonic()))
             if not self._waiting:
                 return None if self._closed else []
+            self._gather()
             # Before anything is taken from the queue: `is_idle` must not be true in between.
             was_full, self._is_busy = self.is_full, True
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_LIMIT))]
             if was_full:
                 self._changed.notify_all()
             return batch
+
+    def _gather(self) -> None:
+        """Waits a little for those who were answered together; called with the lock held."""
+        size, seconds = self._last
+        if len(self._waiting) < size and not self._closed:
+            self._wanted = size
+            self._changed.wait_for(lambda: len(self._waiting) >= size or self._closed, seconds * GATHER_PART)
+            self._wanted = 1
 
     def _on_tick(self) -> None:
         try:
