@@ -14,6 +14,7 @@ from toolwire.journal.forms import plain_form, plain_of, read, written
 from toolwire.journal.sealing import Sealer
 from toolwire.journal.tables import DECISIONS, REQUESTS, RULES, RUNS
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.permission.deciding import narrowed, too_wide, undecidable
 from toolwire.permission.edits import check_edit
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.results import ToolResult
@@ -49,9 +50,9 @@ def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tup
 
 
 def decide(
-    connection: Connection, sealer: Sealer, request_id: str, decision: Decision
-) -> tuple[ApprovalRequest, Decision]:
-    """The request and the decision as it was taken down.
+    connection: Connection, sealer: Sealer, request_id: str, decision: Decision, *, is_vetted: bool = False
+) -> Decision:
+    """The decision as it was taken down. `is_vetted`: the policy in force lets them decide.
 
     Raises:
         DecisionRefused: it does not count; nothing was written.
@@ -70,7 +71,7 @@ def decide(
     now = time.time()
     if row.state != "pending" or (request.expires_at and now > request.expires_at):
         raise DecisionRefused("expired", f"request {request_id} waits no more", request_id=request_id)
-    check(request, decision)
+    check(request, decision, is_vetted=is_vetted)
     decision = dataclasses.replace(
         decision,
         request_id=request_id,
@@ -78,7 +79,7 @@ def decide(
         seen_arguments_digest=decision.seen_arguments_digest or request.arguments_digest,
     )
     _take_down(connection, sealer, request, decision, now)
-    return request, decision
+    return decision
 
 
 def _locked(connection: Connection, request_id: str) -> Any:
@@ -88,7 +89,7 @@ def _locked(connection: Connection, request_id: str) -> Any:
     return connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
 
 
-def check(request: ApprovalRequest, decision: Decision) -> None:
+def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool) -> None:
     """Refuses a decision that is for something else, or by who may not decide.
 
     Raises:
@@ -102,14 +103,11 @@ def check(request: ApprovalRequest, decision: Decision) -> None:
         raise refused("unknown_request", f"the decision is for another request, {decision.request_id!r}")
     if decision.seen_arguments_digest not in ("", request.arguments_digest):
         raise refused("approval_mismatch", "the decision is for other arguments than the request's")
-    if decision.verdict not in ALLOWING:
-        return
-    if decision.by.principal and decision.by.principal == request.caller.agent:
-        raise refused("not_permitted", f"{request.caller.agent!r} asked for it and cannot allow it itself")
-    if decision.by.channel == "model":
-        raise refused("not_permitted", "a model may deny, and never allow")
-    if decision.remember is not None and decision.remember.tool != request.tool:
-        raise refused("not_permitted", f"the rule to remember is about {decision.remember.tool!r}, which was not shown")
+    # Whether a policy names a model among its approvers, only who has the policy knows, and has looked already.
+    by = dataclasses.replace(decision.by, channel="") if is_vetted else decision.by
+    why = undecidable(by, request, decision.verdict, {}) or too_wide(decision, request)
+    if why is not None:
+        raise refused("not_permitted", why)
     if decision.verdict == "edit" and decision.arguments is not None:
         check_edit(request, decision.arguments)
 
@@ -123,7 +121,8 @@ def _take_down(
     connection.execute(update(REQUESTS).where(REQUESTS.c.request_id == request.id).values(state=state))
     connection.execute(update(RUNS).where(RUNS.c.run_id == request.run_id).values(rev=RUNS.c.rev + 1, updated_at=now))
     if decision.remember is not None:
-        rule = sealer.seal(written(plain_form(decision.remember)), "rules", request.id)
+        kept = narrowed(decision.remember, request)
+        rule = sealer.seal(written(plain_form(kept)), "rules", request.id)
         connection.execute(insert(RULES).values(rule_id=request.id, run_id=request.run_id, created_at=now, rule=rule))
     append(connection, sealer, [decision_event(request, decision)])
 

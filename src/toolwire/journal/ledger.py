@@ -136,7 +136,7 @@ class RunLedger:
 
         def job(connection: Connection) -> Decision:
             try:
-                return approvals.decide(connection, self._database.sealer, request.id, decision)[1]
+                return approvals.decide(connection, self._database.sealer, request.id, decision, is_vetted=True)
             except DecisionRefused as refused:
                 if refused.decided is None:
                     raise

@@ -192,7 +192,7 @@ class Store:
         """
         database = self._database
         return database.run(
-            lambda connection: approvals.decide(connection, database.sealer, request_id, decision)[1]
+            lambda connection: approvals.decide(connection, database.sealer, request_id, decision)
         ).result()
 
     def rules(self, run_id: str | None = None) -> list[Rule]:
