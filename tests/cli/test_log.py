@@ -125,6 +125,7 @@ def test_the_tree_of_a_run_that_waits_shows_what_its_program_has_called(program:
             return f"paid {amount}"
 
         def look(thing: str) -> int:
+            'Looks at a thing.'
             return len(thing)
         """,
     )
