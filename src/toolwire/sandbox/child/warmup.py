@@ -24,10 +24,10 @@ LAZY = (
     "encodings.utf_32_le",
     "encodings.utf_32_be", "encodings.cp1250", "encodings.cp1251", "encodings.cp437", "encodings.cp850",
     "encodings.koi8_r", "encodings.iso8859_2", "encodings.iso8859_5", "encodings.iso8859_15", "encodings.mac_roman",
-    "_sitebuiltins", "_colorize", "_pylong",
+    "_sitebuiltins", "_colorize", "_pylong", "_sha2",
 )  # fmt: skip
 """Modules that the six modules, tracebacks or text methods import when they are first needed."""
-_OF_SOME_VERSIONS = frozenset({"_colorize", "_pylong"})
+_OF_SOME_VERSIONS = frozenset({"_colorize", "_pylong", "_sha2"})
 
 SAMPLE = r"""
 import json
