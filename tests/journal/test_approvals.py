@@ -127,10 +127,11 @@ def test_a_decision_that_cannot_count_changes_nothing(store: Store, decision: De
 
 
 @pytest.mark.parametrize("verdict", ["deny", "stop_run"])
-def test_a_model_and_the_agent_itself_may_deny(store: Store, verdict: Any) -> None:
-    for by in (Decider(channel="model"), Decider(principal="helper")):
-        waiting = asked(started(store))
-        assert store.decide(waiting.id, Decision(verdict=verdict, by=by)).verdict == verdict
+def test_a_model_may_deny_and_the_agent_itself_may_not_even_that(store: Store, verdict: Any) -> None:
+    waiting = asked(started(store))
+    itself = Decision(verdict=verdict, by=Decider(principal="helper"))
+    assert refused(store, waiting.id, itself).code == "not_permitted"
+    assert store.decide(waiting.id, Decision(verdict=verdict, by=Decider(channel="model"))).verdict == verdict
 
 
 def test_an_edit_fetches_no_other_document(store: Store) -> None:

@@ -1,0 +1,26 @@
+"""A session over a real store: what was suspended in one is gone on with in another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.session.till import Till, calls, texts
+from toolwire import Decision, Store
+
+
+async def test_a_turn_is_resumed_from_the_file_and_its_call_runs_once(tmp_path: Path) -> None:
+    url, till = f"sqlite:///{tmp_path}/runs.db", Till()
+    with Store.open(url) as store:
+        turn = await till.session(store).turn(calls(("pay", {"amount": 5}), ("price", {"thing": "tea"})))
+        assert turn.suspended is not None
+        run_id = turn.suspended.run_id
+        assert [run.status for run in store.runs()] == ["suspended"]
+    with Store.open(url) as store:
+        [request] = store.pending()
+        store.decide(request.id, Decision(verdict="approve"))
+        done: list[Any] = [await till.session(store).resume(run_id) for _ in range(3)]
+        assert [texts(each.messages) for each in done] == [["paid 5 to shop", "3"]] * 3
+        assert [(run.status, run.steps, run.pending) for run in store.runs()] == [("finished", 2, 0)]
+        assert store.verify().is_whole
+    assert (till.paid, till.asked) == ([5], ["tea"])
