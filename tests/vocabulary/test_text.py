@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.vocabulary.strategies import unhurried
-from toolwire.vocabulary.text import cut_text
+from toolwire.vocabulary.text import cut_text, page_of
 
 
 @pytest.mark.parametrize("text", ["", "12345678", "四四", "é" * 4, "\U0001f600" * 2], ids=ascii)
@@ -40,3 +40,21 @@ def test_what_is_kept_is_the_longest_beginning_that_fits(text: str, limit: int) 
     assert note == f"the first {len(kept.encode()):,} of {total:,} bytes are shown]"
     assert text.startswith(kept)
     assert len(kept.encode()) <= limit < len(text[: len(kept) + 1].encode())
+
+
+@given(st.text(max_size=300), st.integers(1, 50))
+def test_pages_together_are_the_text_and_each_fits(text: str, limit_bytes: int) -> None:
+    pages, offset = [], 0
+    while offset < len(text):
+        pages.append(page_of(text, offset, limit_bytes))
+        offset += len(pages[-1])
+    assert "".join(pages) == text
+    assert all(len(page) == 1 or len(page.encode("utf-8", "replace")) <= limit_bytes for page in pages)
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [("one\ntwo\nthree", "one\ntwo\n"), ("o\ntwothreefour", "o\ntwothre"), ("short", "short"), ("ä" * 9, "ää" * 2)],
+)
+def test_a_page_ends_with_a_line_unless_that_leaves_half_of_it_empty(text: str, page: str) -> None:
+    assert page_of(text, 0, 9) == page

@@ -15,6 +15,7 @@ from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.spill import Spill
 
 Middleware = Callable[..., Awaitable[ToolResult]]
 """Stands around the execution of calls (`invocation.middleware.onion.CallMiddleware`)."""
@@ -64,6 +65,9 @@ class Entry:
     """The owner's postprocessing; None: there is none."""
     group: str = BASIC
     """The group that must be active for it to be called."""
+
+    spill: Spill | None = None
+    """Of the tool that reads on in long results: where these are kept."""
 
     def __post_init__(self) -> None:
         if self.permission is not None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS
+from toolwire.catalogue.entry import Entry
+from toolwire.vocabulary.calls import CANCEL_CALL, CODE_EXECUTION, POLL_CALL, READ_RESULT, SEARCH_TOOLS, START_CALL
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
+    from toolwire.facade.background import BackgroundCalls
     from toolwire.facade.code_execution import CodeExecutionTool
     from toolwire.facade.parts import Parts
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation
+    from toolwire.vocabulary.spill import Spill
 
 CODE_EXECUTION_TIMEOUT_S = 30.0
 """Seconds from a program's start to its end, tools included: longer than a few slow look-ups, short of a stuck turn."""
@@ -76,6 +79,58 @@ class BuiltIns:
 
         if finder_in(self._parts.catalogue) is not None:
             self._parts.catalogue.remove(SEARCH_TOOLS)
+
+    def enable_result_pages(self, spill: Spill | None = None) -> None:
+        """Lets models read on in results that are too long for them: adds the tool `read_result`.
+
+        A model gets the first page of such a result, and an id. `spill` is where the whole is kept: by default in
+        memory, 16 MiB here and as much in each toolkit and session; what nobody read for the longest time goes first.
+
+        Raises:
+            RegistrationError: a tool of yours has that name.
+        """
+        from toolwire.facade.pages import pages_entry
+
+        there = self._parts.catalogue.find(READ_RESULT)
+        self._parts.catalogue.add(pages_entry(spill), replace=there is not None and there.spill is not None)
+
+    def disable_result_pages(self) -> None:
+        """Takes `read_result` away again: long results are cut. Does nothing when it is not there."""
+        there = self._parts.catalogue.find(READ_RESULT)
+        if there is not None and there.spill is not None:
+            self._parts.catalogue.remove(READ_RESULT)
+
+    @property
+    def background(self) -> BackgroundCalls:
+        """Calls that nobody waits for: `start`, `poll`, `wait`, `cancel`."""
+        from toolwire.facade.background import BackgroundCalls
+
+        parts = self._parts
+        if parts.background is None:
+            parts.background = BackgroundCalls(parts.setup.runtime, lambda: (parts.catalogue, parts.setup))
+        return parts.background
+
+    def enable_background_calls(self) -> None:
+        """Lets models start calls that take long: adds the tools `start_call`, `poll_call` and `cancel_call`.
+
+        Raises:
+            RegistrationError: a tool of yours has one of these names.
+        """
+        from toolwire.builtin.background_calls import background_tools
+
+        background, catalogue = self.background, self._parts.catalogue
+        for tool in background_tools(background):
+            there = catalogue.find(tool.name)
+            is_ours = there is not None and there.handle is background
+            catalogue.add(Entry(name=tool.name, tool=tool, handle=background), replace=is_ours)
+
+    def disable_background_calls(self) -> None:
+        """Takes these tools away again; what was started runs on. Does nothing when they are not there."""
+        catalogue, background = self._parts.catalogue, self._parts.background
+        for name in (START_CALL, POLL_CALL, CANCEL_CALL):
+            there = catalogue.find(name)
+            if there is not None and there.handle is background:
+                catalogue.remove(name)
 
     @property
     def _code_execution(self) -> CodeExecutionTool | None:

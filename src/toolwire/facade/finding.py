@@ -106,6 +106,10 @@ def at_home(entry: Entry, catalogue: Catalogue, setup: Callable[[], Setup]) -> E
     """An entry that comes from another catalogue: its search must find what is here, and nothing that is there."""
     if isinstance(entry.handle, ToolFinder):
         return search_entry(catalogue, setup, always=entry.handle.always)
+    if entry.spill is not None:
+        from toolwire.facade.pages import apart
+
+        return apart(entry)
     return entry
 
 

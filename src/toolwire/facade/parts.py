@@ -9,6 +9,7 @@ from toolwire.facade.setup import Setup
 from toolwire.facade.toolkit import Toolkit
 
 if TYPE_CHECKING:
+    from toolwire.facade.background import BackgroundCalls
     from toolwire.journal.log import ExecutionLog
 
 
@@ -22,6 +23,7 @@ class Parts:
         self.setup = Setup()
         self.scope = self.setup.scope(self.catalogue)
         self.is_held = False
+        self.background: BackgroundCalls | None = None
 
     def use(self, setup: Setup) -> None:
         """Takes another setup; the scope of plain calls is made once for all of them."""

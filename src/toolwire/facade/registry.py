@@ -323,11 +323,14 @@ class ToolRegistry(Governed, Logging, BuiltIns):
     # -- lifecycle ----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Gives up this registry's hold on threads and the sandbox; they end when nobody else holds them.
+        """Cancels calls in the background, and gives up this registry's hold on threads and the sandbox; these end when
+        nobody else holds them.
 
         A closed registry can be used again: what it needs is then started anew.
         """
         parts = self._parts
+        if parts.background is not None:
+            parts.background.close()
         if parts.is_held:
             parts.is_held = False
             parts.setup.runtime.release()

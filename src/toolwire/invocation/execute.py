@@ -223,6 +223,7 @@ def _context(
         call=call_back,
         emit=emit_later if prepared.entry.tool.is_async else emit,
         idempotency_key=_key(prepared, scope),
+        scope=inside,
     )
 
 

@@ -17,8 +17,9 @@ from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt, attempt_composite
 from toolwire.invocation.finish import attempt_finish
 from toolwire.invocation.middleware.onion import through
+from toolwire.invocation.pages import first_page
 from toolwire.invocation.ports import Ledger
-from toolwire.invocation.postprocess import postprocess
+from toolwire.invocation.postprocess import postprocess, whole_text
 from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Inside, Prepared, Scope
@@ -84,6 +85,8 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
     # A composite tool bounds its own text: only it knows which part must stay whole.
     limit_bytes = scope.result_limit_bytes if entry.composite is None else None
     result = postprocess(call, entry, outcome, limit_bytes)
+    if result is not outcome and "is_cut" in result.metadata:
+        result = await first_page(result, whole_text(outcome), entry, scope)
     return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
 
 

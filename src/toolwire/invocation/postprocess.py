@@ -45,6 +45,11 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
     return result if shown is text else _with_text(result, shown)
 
 
+def whole_text(result: ToolResult) -> str:
+    """All the text of a result that was cut; of a failed one, what came before the failure."""
+    return result.text if result.failure is None else ToolResult(True, content=result.blocks).text
+
+
 def _before_failure(result: ToolResult, limit_bytes: int | None) -> ToolResult:
     """A failed result whose tool gave something before."""
     try:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -42,15 +43,23 @@ class Portal:
         """
         if threading.current_thread() is self._thread or self in _HELD_UP.get():
             return _run_elsewhere(function, _HELD_UP.get() | {self})
-        with self._lock:
-            if self._is_closed:
-                raise RuntimeError("the portal was closed")
-            future = asyncio.run_coroutine_threadsafe(function(), self._loop)
+        future = self.start(function)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    def start(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        """What the coroutine will return; nobody waits for it here.
+
+        Raises:
+            RuntimeError: the portal was closed.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("the portal was closed")
+            return asyncio.run_coroutine_threadsafe(function(), self._loop)
 
     def close(self) -> None:
         """Cancels what still runs and ends the loop."""

@@ -14,6 +14,7 @@ from toolwire.catalogue.selection import Selection, Visible
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.finding import allowed, offer_search
 from toolwire.facade.intake import entries_of
+from toolwire.facade.pages import keep_apart
 from toolwire.facade.policies import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.facade.programs import offered, programs_entry, told_among
 from toolwire.facade.registry import ToolRegistry
@@ -82,6 +83,7 @@ class Session:
         self._catalogue, setup = _parts_of(tools)
         setup = setup.narrowed(visible=visible, caller=caller)
         offer_search(self._catalogue, lambda: self._setup, always)
+        keep_apart(self._catalogue)
         rules = setup.policy if policy is None else policy_of(policy)
         refuse_wrong_rules(rules, self._catalogue, is_whole=not isinstance(tools, Toolkit))
         setup = replace(setup, policy=rules.for_session(self._known(permissions or {})))

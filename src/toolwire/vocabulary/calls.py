@@ -14,6 +14,14 @@ ACTIVATE_TOOL_GROUPS = "activate_tool_groups"
 SEARCH_TOOLS = "search_tools"
 """The tool that finds other tools, and says how to call them."""
 
+READ_RESULT = "read_result"
+"""The tool that reads on in a result which is too long to be shown at once."""
+
+START_CALL = "start_call"
+POLL_CALL = "poll_call"
+CANCEL_CALL = "cancel_call"
+"""The tools by which a model makes calls in the background."""
+
 
 @dataclass(frozen=True, slots=True, init=False, eq=True)
 class ToolCall:

@@ -56,7 +56,7 @@ class CallContext:
     A context belongs to one call and is of no use after that call has ended.
     """
 
-    __slots__ = ("_call", "_emit", "call_id", "caller", "deadline", "idempotency_key")
+    __slots__ = ("_call", "_emit", "call_id", "caller", "deadline", "idempotency_key", "scope")
 
     call_id: str
     """The running call's id, a path as `run/2/1`."""
@@ -65,6 +65,8 @@ class CallContext:
     deadline: float | None
     """When the call must have ended, in `time.monotonic()` seconds; None when it has no limit."""
 
+    scope: Any
+    """What surrounds the call; for tools that come with toolwire. None in a context of somebody's own."""
     idempotency_key: str
     """For a tool that is idempotent by key: the same text each time this very call is made, after a crash too. Empty
     for any other tool."""
@@ -78,6 +80,7 @@ class CallContext:
         caller: Caller = NOBODY,
         deadline: float | None = None,
         idempotency_key: str = "",
+        scope: Any = None,
     ) -> None:
         self._call = call
         self._emit = emit
@@ -85,6 +88,7 @@ class CallContext:
         self.caller = caller
         self.deadline = deadline
         self.idempotency_key = idempotency_key
+        self.scope = scope
 
     async def call(self, name: str, /, **arguments: Any) -> ToolResult:
         """The result of another tool, called down the one path: validated, judged and recorded like any call.

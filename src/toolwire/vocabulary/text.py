@@ -18,3 +18,15 @@ def kept_text(text: str, limit_bytes: int) -> str:
         return text
     encoded = text.encode("utf-8", "replace")
     return text if len(encoded) <= limit_bytes else encoded[:limit_bytes].decode("utf-8", "ignore")
+
+
+def page_of(text: str, offset: int, limit_bytes: int) -> str:
+    """What one page shows of a text from that character on: as much as fits, up to the end of a line where one is in
+    its second half. At least one character, so that who reads on comes to the end."""
+    rest = text[offset : offset + limit_bytes]
+    length = len(kept_text(rest, limit_bytes)) or 1
+    if offset + length < len(text):
+        line_end = rest.rfind("\n", 0, length) + 1
+        if line_end > length // 2:
+            length = line_end
+    return rest[:length]

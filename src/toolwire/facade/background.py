@@ -1,0 +1,272 @@
+"""Calls in the background: started now, asked for later."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.facade.setup import Setup
+from toolwire.invocation.asynchronous import AsynchronousPorts
+from toolwire.invocation.invoker import invoke
+from toolwire.invocation.middleware.onion import CallNext, PreparedCall, colourless
+from toolwire.invocation.scope import Run, Scope, ended
+from toolwire.runtime.identity import new_id
+from toolwire.runtime.runtime import Runtime
+from toolwire.vocabulary.calls import CANCEL_CALL, POLL_CALL, START_CALL, Caller, ToolCall
+from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.results import ToolResult
+
+RUNNING_LIMIT = 32
+"""Calls that run in the background at once: half of the workers, so that calls in the foreground find one."""
+KEPT_LIMIT = 100
+"""Results that are kept: those that were fetched go first, then the oldest."""
+CLOSE_GRACE_S = 2.0
+"""Seconds that `close` waits for calls it cancelled: an async tool has one to clean up."""
+_ID_BYTES = 16
+_ITSELF = frozenset({START_CALL, POLL_CALL, CANCEL_CALL})
+
+
+class BackgroundCall:
+    """One call that was started. Any thread may look at it."""
+
+    def __init__(self, call: ToolCall, caller: Caller, run: Run) -> None:
+        self.id = secrets.token_hex(_ID_BYTES)
+        """By which it is asked for; nobody can guess it."""
+        self.call = call
+        """The call."""
+        self.caller = caller
+        self.run = run
+        self.started = time.monotonic()
+        self.is_fetched = False
+        self.begun: Future[None] = Future()
+        """Done when its tool runs, or when it never will."""
+        self.ended: Future[ToolResult] = Future()
+        self._lock = threading.Lock()
+        self._cancel: Callable[[], object] | None = None
+        self._is_cancelled = False
+
+    def __repr__(self) -> str:
+        result = self.result
+        state = "running" if result is None else "done" if result.success else "failed"
+        return f"<BackgroundCall {self.id} of {self.call.name!r}: {state}>"
+
+    @property
+    def result(self) -> ToolResult | None:
+        """How it ended; None while it runs."""
+        return self.ended.result() if self.ended.done() else None
+
+    def cancel(self) -> bool:
+        """Stops it; False when it had ended already."""
+        with self._lock:
+            if self.ended.done():
+                return False
+            self._is_cancelled = True
+            if self._cancel is not None:
+                self._cancel()
+            return True
+
+    def end(self, result: ToolResult) -> None:
+        """Sets its result, unless it has one."""
+        with self._lock:
+            if not self.ended.done():
+                self.ended.set_result(result)
+        self.begin()
+
+    def begin(self) -> None:
+        """Lets those go that wait for its start."""
+        with self._lock:
+            if not self.begun.done():
+                self.begun.set_result(None)
+
+    async def go(self, scope: Scope) -> None:
+        """Makes the call, on the loop that this is awaited on."""
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        with self._lock:
+            self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+            if self._is_cancelled:
+                task.cancel()
+        try:
+            self.end(ended(await invoke(self.call, scope)))
+        except asyncio.CancelledError:
+            self.end(self._broken_off(scope))
+
+    def _broken_off(self, scope: Scope) -> ToolResult:
+        entry = scope.catalogue.find(self.call.name)
+        if self.begun.done() and entry is not None and not entry.tool.is_async and entry.composite is None:
+            message = f"{self.call.name!r} was cancelled while it ran and cannot be stopped; nobody waits for it."
+            return ToolResult.failed("unknown_outcome", message, call=self.call)
+        return interrupted(self.call)
+
+
+def interrupted(call: ToolCall) -> ToolResult:
+    """The result of a call that was cancelled."""
+    return ToolResult.failed("interrupted", f"{call.name!r} was cancelled before it ended.", call=call)
+
+
+class BackgroundCalls:
+    """Starts calls and keeps their results until they are fetched. Made by `registry.background`.
+
+    They run on a loop and threads of their own, whichever loop they were started from. Each goes down the whole path:
+    what is wrong, denied or refused by a person has its result at once.
+    """
+
+    def __init__(self, runtime: Runtime, offer: Callable[[], tuple[Catalogue, Setup]]) -> None:
+        self._runtime = runtime
+        self._offer = offer
+        self._lock = threading.Lock()
+        self._calls: dict[str, BackgroundCall] = {}
+
+    def start(self, name: str, arguments: Mapping[str, Any] | None = None) -> BackgroundCall:
+        """Starts a call; returns when its tool runs, or when it never will. Blocks while a person is asked."""
+        started = self._start_own(name, arguments)
+        started.begun.result()
+        return started
+
+    async def astart(self, name: str, arguments: Mapping[str, Any] | None = None) -> BackgroundCall:
+        """`start` for callers that run an event loop."""
+        started = self._start_own(name, arguments)
+        await asyncio.shield(asyncio.wrap_future(started.begun))
+        return started
+
+    def poll(self, id: str) -> ToolResult | None:
+        """How the call ended; None while it runs. An id that is not here is a failed result."""
+        return self.wait(id, 0)
+
+    def wait(self, id: str, timeout_s: float | None = None) -> ToolResult | None:
+        """How the call ended, waited for so many seconds (None: as long as it takes); None when it still runs."""
+        found = self._calls.get(id)
+        if found is None:
+            return _unknown(id)
+        with suppress(TimeoutError):
+            result = found.ended.result(timeout_s)
+            found.is_fetched = True
+            return result
+        return None
+
+    async def await_result(self, id: str) -> ToolResult:
+        """How the call ended, for callers that run an event loop. Giving up waiting does not cancel the call."""
+        found = self._calls.get(id)
+        if found is None:
+            return _unknown(id)
+        result = await asyncio.shield(asyncio.wrap_future(found.ended))
+        found.is_fetched = True
+        return result
+
+    def cancel(self, id: str) -> bool:
+        """Stops the call; False when it had ended already or is not here.
+
+        An async tool is cancelled. A sync one cannot be: its outcome is then unknown.
+        """
+        found = self._calls.get(id)
+        return found is not None and found.cancel()
+
+    def close(self) -> None:
+        """Cancels all calls that run; their results say that they were interrupted."""
+        running = [call for call in list(self._calls.values()) if call.cancel()]
+        deadline = time.monotonic() + CLOSE_GRACE_S
+        for call in running:
+            with suppress(TimeoutError):
+                call.ended.result(max(deadline - time.monotonic(), 0))
+            call.end(interrupted(call.call))
+
+    # -- for models ---------------------------------------------------------------------------------------------
+
+    def start_for(self, context: CallContext, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """What a model is told whose call of `start_call` this is."""
+        if tool in _ITSELF:
+            message = f"{tool!r} cannot be started in the background."
+            return ToolResult.failed("invalid_arguments", message, hint="Call it directly.", path="tool")
+        scope: Scope = context.scope
+        call = ToolCall(tool, arguments, id=f"{context.call_id}/1", parent=context.call_id)
+        # What has been read when it starts, it knows; what it reads, counts when its result is read.
+        run = Run(() if scope.run is None else scope.run.taints)
+        started = self._start(call, replace(scope, run=run, result_limit_bytes=None), context.caller)
+        started.begun.result()
+        if scope.run is not None and run.stopped is not None:
+            scope.run.stopped = run.stopped
+        if started.result is not None:
+            return self.poll_for(context, started.id, 0)
+        text = f"{tool!r} was started. Call {POLL_CALL} with id={started.id!r} to get its result."
+        return ToolResult(True, text, metadata={"background_id": started.id})
+
+    def poll_for(self, context: CallContext, id: str, wait_s: float) -> ToolResult:
+        """The result, or that there is none yet."""
+        found = self._calls.get(id)
+        if found is None or found.caller != context.caller:
+            return _unknown(id)
+        result = self.wait(id, wait_s)
+        if result is None:
+            seconds = round(time.monotonic() - found.started)
+            text = f"{found.call.name!r} is still running, for {seconds} s so far. Ask again later."
+            return ToolResult(True, text, metadata={"is_running": True})
+        if context.scope.run is not None:
+            context.scope.run.read(found.run.taints)
+        return result
+
+    def cancel_for(self, context: CallContext, id: str) -> ToolResult:
+        """Whether it was stopped."""
+        found = self._calls.get(id)
+        if found is None or found.caller != context.caller:
+            return _unknown(id)
+        name = found.call.name
+        return ToolResult(True, f"{name!r} was cancelled." if found.cancel() else f"{name!r} had ended already.")
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _start_own(self, name: str, arguments: Mapping[str, Any] | None) -> BackgroundCall:
+        catalogue, setup = self._offer()
+        return self._start(ToolCall(name, arguments, id=new_id("r")), setup.loop_scope(catalogue), setup.caller)
+
+    def _start(self, call: ToolCall, scope: Scope, caller: Caller) -> BackgroundCall:
+        started = BackgroundCall(call, caller, scope.run or Run())
+        if not self._take(started):
+            message = f"{call.name!r} was not started: {RUNNING_LIMIT} calls run in the background already."
+            started.end(ToolResult.failed("overloaded", message, data={"is_started": False}, call=call))
+            return started
+
+        @colourless
+        async def begun(prepared: PreparedCall, call_next: CallNext) -> ToolResult:
+            started.begin()
+            return await call_next(prepared)
+
+        surrounded = replace(
+            scope,
+            ports=AsynchronousPorts(self._runtime),
+            middleware=(begun, *scope.middleware),
+            run=started.run,
+            deadline=None,
+            ledger=None,
+            can_suspend=False,
+            sink=None,
+        )
+        task = self._runtime.portal.start(lambda: started.go(surrounded))
+        # A loop that is closed ends tasks that never began.
+        task.add_done_callback(lambda _: started.end(interrupted(call)))
+        return started
+
+    def _take(self, started: BackgroundCall) -> bool:
+        with self._lock:
+            ended_ = [call for call in self._calls.values() if call.ended.done()]
+            is_taken = len(self._calls) - len(ended_) < RUNNING_LIMIT
+            for call in sorted(ended_, key=lambda call: not call.is_fetched)[: max(len(ended_) + 1 - KEPT_LIMIT, 0)]:
+                del self._calls[call.id]
+            self._calls[started.id] = started
+            return is_taken
+
+
+def _unknown(id: str) -> ToolResult:
+    return ToolResult.failed(
+        "invalid_arguments",
+        f"There is no background call {id[:64]!r}: its result was dropped, or it is not yours.",
+        hint="If you copied the id exactly, start the call again.",
+        path="id",
+    )

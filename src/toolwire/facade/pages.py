@@ -1,0 +1,46 @@
+"""Results in pages: the entry `read_result`, and what it reads from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolwire.builtin.read_result import read_result_tool
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Entry
+from toolwire.invocation.scope import Scope
+from toolwire.journal.spill import MemorySpill
+from toolwire.vocabulary.calls import READ_RESULT
+from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.spill import KeptText, Spill
+
+
+def pages_entry(spill: Spill | None) -> Entry:
+    """The tool `read_result`; without `spill`, results are kept in memory."""
+    kept_in = MemorySpill() if spill is None else spill
+
+    def find(id: str, context: CallContext) -> KeptText | None:
+        kept = kept_in.find(id, context.caller)
+        if kept is not None and isinstance(context.scope, Scope) and context.scope.run is not None:
+            # What a run reads on in, it has read.
+            context.scope.run.read(kept.labels)
+        return kept
+
+    tool = read_result_tool(find)
+    return Entry(name=READ_RESULT, tool=tool, handle=tool, spill=kept_in)
+
+
+def apart(entry: Entry) -> Entry:
+    """The entry for other calls than those it was made for: what is kept in memory for one set of tools is no other's.
+
+    A spill of the owner's own is shared: it tells callers apart.
+    """
+    if isinstance(entry.spill, MemorySpill):
+        return replace(pages_entry(entry.spill.apart()), permission=entry.permission, group=entry.group)
+    return entry
+
+
+def keep_apart(catalogue: Catalogue) -> None:
+    """Gives a session's catalogue a `read_result` of its own, where there is one."""
+    entry = catalogue.find(READ_RESULT)
+    if entry is not None and entry.spill is not None:
+        catalogue.add(apart(entry), replace=True)

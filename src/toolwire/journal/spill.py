@@ -1,0 +1,61 @@
+"""`MemorySpill`: whole results, in this process."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
+
+from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.spill import KeptText
+
+BYTES_LIMIT = 16 * 1024 * 1024
+"""Bytes of text that are kept: hundreds of long results, and little beside what the tools that gave them hold."""
+ENTRIES_LIMIT = 200
+"""Results that are kept: more than a model comes back to."""
+_ID_BYTES = 16
+
+
+class MemorySpill:
+    """Keeps results while there is room; then those go that nobody has read for the longest time."""
+
+    def __init__(self, bytes_limit: int = BYTES_LIMIT, *, entries_limit: int = ENTRIES_LIMIT) -> None:
+        self.bytes_limit = bytes_limit
+        self.entries_limit = entries_limit
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[KeptText, Caller, int]] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def apart(self) -> MemorySpill:
+        """Another one, empty, with the same limits."""
+        return MemorySpill(self.bytes_limit, entries_limit=self.entries_limit)
+
+    def keep(self, kept: KeptText, caller: Caller, /) -> Future[str | None]:
+        """Takes a text; one that is longer than all the room there is, is not kept."""
+        found: Future[str | None] = Future()
+        size = len(kept.text.encode("utf-8", "replace"))
+        if size > self.bytes_limit:
+            found.set_result(None)
+            return found
+        new_id = secrets.token_hex(_ID_BYTES)
+        with self._lock:
+            self._kept[new_id] = (kept, caller, size)
+            self._bytes += size
+            while self._bytes > self.bytes_limit or len(self._kept) > self.entries_limit:
+                _, (_, _, freed) = self._kept.popitem(last=False)
+                self._bytes -= freed
+        found.set_result(new_id)
+        return found
+
+    def find(self, id: str, caller: Caller, /) -> KeptText | None:
+        """The text, for the caller it was kept for."""
+        with self._lock:
+            kept = self._kept.get(id)
+            if kept is None or kept[1] != caller:
+                return None
+            self._kept.move_to_end(id)
+            return kept[0]
