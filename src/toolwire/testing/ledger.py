@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.testing.futures import done
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -88,17 +87,17 @@ class MemoryLedger:
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
         """See the port."""
         self.story.append(("ask", request.call_id))
-        return _done(lambda: self._asked(request))
+        return done(lambda: self._asked(request))
 
     def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
         """See the port."""
         self.story.append(("decide", request.call_id))
-        return _done(lambda: self._decided(request, decision))
+        return done(lambda: self._decided(request, decision))
 
     def begin(self, start: Start) -> Future[float | ToolResult]:
         """See the port."""
         self.story.append(("begin", start.step.key))
-        return _done(lambda: self._begun(start))
+        return done(lambda: self._begun(start))
 
     def settle(self, step: Step, result: ToolResult) -> Future[None]:
         """See the port."""
@@ -106,7 +105,7 @@ class MemoryLedger:
         kept = self.records.steps.setdefault(step.key, _Kept(step))
         kept.result = result
         self.records.ended.append(step.key)
-        return _done(lambda: None)
+        return done(lambda: None)
 
     def interrupted(self, step: Step) -> None:
         """See the port."""
@@ -148,12 +147,3 @@ def _divergence(step: Step, kept: Step) -> ToolResult:
         f"step {step.key} was {kept.tool!r} and is {step.tool!r} with other arguments now: the run was stopped.",
         data={"step": step.key},
     )
-
-
-def _done(make: Callable[[], T]) -> Future[T]:
-    future: Future[T] = Future()
-    try:
-        future.set_result(make())
-    except Exception as error:  # noqa: BLE001 - carried to who waits
-        future.set_exception(error)
-    return future

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TypeVar
 
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.testing.futures import done
 from toolwire.testing.ledger import MemoryLedger, Records
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import digest
-
-T = TypeVar("T")
 
 
 class MemoryRun(MemoryLedger):
@@ -35,7 +33,7 @@ class MemoryRun(MemoryLedger):
     def finish(self, results: Sequence[ToolResult]) -> Future[None]:
         """Takes the run's results down."""
         self.outcome, self.status = tuple(results), "finished"
-        return _done(lambda: None)
+        return done(lambda: None)
 
     def suspend(self) -> Future[SuspendedRun]:
         """Says that the run waits, and for what."""
@@ -49,12 +47,12 @@ class MemoryRun(MemoryLedger):
             pending=self.pending(),
             key=MemoryStore.wire_key,
         )
-        return _done(lambda: view)
+        return done(lambda: view)
 
     def release(self) -> Future[None]:
         """Lets another worker have it."""
         self.is_leased = False
-        return _done(lambda: None)
+        return done(lambda: None)
 
 
 class MemoryStore:
@@ -70,7 +68,7 @@ class MemoryStore:
 
     def reopen(self, run_id: str) -> Future[MemoryRun]:
         """The ledger of a run that was started before; the future raises `DecisionRefused`."""
-        return _done(lambda: self._taken(run_id))
+        return done(lambda: self._taken(run_id))
 
     wire_key = bytes(32)
     """What portable forms are signed with here: nothing that guards anything."""
@@ -104,12 +102,3 @@ class MemoryStore:
             raise DecisionRefused("run_busy", f"somebody else goes through run {run_id!r}")
         run.is_leased = True
         return run
-
-
-def _done(make: Callable[[], T]) -> Future[T]:
-    future: Future[T] = Future()
-    try:
-        future.set_result(make())
-    except Exception as error:  # noqa: BLE001 - carried to who waits
-        future.set_exception(error)
-    return future
