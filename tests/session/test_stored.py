@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.session.till import Till, calls, texts
-from toolwire import Decision, Store
+from toolwire import Decision, LogFilter, Session, Store, ToolRegistry
 
 
 async def test_a_turn_is_resumed_from_the_file_and_its_call_runs_once(tmp_path: Path) -> None:
@@ -24,3 +24,14 @@ async def test_a_turn_is_resumed_from_the_file_and_its_call_runs_once(tmp_path: 
         assert [(run.status, run.steps, run.pending) for run in store.runs()] == [("finished", 2, 0)]
         assert store.verify().is_whole
     assert (till.paid, till.asked) == ([5], ["tea"])
+
+
+async def test_the_calls_of_a_session_are_in_the_log_of_its_store_once(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/runs.db", key=bytes(32)) as store:
+        registry = ToolRegistry()
+        registry.register(Till().price)
+        for _ in range(2):
+            await Session(registry, protocol="openai", store=store).turn(calls(("price", {"thing": "tea"})))
+            registry.enable_logging(store=store)
+        rows = store.log(LogFilter(kind="call"))
+        assert [(row.tool, row.status) for row in rows] == [("price", "success")] * 2

@@ -1,8 +1,10 @@
-"""Opens a store where one was named by its URL."""
+"""Stores as they are handed in: by their URL, and with the log of what is kept there."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
+
+from toolwire.facade.setup import Setup
 
 S = TypeVar("S")
 
@@ -20,3 +22,15 @@ def opened(store: str | S) -> S | Any:
     from toolwire.journal.store import Store
 
     return Store.open(store)
+
+
+def logged(setup: Setup, store: object) -> Setup:
+    """The same, with every call told to the log of that store as well; once, where it is told already."""
+    from toolwire.journal.store import Store
+
+    if not isinstance(store, Store):
+        return setup
+    from toolwire.journal.durable_log import DurableLog
+
+    known = [observer.store.url for observer in setup.observers if isinstance(observer, DurableLog)]
+    return setup if store.url in known else setup.with_observer(DurableLog(store))

@@ -19,7 +19,7 @@ from toolwire.facade.policies import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.facade.programs import offered, programs_entry, told_among
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
-from toolwire.facade.store import opened
+from toolwire.facade.store import logged, opened
 from toolwire.facade.toolkit import Toolkit
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.scope import Run, ended
@@ -61,10 +61,10 @@ class Session:
 
         `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` (a
         `Policy`, rules, or the path of a policy file) stands in for the registry's. `approver` is asked where a rule or
-        tool says confirm. With a `store` (a `Store`, or the URL of one) turns are on record, and one that nobody
-        decides on now is suspended until somebody does; without, its calls do not run. `limits` bound each program, and
-        behind weaker walls than `min_isolation` ("kernel") none runs; without either, what the registry gave its own
-        programs counts.
+        tool says confirm. With a `store` (a `Store`, or the URL of one) turns and calls are on record, and a turn that
+        nobody decides on now is suspended until somebody does; without, its calls do not run. `limits` bound each
+        program, and behind weaker walls than `min_isolation` ("kernel") none runs; without either, what the registry
+        gave its own programs counts.
 
         With `always` the model is told of the tools that it names (`*` stands for any text) and finds all others by
         `search_tools`, where `always=()` leaves all to the search. None: as the registry has it.
@@ -88,8 +88,10 @@ class Session:
         refuse_wrong_rules(rules, self._catalogue, is_whole=not isinstance(tools, Toolkit))
         setup = replace(setup, policy=rules.for_session(self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
-        self._offer_programs(limits, min_isolation)
         kept: RunStore | None = None if store is None else opened(store)
+        if kept is not None:
+            self._setup = logged(self._setup, kept)
+        self._offer_programs(limits, min_isolation)
         self._passes = None if kept is None else Passes(kept, self._catalogue, self._setup, self.protocol.name)
         self._taints: frozenset[Label] = frozenset()
 
