@@ -21,6 +21,7 @@ LOWER = {
     "sandbox": {"vocabulary", "runtime"},
     "invocation": {"vocabulary", "runtime", "definition", "permission", "catalogue"},
     "journal": {"vocabulary", "runtime", "permission"},
+    "observability": {"vocabulary"},
     "mcp": {"vocabulary", "runtime", "definition"},
     "builtin": {"vocabulary", "runtime", "definition"},
 }

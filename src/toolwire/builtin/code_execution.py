@@ -143,7 +143,7 @@ class CodeExecution:
         if result.status == "suspended":
             ids = (request_id for pending in waiting for request_id in pending.request_ids)
             return Pending(call=inside.call, request_ids=tuple(sorted(ids)))
-        return _result(result, inside)
+        return result_of_program(result, inside)
 
     async def run(self, source: str, inside: Inside, waiting: list[Pending] | None = None) -> ProgramResult:
         """How the program ended; `waiting` receives its calls that wait for a person.
@@ -230,7 +230,8 @@ def _answer(result: ToolResult) -> Answer:
     return Answer(error=AnswerError(type_name=name, message=message, family=family))
 
 
-def _result(result: ProgramResult, inside: Inside) -> ToolResult:
+def result_of_program(result: ProgramResult, inside: Inside) -> ToolResult:
+    """The result of the call that ran the program."""
     isolation = {"level": result.isolation.level, "report": dict(result.isolation.report)}
     metadata = {"program": result, "isolation": isolation}
     # Output and result are cut each for itself: a flood of prints must not take the result away.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolwire.builtin.code_execution import CodeExecution, code_execution_tool
+from toolwire.builtin.code_execution import CodeExecution, code_execution_tool, result_of_program
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.selection import Selection
@@ -15,7 +15,7 @@ from toolwire.facade.code_execution import CodeExecutionTool
 from toolwire.facade.finding import allowed, finder_in
 from toolwire.facade.setup import Setup
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.scope import Inside
+from toolwire.invocation.scope import Inside, Scope
 from toolwire.permission.policy import Policy
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
@@ -93,8 +93,23 @@ def run_program(
         min_isolation=min_isolation,
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
-    inside = Inside(call, setup.scope(catalogue), invoke)
-    if inside.has_async_tools:
-        awaited = Inside(call, setup.loop_scope(catalogue), invoke)
-        return setup.runtime.portal.run(lambda: execution.run(code, awaited))
-    return step(execution.run(code, inside))
+    scope = setup.scope(catalogue)
+    if Inside(call, scope, invoke).has_async_tools:
+        awaited = setup.loop_scope(catalogue)
+        return setup.runtime.portal.run(lambda: _run(execution, code, call, awaited))
+    return step(_run(execution, code, call, scope))
+
+
+async def _run(execution: CodeExecution, code: str, call: ToolCall, scope: Scope) -> ProgramResult:
+    """The program's end. It is no call that could be judged or logged, but its calls are inside of it for a tracer."""
+    inside, tracer = Inside(call, scope, invoke), scope.tracer
+    if tracer is None:
+        return await execution.run(code, inside)
+    span = tracer.call(call, tool=CODE_EXECUTION, description="", caller=scope.caller, run_id=call.id)
+    outcome = ToolResult.failed("interrupted", "the program was not run to its end", call=call)
+    try:
+        result = await execution.run(code, inside)
+        outcome = result_of_program(result, inside)
+        return result
+    finally:
+        span.ended(outcome)

@@ -21,6 +21,8 @@ from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_r
 from toolwire.facade.reg_toolspec import options_of
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
+from toolwire.facade.tracing import Traced
+from toolwire.invocation.ports import Tracer
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Rule
 from toolwire.runtime.identity import new_id
@@ -39,7 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _LOG = logging.getLogger("toolwire.registry")
 
 
-class ToolRegistry(Governed, Logging, BuiltIns):
+class ToolRegistry(Governed, Logging, Traced, BuiltIns):
     """Tools by name, and the one way to call them.
 
     Safe to use from several threads and event loops at once. As a base class, methods marked with `@reg_toolspec` are
@@ -319,6 +321,11 @@ class ToolRegistry(Governed, Logging, BuiltIns):
     def __keep_log__(self, log: ExecutionLog) -> None:
         self._parts.log = log
         self._parts.use(self._parts.setup.with_observer(log))
+
+    def __follow__(self, tracer: Tracer) -> None:
+        """Calls from now on, of this registry's toolkits as well; of a session that was made already by its own."""
+        parts = self._parts
+        parts.use(replace(parts.setup, tracer=tracer))
 
     # -- lifecycle ----------------------------------------------------------------------------------------------
 

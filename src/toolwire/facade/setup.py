@@ -13,7 +13,7 @@ from toolwire.catalogue.selection import Selection, Visible
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts, needs_loop
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.ports import Ports
+from toolwire.invocation.ports import Ports, Tracer
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES, Observer, Scope, ended
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
@@ -36,6 +36,8 @@ class Setup:
     """What stands around every call, the first outermost."""
     observers: tuple[Observer, ...] = ()
     """Who is told of each call."""
+    tracer: Tracer | None = None
+    """Who follows calls while they run; None: nobody."""
     runtime: Runtime = field(default_factory=default_runtime)
     """Whose threads and sandbox are used."""
     caller: Caller = NOBODY
@@ -78,6 +80,7 @@ class Setup:
             approver=self.approver,
             middleware=self.middleware,
             observers=self.observers,
+            tracer=self.tracer,
             caller=self.caller,
             run_id=run_id,
             result_limit_bytes=self.result_limit_bytes,

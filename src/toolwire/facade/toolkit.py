@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,8 @@ from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.setup import Setup
+from toolwire.facade.tracing import Traced
+from toolwire.invocation.ports import Tracer
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.response import ToolResponse
 
 
-class Toolkit:
+class Toolkit(Traced):
     """Tools of one agent. Made by `registry.create_agent_toolkit`, then under the registry's rules, or on its own.
 
     Tools belong to groups, and only those of active groups are offered and can be called. The group `basic` is always
@@ -54,6 +57,7 @@ class Toolkit:
         own = Setup()
         self._shared = setup or (lambda: own)
         self._made: tuple[Setup, Setup] | None = None
+        self._tracer: Tracer | None = None
         self._setup()
 
     def __repr__(self) -> str:
@@ -284,12 +288,19 @@ class Toolkit:
         """The live catalogue and the setup, for a session that is made of this toolkit."""
         return self._catalogue, self._setup()
 
+    def __follow__(self, tracer: Tracer) -> None:
+        """This toolkit's calls from now on, whatever its registry has."""
+        self._tracer, self._made = tracer, None
+
     def _setup(self) -> Setup:
         """The shared setup, narrowed to this toolkit; made anew when the shared one has changed."""
         shared, made = self._shared(), self._made
         if made is None or made[0] is not shared:
             narrowed = shared.narrowed(visible=self._visible, caller=self._caller, groups=self._groups)
-            made = self._made = (shared, narrowed.with_middleware(self._middleware))
+            narrowed = narrowed.with_middleware(self._middleware)
+            if self._tracer is not None:
+                narrowed = replace(narrowed, tracer=self._tracer)
+            made = self._made = (shared, narrowed)
         return made[1]
 
     def _stream(self, call: ToolCall) -> ToolStream:

@@ -63,7 +63,7 @@ async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | N
     if scope.approver is None:
         return None, "nobody answered"
     try:
-        answer = await _answer(request, scope.approver, scope)
+        answer = await _followed(request, scope.approver, scope)
         if answer is None:
             return None, "nobody answered"
         return _counted(await _taken_down(request, answer, scope), request, scope), ""
@@ -73,6 +73,19 @@ async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | N
     except Exception:  # noqa: BLE001 - an approver is its owner's code: if it breaks, nothing runs
         _LOG.exception("asking for approval of call %s failed; it was not run", request.call_id)
         return None, "asking failed"
+
+
+async def _followed(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
+    """The answer; a tracer is told how long it took."""
+    if scope.tracer is None:
+        return await _answer(request, approver, scope)
+    span, verdict = scope.tracer.approval(request.tool, request.id), ""
+    try:
+        answer = await _answer(request, approver, scope)
+        verdict = "" if answer is None else answer.verdict
+        return answer
+    finally:
+        span.ended(verdict)
 
 
 async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:

@@ -18,11 +18,11 @@ from toolwire.invocation.execute import attempt, attempt_composite
 from toolwire.invocation.finish import attempt_finish
 from toolwire.invocation.middleware.onion import through
 from toolwire.invocation.pages import first_page
-from toolwire.invocation.ports import Ledger
+from toolwire.invocation.ports import CallSpan, Ledger, Tracer
 from toolwire.invocation.postprocess import postprocess, whole_text
 from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
-from toolwire.invocation.scope import Inside, Prepared, Scope
+from toolwire.invocation.scope import Inside, Prepared, Scope, run_of
 from toolwire.invocation.tell import tell
 from toolwire.invocation.validate import validate
 from toolwire.vocabulary.calls import ToolCall
@@ -33,23 +33,41 @@ from toolwire.vocabulary.steps import Doubt
 
 async def invoke(call: ToolCall, scope: Scope) -> Outcome:
     """What the call came to. Never raises for a call that fails; a cancellation passes, and is told of."""
-    if not scope.observers:
-        return await (_go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger))
+    tracer = scope.tracer
+    if tracer is None and not scope.observers:
+        return await (_go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, None))
+    span = None if tracer is None else _span(call, scope, tracer)
     started_at, started = time.time(), time.perf_counter()
     try:
-        outcome = await (_go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger))
+        outcome = await (
+            _go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, span)
+        )
     except BaseException:
         interrupted = ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call)
         tell(call, scope, interrupted, started_at, time.perf_counter() - started)
+        if span is not None:
+            span.ended(interrupted)
         raise
     if isinstance(outcome, ToolResult):
         tell(call, scope, outcome, started_at, time.perf_counter() - started)
+    if span is not None:
+        span.ended(outcome)
     return outcome
 
 
-async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger) -> Outcome:
+def _span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
+    entry = scope.catalogue.find(call.name)
+    # What `code_execution` says of itself is a list of all the others.
+    description = "" if entry is None or entry.composite is not None else entry.tool.description
+    name = None if entry is None else entry.name
+    return tracer.call(call, tool=name, description=description, caller=scope.caller, run_id=run_of(call, scope))
+
+
+async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, span: CallSpan | None) -> Outcome:
     known = recall(call, scope, ledger)
     if isinstance(known, ToolResult):
+        if span is not None:
+            span.from_record()
         return known
     step, doubt = known
     try:

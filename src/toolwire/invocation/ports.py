@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from toolwire.permission.approval import ApprovalRequest, Decision
+from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Doubt, Start, Step
 
@@ -92,6 +94,49 @@ class Ledger(Protocol):
 
     def interrupted(self, step: Step) -> None:
         """Says that nobody waits for the step any more; waits for nothing itself."""
+        ...
+
+
+class CallSpan(Protocol):
+    """One call as a tracer sees it, current while it runs: what its tool opens is inside of it."""
+
+    def from_record(self) -> None:
+        """Says that nothing was run for it: how it ends is known."""
+        ...
+
+    def ended(self, outcome: Outcome, /) -> None:
+        """Told once, where it was begun."""
+        ...
+
+
+class ApprovalSpan(Protocol):
+    """One wait for a person."""
+
+    def ended(self, verdict: str, /) -> None:
+        """Told once; empty: nobody decided."""
+        ...
+
+
+class TurnSpan(Protocol):
+    """One turn of a session. Told once of its end."""
+
+    def ended(self, outcome: Literal["answered", "refused", "suspended"], calls: int, /) -> None: ...
+    def failed(self, error: BaseException, /) -> None: ...
+
+
+class Tracer(Protocol):
+    """Follows calls while they run, and cannot answer. It raises nothing: no call fails because nobody can watch it."""
+
+    def call(self, call: ToolCall, *, tool: str | None, description: str, caller: Caller, run_id: str) -> CallSpan:
+        """A call begins. `tool` is None when no tool has its name."""
+        ...
+
+    def approval(self, tool: str, request_id: str) -> ApprovalSpan:
+        """A person is asked about a call."""
+        ...
+
+    def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> TurnSpan:
+        """A turn begins; `given_ids` are its calls' ids as the provider has them, by ours."""
         ...
 
 

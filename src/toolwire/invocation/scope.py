@@ -11,7 +11,7 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware, is_colourless
 from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool, Validated
-from toolwire.invocation.ports import Ledger, Ports
+from toolwire.invocation.ports import Ledger, Ports, Tracer
 from toolwire.invocation.sink import Sink
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
@@ -86,6 +86,8 @@ class Scope:
     """What stands around the execution of every call, the first outermost."""
     observers: tuple[Observer, ...] = ()
     """Who is told of each call's end."""
+    tracer: Tracer | None = None
+    """Who follows calls while they run; None: nobody."""
     caller: Caller = NOBODY
     """On whose behalf."""
     run_id: str = ""

@@ -68,7 +68,7 @@ class Passes:
     def __init__(self, store: RunStore, catalogue: Catalogue, setup: Setup, protocol: str) -> None:
         self.store = store
         self._catalogue = catalogue
-        self._setup = setup
+        self.setup = setup
         self._protocol = protocol
 
     async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
@@ -80,7 +80,7 @@ class Passes:
             run_id=run_id,
             reply=kept(reply),
             protocol=self._protocol,
-            caller=self._setup.caller,
+            caller=self.setup.caller,
             tools={entry.name: entry.tool.digest for entry in entries},
             policy_digest=self._setup.policy.digest,
             taints=tuple(sorted(run.taints)),
@@ -88,7 +88,7 @@ class Passes:
             created_at=now,
             expires_at=now + RUN_LIFE_S,
         )
-        scope = self._setup.loop_scope(self._catalogue)
+        scope = self.setup.loop_scope(self._catalogue)
         return await self._pass(await scope.ports.arrived(self.store.start(start)), reply, run)
 
     async def again(self, run_id: str) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
@@ -98,7 +98,7 @@ class Passes:
             DecisionRefused: there is no such run here, somebody else is at it, it is too old, or it went another way
                 than its record: then nothing was run.
         """
-        ports = self._setup.loop_scope(self._catalogue).ports
+        ports = self.setup.loop_scope(self._catalogue).ports
         ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
         reply, run = read(ledger.start.reply), Run(ledger.start.taints)
         if ledger.outcome is not None:
@@ -110,7 +110,7 @@ class Passes:
         return reply, await self._pass(ledger, reply, run), run
 
     async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
-        scope = self._setup.loop_scope(self._catalogue, run_id=ledger.run_id)
+        scope = self.setup.loop_scope(self._catalogue, run_id=ledger.run_id)
         scope.run, scope.ledger, scope.can_suspend = run, ledger, True
         try:
             outcomes = await invoke_all(run_calls(ledger.run_id, reply), scope)
@@ -137,7 +137,7 @@ class Passes:
             return run.run_id
         if not run.lstrip().startswith("{"):
             return run
-        view = read_suspended(run, self.store.wire_key, principal=self._setup.caller.principal)
+        view = read_suspended(run, self.store.wire_key, principal=self.setup.caller.principal)
         now = self.store.run(view.run_id)
         # How a run ended is told again to whoever asks: nothing is run for it.
         if now.status in ("running", "suspended") and now.rev != view.rev:
@@ -193,12 +193,12 @@ class Passes:
             return prepared.error
         subject = Subject(
             arguments=canonical(prepared.validated),
-            caller=self._setup.caller,
+            caller=self.setup.caller,
             run_id="",
             effects=entry.tool.effects.kinds,
             taints=frozenset(),
         )
-        verdict = self._setup.policy.judge(entry.name, entry.permission or entry.tool.permission, subject)
+        verdict = self.setup.policy.judge(entry.name, entry.permission or entry.tool.permission, subject)
         return "; ".join(verdict.reasons) if verdict.effect == "deny" else None
 
 
@@ -227,6 +227,11 @@ def decisions_of(
     plain = [item for item in items if not isinstance(item, Decision)]
     rest = iter(read_decisions(plain).items if plain else ())
     return [item if isinstance(item, Decision) else next(rest) for item in items]
+
+
+def given_ids(run_id: str, reply: Reply) -> dict[str, str]:
+    """The ids that the provider gave its calls, by those of the run; a text protocol's calls have none."""
+    return {f"{run_id}/{ordinal}": call.id for ordinal, call in enumerate(reply.calls, 1) if call.id}
 
 
 def _other_engine(engine: str) -> str:

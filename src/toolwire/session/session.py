@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,9 @@ from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.store import logged, opened
 from toolwire.facade.toolkit import Toolkit
+from toolwire.facade.tracing import Traced
 from toolwire.invocation.batch import invoke_all
+from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Run, ended
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver, Decision
@@ -30,7 +32,7 @@ from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
-from toolwire.session.resume import Passes, RunStore, decisions_of, run_calls
+from toolwire.session.resume import Passes, RunStore, decisions_of, given_ids, run_calls
 from toolwire.session.suspended import Suspended
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
@@ -39,7 +41,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
 
-class Session:
+class Session(Traced):
     """Tools, a protocol and rules, put together to talk to one model."""
 
     def __init__(
@@ -121,9 +123,13 @@ class Session:
         the turn says so. With a store, a turn that needs a person and does not get one is `suspended`.
         """
         read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, self._callable())
+        run_id = new_id("r")
+        return await self._followed(run_id, given_ids(run_id, read), self._take(run_id, read))
+
+    async def _take(self, run_id: str, read: Reply) -> Turn:
         if not read.calls:
             return Turn.ended(read, (), self.protocol.refuse(read) if read.is_refused else [])
-        run, run_id = Run(self._taints), new_id("r")
+        run = Run(self._taints)
         if self._passes is None:
             results: Sequence[ToolResult] | SuspendedRun = await self._run(run_id, read, run)
         else:
@@ -156,7 +162,31 @@ class Session:
         if decisions is not None:
             # It waits for a disk, and an event loop must not.
             await asyncio.to_thread(self._passes.decide, run_id, decisions_of(run_id, decisions))
-        return self._turn(*await self._passes.again(run_id))
+        return await self._followed(run_id, {}, self._resumed(self._passes, run_id))
+
+    async def _resumed(self, passes: Passes, run_id: str) -> Turn:
+        return self._turn(*await passes.again(run_id))
+
+    async def _followed(self, run_id: str, ids: Mapping[str, str], turn: Coroutine[Any, Any, Turn]) -> Turn:
+        """The turn; a tracer follows it."""
+        tracer, caller = self._setup.tracer, self._setup.caller
+        if tracer is None:
+            return await turn
+        span = tracer.turn(run_id, caller=caller, protocol=self.protocol.name, given_ids=ids)
+        try:
+            ended = await turn
+        except BaseException as error:
+            span.failed(error)
+            raise
+        refused = "refused" if ended.reply.is_refused else "answered"
+        span.ended(refused if ended.suspended is None else "suspended", len(ended.reply.calls))
+        return ended
+
+    def __follow__(self, tracer: Tracer) -> None:
+        """This session's turns and calls from now on, whatever its registry or toolkit has."""
+        self._setup = replace(self._setup, tracer=tracer)
+        if self._passes is not None:
+            self._passes.setup = self._setup
 
     async def _run(self, run_id: str, read: Reply, run: Run) -> list[ToolResult]:
         scope = self._setup.loop_scope(self._catalogue, run_id=run_id)

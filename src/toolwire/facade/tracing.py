@@ -1,0 +1,71 @@
+"""Turning tracing on, for all that hold tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from toolwire.invocation.ports import Tracer
+from toolwire.vocabulary.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+
+class Traced:
+    """What can make spans and metrics of its calls."""
+
+    def __follow__(self, tracer: Tracer) -> None:
+        """Lets it follow every call from now on, in the place of the one before."""
+        raise NotImplementedError
+
+    def enable_tracing(
+        self,
+        *,
+        record_content: bool = False,
+        redact: Callable[[Any], Any] | None = None,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+    ) -> None:
+        """Makes OpenTelemetry spans and metrics of calls from now on, as `docs/tracing.md` lists them.
+
+        Without providers the global ones of `opentelemetry` count. With `record_content` spans also hold arguments,
+        results and messages of errors, after `redact` has taken out of these JSON values what nobody may read: by
+        default what looks like a secret or has the name of one. A second call replaces the first.
+
+        Raises:
+            ConfigurationError: `redact` cannot be called, or has nothing to do.
+        """
+        self.__follow__(span_tracer(record_content, redact, tracer_provider, meter_provider))
+
+
+def span_tracer(
+    record_content: bool,
+    redact: Callable[[Any], Any] | None,
+    tracer_provider: TracerProvider | None,
+    meter_provider: MeterProvider | None,
+) -> Tracer:
+    """The tracer with these settings.
+
+    Raises:
+        ConfigurationError: see `enable_tracing`.
+    """
+    from toolwire.observability.tracing import SpanTracer
+
+    if redact is not None and not callable(redact):
+        raise ConfigurationError(f"redact={redact!r:.80}: give a function that takes and gives a JSON value")
+    if redact is not None and not record_content:
+        raise ConfigurationError("redact: nothing is recorded that it could redact; add record_content=True")
+    return SpanTracer(
+        tracer_provider=tracer_provider,
+        meter_provider=meter_provider,
+        redact=(redact or default_redact()) if record_content else None,
+    )
+
+
+def default_redact() -> Callable[[Any], Any]:
+    """What takes out of a JSON value whatever looks like a secret or has the name of one."""
+    from toolwire.journal.redaction import redact
+
+    return redact

@@ -1,0 +1,257 @@
+"""Calls, turns and waits for a person as OpenTelemetry spans. What fails in here is logged and never fails a call."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar, Token
+from typing import Literal
+
+from opentelemetry import context
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, set_span_in_context
+from opentelemetry.util.types import AttributeValue
+
+from toolwire.observability import names
+from toolwire.observability.content import Redact, arguments_text, content_text, result_text
+from toolwire.observability.metrics import CallMetrics, MeterProvider
+from toolwire.vocabulary.calls import Caller, ToolCall
+from toolwire.vocabulary.pending import Outcome, Pending
+from toolwire.vocabulary.results import ToolResult
+
+MADE_UP_NAME_LIMIT = 128
+"""Characters of a tool's name that no tool has: providers allow 64, and a model may write a page."""
+
+TurnOutcome = Literal["answered", "refused", "suspended"]
+
+_LOG = logging.getLogger("toolwire.tracing")
+
+
+class Outer:
+    """A span that somebody else opened for one call and will end: the first call inside of it takes it over."""
+
+    __slots__ = ("is_taken", "span")
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+        self.is_taken = False
+
+
+OUTER: ContextVar[Outer | None] = ContextVar("toolwire_outer_span", default=None)
+_GIVEN_IDS: ContextVar[Mapping[str, str]] = ContextVar("toolwire_given_ids")
+"""Of the calls of a turn: the ids that the provider gave them."""
+
+
+class SpanTracer:
+    """Spans and metrics by the GenAI conventions. Satisfies `invocation.ports.Tracer`.
+
+    Safe to use from several threads and event loops at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        redact: Redact | None = None,
+    ) -> None:
+        """Without providers the global ones count, also when they are set later.
+
+        `redact` takes secrets out of arguments and results; without it neither is recorded.
+        """
+        self.tracer = get_tracer(
+            names.SCOPE,
+            tracer_provider=tracer_provider,
+            attributes={names.SCOPE_CONVENTIONS: names.CONVENTIONS},
+        )
+        self.metrics = CallMetrics(meter_provider)
+        self.redact = redact
+
+    def call(self, call: ToolCall, *, tool: str | None, description: str, caller: Caller, run_id: str) -> CallSpan:
+        """Opens the span of a call and makes it current. `tool` is None when no tool has the call's name."""
+        attributes: dict[str, AttributeValue] = {
+            names.OPERATION_NAME: names.EXECUTE_TOOL,
+            names.TOOL_NAME: call.name[:MADE_UP_NAME_LIMIT] if tool is None else tool,
+            names.TOOL_TYPE: names.FUNCTION,
+            names.TOOL_CALL_ID: _GIVEN_IDS.get({}).get(call.id, call.id),
+            names.CALL_ID: call.id,
+            names.RUN_ID: run_id,
+        }
+        if description:
+            attributes[names.TOOL_DESCRIPTION] = description
+        if caller.agent:
+            attributes[names.AGENT_NAME] = caller.agent
+        return CallSpan(self, call, tool, attributes)
+
+    def approval(self, tool: str, request_id: str) -> ApprovalSpan:
+        """Opens the span of a wait for a person and makes it current."""
+        return ApprovalSpan(self, tool, {names.TOOL_NAME: tool, names.REQUEST_ID: request_id})
+
+    def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> TurnSpan:
+        """Opens the span of a turn and makes it current. `given_ids`: the provider's id of each call, by ours."""
+        attributes: dict[str, AttributeValue] = {
+            names.OPERATION_NAME: names.RUN_TURN,
+            names.RUN_ID: run_id,
+            names.PROTOCOL: protocol,
+        }
+        if caller.agent:
+            attributes[names.AGENT_NAME] = caller.agent
+        return TurnSpan(self, _named(names.RUN_TURN, caller.agent), attributes, given_ids)
+
+
+class _Current:
+    """A span that is current from its opening to its end, in the thread or task that opened it."""
+
+    __slots__ = ("_span", "_started", "_started_ns", "_token")
+
+    def __init__(self, tracer: SpanTracer, name: str, attributes: dict[str, AttributeValue]) -> None:
+        self._span: Span | None = None
+        self._token: Token[Context] | None = None
+        self._started_ns, self._started = time.time_ns(), time.perf_counter()
+        try:
+            self._span = tracer.tracer.start_span(
+                name,
+                kind=SpanKind.INTERNAL,
+                attributes=attributes,
+                start_time=self._started_ns,
+                record_exception=False,
+                set_status_on_exception=False,
+            )
+            self._token = context.attach(set_span_in_context(self._span))
+        except Exception:  # noqa: BLE001 - samplers and processors are their owner's code
+            _LOG.exception("the span %r could not be opened", name)
+
+    def _close(self, attributes: dict[str, AttributeValue], status: Status | None = None) -> float:
+        """Ends the span and gives its seconds."""
+        duration_s = time.perf_counter() - self._started
+        if self._token is not None:
+            context.detach(self._token)
+        span = self._span
+        try:
+            if span is not None:
+                span.set_attributes(attributes)
+                if status is not None:
+                    span.set_status(status)
+                span.end(self._started_ns + int(duration_s * 1e9))
+        except Exception:  # noqa: BLE001 - as above
+            _LOG.exception("a span could not be ended")
+        return duration_s
+
+
+class CallSpan(_Current):
+    """The span of one call."""
+
+    __slots__ = ("_call", "_is_from_record", "_outer", "_tool", "_tracer")
+
+    def __init__(
+        self, tracer: SpanTracer, call: ToolCall, tool: str | None, attributes: dict[str, AttributeValue]
+    ) -> None:
+        self._tracer = tracer
+        self._call = call
+        self._tool = tool
+        self._is_from_record = False
+        outer = OUTER.get()
+        self._outer = outer if outer is not None and not outer.is_taken else None
+        if self._outer is None:
+            super().__init__(tracer, _named(names.EXECUTE_TOOL, tool), attributes)
+            return
+        self._outer.is_taken = True
+        self._span, self._token = self._outer.span, None
+        self._started_ns, self._started = time.time_ns(), time.perf_counter()
+        self._span.set_attributes(attributes)
+
+    def from_record(self) -> None:
+        """Says that nothing was run for it: how it ends is known."""
+        self._is_from_record = True
+
+    def ended(self, outcome: Outcome) -> None:
+        """Ends it, in the thread or task that opened it."""
+        attributes: dict[str, AttributeValue] = {}
+        status = None
+        error_type = ""
+        if self._is_from_record:
+            attributes[names.CALL_FROM_RECORD] = True
+        if isinstance(outcome, Pending):
+            attributes[names.CALL_OUTCOME] = "pending"
+            attributes[names.REQUEST_IDS] = list(outcome.request_ids)
+        else:
+            attributes[names.CALL_OUTCOME] = "answered" if outcome.success else "failed"
+            if outcome.failure is not None:
+                error_type = attributes[names.ERROR_TYPE] = outcome.failure.kind
+                exception = outcome.failure.exception
+                if exception is not None:
+                    attributes[names.EXCEPTION_TYPE] = type(exception).__qualname__
+                status = Status(StatusCode.ERROR)
+            if self._outer is None:
+                self._add_content(attributes, outcome)
+        duration_s = self._close(attributes, status) if self._outer is None else self._leave(attributes, status)
+        if not isinstance(outcome, Pending) and not self._is_from_record:
+            self._measure(error_type, duration_s)
+
+    def _add_content(self, attributes: dict[str, AttributeValue], result: ToolResult) -> None:
+        span, redact = self._span, self._tracer.redact
+        if redact is not None and span is not None and span.is_recording():
+            attributes[names.TOOL_CALL_ARGUMENTS] = arguments_text(self._call.arguments, redact)
+            attributes[names.TOOL_CALL_RESULT] = result_text(result, redact)
+
+    def _leave(self, attributes: dict[str, AttributeValue], status: Status | None) -> float:
+        assert self._span is not None
+        self._span.set_attributes(attributes)
+        if status is not None:
+            self._span.set_status(status)
+        return time.perf_counter() - self._started
+
+    def _measure(self, error_type: str, duration_s: float) -> None:
+        try:
+            self._tracer.metrics.ended(self._tool, error_type, duration_s)
+        except Exception:  # noqa: BLE001 - as above
+            _LOG.exception("a call could not be measured")
+
+
+class ApprovalSpan(_Current):
+    """The span of a wait for a person."""
+
+    __slots__ = ()
+
+    def __init__(self, tracer: SpanTracer, tool: str, attributes: dict[str, AttributeValue]) -> None:
+        super().__init__(tracer, _named(names.REQUEST_APPROVAL, tool), attributes)
+
+    def ended(self, verdict: str) -> None:
+        """Ends it; empty: nobody decided."""
+        self._close({names.VERDICT: verdict or "none"})
+
+
+class TurnSpan(_Current):
+    """The span of a session's turn."""
+
+    __slots__ = ("_ids",)
+
+    def __init__(
+        self, tracer: SpanTracer, name: str, attributes: dict[str, AttributeValue], given_ids: Mapping[str, str]
+    ) -> None:
+        super().__init__(tracer, name, attributes)
+        self._ids = _GIVEN_IDS.set(given_ids)
+
+    def ended(self, outcome: TurnOutcome, calls: int) -> None:
+        """Ends it."""
+        _GIVEN_IDS.reset(self._ids)
+        self._close({names.TURN_OUTCOME: outcome, names.TURN_CALLS: calls})
+
+    def failed(self, error: BaseException) -> None:
+        """Ends it: the turn raised."""
+        _GIVEN_IDS.reset(self._ids)
+        self._close({names.ERROR_TYPE: type(error).__qualname__}, Status(StatusCode.ERROR))
+
+
+def record_exception(span: Span, error: BaseException, redact: Redact) -> None:
+    """Says on the span what was raised, without the stack: its lines may hold values."""
+    kind = type(error).__qualname__
+    message = content_text(str(error), redact)
+    span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: kind, names.EXCEPTION_MESSAGE: message})
+    span.set_attribute(names.ERROR_TYPE, kind)
+    span.set_status(Status(StatusCode.ERROR))
+
+
+def _named(operation: str, what: str | None) -> str:
+    return f"{operation} {what}" if what else operation
