@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolwire.facade.tool import ToolSpec as ToolSpec
     from toolwire.facade.tool import tool as tool
     from toolwire.facade.toolkit import Toolkit as Toolkit
+    from toolwire.facade.trace_toolkit import trace_toolkit as trace_toolkit
     from toolwire.facade.xml import ToolPromptGenerator as ToolPromptGenerator
     from toolwire.facade.xml import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.xml import parse_tool_calls as parse_tool_calls
@@ -148,6 +149,7 @@ _HOMES = {
     "rule_for": "permission.deciding",
     "suspended_to_json": "session.wire",
     "tool": "facade.tool",
+    "trace_toolkit": "facade.trace_toolkit",
 }
 
 __all__ = [
@@ -219,6 +221,7 @@ __all__ = [
     "rule_for",
     "suspended_to_json",
     "tool",
+    "trace_toolkit",
 ]
 
 

@@ -78,6 +78,7 @@ PUBLIC = [
     "rule_for",
     "suspended_to_json",
     "tool",
+    "trace_toolkit",
 ]
 
 
