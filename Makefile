@@ -7,7 +7,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format bench bench-tokens bench-search soak fuzz lock clean setup
+.PHONY: help demo test check format bench bench-tokens bench-search bench-tracing soak fuzz lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,10 @@ bench-search: setup  ## how well tools are found among two thousand, and what th
 	$(BIN)/python -m benchmarks.search
 
 soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
+bench-tracing: setup  ## what following calls costs, off and on
+	$(BIN)/python -m benchmarks.tracing
+
+soak: setup  ## ten thousand programs: files, processes and memory stay flat
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m benchmarks.kills
 

@@ -37,8 +37,8 @@ def trace_toolkit(
     """Decorates a `call_tool_function`: each call is an OpenTelemetry span with its input, output and exception.
 
     The span begins with the first chunk that is asked for and ends with the last one, or when the stream is left.
-    What `redact` takes out of them, as JSON values, is not recorded: by default what looks like a secret. Where the toolkit's own
-    tracing is on, the two share one span. Without a provider the global one counts.
+    What `redact` takes out of them, as JSON values, is not recorded: by default what looks like a secret. Where the
+    toolkit's own tracing is on, the two share one span. Without a provider the global one counts.
     """
 
     def decorate(function: CallToolFunction) -> Callable[..., TracedStream]:
