@@ -47,11 +47,10 @@ bench-tokens: setup  ## what calling formats cost in tokens, by five tokenizers
 bench-search: setup  ## how well tools are found among two thousand, and what that costs
 	$(BIN)/python -m benchmarks.search
 
-soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 bench-tracing: setup  ## what following calls costs, off and on
 	$(BIN)/python -m benchmarks.tracing
 
-soak: setup  ## ten thousand programs: files, processes and memory stay flat
+soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m benchmarks.kills
 

@@ -82,7 +82,7 @@ class Passes:
             protocol=self._protocol,
             caller=self.setup.caller,
             tools={entry.name: entry.tool.digest for entry in entries},
-            policy_digest=self._setup.policy.digest,
+            policy_digest=self.setup.policy.digest,
             taints=tuple(sorted(run.taints)),
             engine=replay_engine,
             created_at=now,
@@ -122,7 +122,7 @@ class Passes:
                 return await scope.ports.arrived(ledger.suspend())
             results = [_stopped(outcome, run) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
             await scope.ports.arrived(ledger.finish(results))
-            self._setup.policy.forget(ledger.run_id)
+            self.setup.policy.forget(ledger.run_id)
             return results
         finally:
             await scope.ports.arrived(ledger.release())
@@ -174,7 +174,7 @@ class Passes:
                 f"{request.tool!r} is not the tool that was shown: ask again",
                 request_id=request.id,
             )
-        reason = self._setup.policy.refuses(decision, request)
+        reason = self.setup.policy.refuses(decision, request)
         if reason is not None:
             raise DecisionRefused("not_permitted", reason, request_id=request.id)
         if decision.verdict != "edit":
