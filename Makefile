@@ -52,6 +52,7 @@ bench-tracing: setup  ## what following calls costs, off and on
 
 soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m tests.soak.mixed
 	$(BIN)/python -m benchmarks.kills
 
 fuzz: setup  ## damaged replies for every calling format, for a minute

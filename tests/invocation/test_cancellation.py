@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -120,3 +121,20 @@ async def test_a_time_limit_around_a_call_works(world: World) -> None:
         async with asyncio.timeout(0.01):
             await invoke(CALL, world.loop_scope())
     assert ended == ["ended"]
+
+
+async def test_a_cancellation_that_comes_as_the_turn_does_passes_and_gives_the_turn_on(world: World) -> None:
+    ran: list[str] = []
+    entry = world.add(lambda: ran.append("ran"), name="work", parallel=False)
+    world.deadline = time.monotonic() + 60
+    assert entry.gate is not None
+    assert entry.gate.enter() is None
+    waiting = asyncio.ensure_future(invoke(CALL, world.loop_scope()))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    entry.gate.leave()
+    # The turn is here, and nobody has told the loop's future of it yet.
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait((waiting,), timeout=PATIENCE_S)
+    assert (waiting.cancelled(), ran, entry.gate.is_idle) == (True, [], True)

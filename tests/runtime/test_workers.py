@@ -158,3 +158,23 @@ def test_a_stuck_job_holds_up_neither_close_nor_the_end_of_the_interpreter() -> 
         print(workers.busy, default_runtime().workers.busy)
     """
     assert output_of(script) == "1 1\n"
+
+
+def test_the_log_is_told_once_when_most_workers_are_taken_and_again_after_it_was_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    workers = Workers(cap=10)
+
+    def told() -> list[str]:
+        return [record.getMessage().partition(":")[0] for record in caplog.records if record.name == "toolwire.workers"]
+
+    for _ in range(2):
+        release = threading.Event()
+        jobs = [workers.start(stuck_on(release)) for _ in range(7)]
+        before = len(told())
+        jobs += [workers.start(stuck_on(release)) for _ in range(3)]
+        assert len(told()) == before + 1
+        release.set()
+        for job in jobs:
+            job.result(PATIENCE_S)
+    assert told() == ["8 of 10 workers are busy or stuck"] * 2

@@ -51,7 +51,9 @@ class AsynchronousPorts:
         if turn is None:
             return
         try:
-            await asyncio.wait_for(asyncio.wrap_future(turn), limit_s)
+            # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes as the turn does.
+            async with asyncio.timeout(limit_s):
+                await asyncio.wrap_future(turn)
         except BaseException as error:
             gate.withdraw(turn)
             if isinstance(error, TimeoutError):

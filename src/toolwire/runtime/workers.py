@@ -7,6 +7,7 @@ and is a daemon: it holds up neither `close()` nor the interpreter's exit.
 from __future__ import annotations
 
 import contextvars
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -19,6 +20,12 @@ T = TypeVar("T")
 
 WORKERS_CAP = 64
 """Jobs that may be running or stuck at once: more than a batch needs, far fewer than a process may have threads."""
+
+
+ALARM_SHARE = 0.8
+"""The part of them that, once taken, is told to the log: while there is time left to look what hangs."""
+
+_LOG = logging.getLogger("toolwire.workers")
 
 
 class WorkersExhausted(ToolwireError):
@@ -38,6 +45,7 @@ class Workers:
         self._threads = 0
         self._idle = 0
         self._closed = False
+        self._is_alarmed = False
 
     @property
     def busy(self) -> int:
@@ -74,6 +82,16 @@ class Workers:
                 raise WorkersExhausted(f"all {self.cap} workers are busy or stuck")
             # Still locked: `close` must not end the worker that this job counts on.
             self._jobs.put(job)
+            is_alarm = not self._is_alarmed and self.busy >= ALARM_SHARE * self.cap
+            self._is_alarmed = self._is_alarmed or is_alarm
+            busy = self.busy
+        if is_alarm:
+            _LOG.warning(
+                "%d of %d workers are busy or stuck: beyond these, calls fail as overloaded. A worker is stuck when a "
+                "sync tool took longer than its time limit and never ended",
+                busy,
+                self.cap,
+            )
 
     def _add_thread(self) -> None:
         try:
@@ -90,6 +108,8 @@ class Workers:
             # Free before the outcome is known: who waited for it may start the next job at once.
             with self._lock:
                 self._idle += 1
+                # Told again only after it was over: at the edge, each job would tell.
+                self._is_alarmed = self._is_alarmed and self.busy >= ALARM_SHARE * self.cap / 2
             if error is not None:
                 future.set_exception(error)
             elif is_wanted:

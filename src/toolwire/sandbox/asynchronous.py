@@ -267,7 +267,8 @@ class AsyncDrive(asyncio.Protocol):
     async def _hear_where(self) -> None:
         self._child.signal(signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._heard, STOP_GRACE_S)
+            async with asyncio.timeout(STOP_GRACE_S):
+                await self._heard
 
     async def _close(self) -> None:
         for timer in (self._timer, self._wake):
@@ -284,7 +285,8 @@ class AsyncDrive(asyncio.Protocol):
 
 async def _place(place: asyncio.Future[None], places: Places, until: float) -> None:
     try:
-        await asyncio.wait_for(place, until - _clock())
+        async with asyncio.timeout(until - _clock()):
+            await place
     except TimeoutError:
         raise places.overloaded() from None
 
@@ -337,6 +339,8 @@ async def _readable(descriptor: int, timeout_s: float) -> None:
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
     try:
-        await asyncio.wait_for(ready, timeout_s)
+        # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes as the future is done.
+        async with asyncio.timeout(timeout_s):
+            await ready
     finally:
         loop.remove_reader(descriptor)

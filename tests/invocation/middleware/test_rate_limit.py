@@ -81,6 +81,13 @@ def test_in_no_stretch_of_that_length_do_more_calls_begin(
     assert all(gap >= per_s * (1 - 1e-9) for gap in apart)
 
 
+def test_calls_that_count_no_more_are_forgotten() -> None:
+    begun = _Begun(1_000, 10)
+    for now in range(100):
+        begun.take(float(now), 0)
+    assert len(begun) == 10
+
+
 def test_threads_together_get_no_more_than_one_alone() -> None:
     begun, taken = _Begun(50, 60), []
 

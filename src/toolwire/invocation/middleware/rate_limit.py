@@ -77,7 +77,10 @@ class _Begun:
         """Seconds until the next call may begin, and whether it will: only one that waits `limit_s` at most does."""
         with self._lock:
             times = self._times
-            turn = max(now, times[0] + self._per_s) if len(times) == times.maxlen else now
+            # What counts no more is forgotten: memory is for the calls of one such stretch, not for all there may be.
+            while times and times[0] + self._per_s <= now:
+                times.popleft()
+            turn = times[0] + self._per_s if len(times) == times.maxlen else now
             is_taken = turn - now <= limit_s
             if is_taken:
                 times.append(turn)
@@ -85,3 +88,6 @@ class _Begun:
 
     def is_idle(self, now: float) -> bool:
         return not self._times or self._times[-1] + self._per_s <= now
+
+    def __len__(self) -> int:
+        return len(self._times)
