@@ -78,8 +78,12 @@ class AsynchronousPorts:
         return future.result() if future.done() else await asyncio.shield(asyncio.wrap_future(future))
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(core()) for core in cores]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(core()) for core in cores]
+        except BaseExceptionGroup as errors:
+            # The first to fail is why the others were cancelled: one call that fails so raises just this.
+            raise errors.exceptions[0] from errors
         return [task.result() for task in tasks]
 
 

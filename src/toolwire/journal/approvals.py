@@ -155,6 +155,16 @@ def pending(connection: Connection, sealer: Sealer, run_id: str | None, now: flo
     return [_request_of(sealer, row) for row in connection.execute(query)]
 
 
+def check_whole(connection: Connection, sealer: Sealer, run_id: str) -> None:
+    """Looks at every request and decision of the run before anything of it is gone on with.
+
+    Raises:
+        DecisionRefused: `bad_mac`, or `schema_too_new`.
+    """
+    for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id)):
+        _request_of(sealer, row), _decision_of(sealer, row)
+
+
 def waits(now: float) -> Any:
     """What is true of a request that waits."""
     return (REQUESTS.c.state == "pending") & ((REQUESTS.c.expires_at == 0) | (REQUESTS.c.expires_at >= now))

@@ -310,6 +310,7 @@ def _reopened(connection: Connection, database: Database, row: Any) -> RunLedger
         now = time.time()
         if start.expires_at and now > start.expires_at:
             raise DecisionRefused("expired", f"run {run_id!r} was not gone on with in time")
+        approvals.check_whole(connection, sealer, run_id)
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
         append(connection, sealer, [run_event(run_id, "resumed", process=database.owner.process_id)])

@@ -24,6 +24,7 @@ from toolwire.session.wire import read_decisions, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 from toolwire.vocabulary.pending import Pending
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.steps import step_of
 
 
 class KeptRun(Ledger, Protocol):
@@ -107,7 +108,16 @@ class Passes:
         if ledger.start.engine != replay_engine and any(call.name == CODE_EXECUTION for call in reply.calls):
             await ports.arrived(ledger.release())
             raise DecisionRefused("divergence", _other_engine(ledger.start.engine))
+        await self._compare(ledger, reply)
         return reply, await self._pass(ledger, reply, run), run
+
+    async def _compare(self, ledger: KeptRun, reply: Reply) -> None:
+        """Refuses a reply that is not the recorded one before any call of it runs: they run side by side."""
+        known = [ledger.recall(step_of(call)) for call in run_calls(ledger.run_id, reply)]
+        for result in known:
+            if isinstance(result, ToolResult) and is_divergence(result):
+                await self.setup.loop_scope(self._catalogue).ports.arrived(ledger.release())
+                raise DecisionRefused("divergence", result.error or "the run went another way than its record")
 
     async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         scope = self.setup.loop_scope(self._catalogue, run_id=ledger.run_id)
