@@ -209,7 +209,7 @@ async def test_no_forged_decision_runs_anything() -> None:
     store, tried, codes = MemoryStore(), 0, set[str]()
     shopper = Caller(principal="user:42", agent="shopper")
     for make in (injected, forged):
-        run, other = await kept(store=store, caller=shopper), await kept(store=store, caller=shopper)
+        run, other = await kept(store=store, caller=shopper), await kept("texts", store, caller=shopper)
         attacks = make(run, other) * (10 if make is injected else 2)
         for text, decisions in attacks:
             codes.add(code := await run.resumed(text, decisions))

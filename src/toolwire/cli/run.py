@@ -11,6 +11,7 @@ import typer
 
 import toolwire
 from toolwire import (
+    Caller,
     Limits,
     Problem,
     ProgramResult,
@@ -80,9 +81,10 @@ def run(
         if registry.get_execution_log() is None:
             registry.enable_logging(store=opened)
         if resume is not None:
-            run_id, kept = found_run(opened, resume)
+            run_id, kept, caller = found_run(opened, resume)
             name = kept if protocol == AUTO else protocol
-            session = _session(registry, name, timeout, opened)
+            # Whoever has the store and its key goes on with anybody's run, and in that one's name.
+            session = _session(registry, name, timeout, opened, caller)
             turn = _turn(lambda: session.resume(run_id), timeout, lambda: _gave_nothing(session, b"", timeout))
         else:
             name = _recognised(content, output) if protocol == AUTO else protocol
@@ -111,9 +113,11 @@ def _recognised(content: bytes, output: Output) -> str:
     return name or _DEFAULT
 
 
-def _session(registry: ToolRegistry, protocol: str, timeout_s: float, store: Store) -> Session:
+def _session(
+    registry: ToolRegistry, protocol: str, timeout_s: float, store: Store, caller: Caller | None = None
+) -> Session:
     try:
-        return Session(registry, protocol=protocol, limits=Limits.within(timeout_s), store=store)
+        return Session(registry, protocol=protocol, limits=Limits.within(timeout_s), store=store, caller=caller)
     except ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 

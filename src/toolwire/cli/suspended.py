@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolwire import SuspendedRun
+from toolwire import Caller, SuspendedRun
 from toolwire.cli.approvals import request_json, request_table
 from toolwire.cli.exit_codes import ExitCode, Stop
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _RUNS_SEARCHED = 10_000
 
 
-def found_run(store: Store, named: str) -> tuple[str, str]:
-    """The id and the protocol of the run that an id, or the beginning of one, means.
+def found_run(store: Store, named: str) -> tuple[str, str, Caller]:
+    """The id, the protocol and the caller of the run that an id, or the beginning of one, means.
 
     Raises:
         Stop: none or several.
@@ -29,7 +29,7 @@ def found_run(store: Store, named: str) -> tuple[str, str]:
         said = f"{named!r} may be {len(found)} runs: {runs}" if found else f"there is no run {named!r} in the store"
         raise Stop(ExitCode.WRONG_USAGE, said, hint="See `toolwire approvals list` for those that wait.")
     run = (exactly or found)[0]
-    return run.run_id, run.protocol
+    return run.run_id, run.protocol, run.caller
 
 
 def resumed_by(tools: Sequence[str], store: str | None) -> str:

@@ -14,13 +14,10 @@ from toolwire.journal.forms import plain_form, plain_of, read, written
 from toolwire.journal.sealing import Sealer
 from toolwire.journal.tables import DECISIONS, REQUESTS, RULES, RUNS
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
-from toolwire.permission.deciding import narrowed, too_wide, undecidable
-from toolwire.permission.edits import check_edit
+from toolwire.permission.deciding import ALLOWING, check, narrowed
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Start
-
-ALLOWING = frozenset({"approve", "edit"})
 
 
 def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
@@ -89,29 +86,6 @@ def _locked(connection: Connection, request_id: str) -> Any:
     return connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
 
 
-def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool) -> None:
-    """Refuses a decision that is for something else, or by who may not decide.
-
-    Raises:
-        DecisionRefused: `unknown_request`, `approval_mismatch`, `not_permitted` or `invalid_edit`.
-    """
-
-    def refused(code: Any, message: str) -> DecisionRefused:
-        return DecisionRefused(code, message, request_id=request.id)
-
-    if decision.request_id not in ("", request.id):
-        raise refused("unknown_request", f"the decision is for another request, {decision.request_id!r}")
-    if decision.seen_arguments_digest not in ("", request.arguments_digest):
-        raise refused("approval_mismatch", "the decision is for other arguments than the request's")
-    # Whether a policy names a model among its approvers, only who has the policy knows, and has looked already.
-    by = dataclasses.replace(decision.by, channel="") if is_vetted else decision.by
-    why = undecidable(by, request, decision.verdict, {}) or too_wide(decision, request)
-    if why is not None:
-        raise refused("not_permitted", why)
-    if decision.verdict == "edit" and decision.arguments is not None:
-        check_edit(request, decision.arguments)
-
-
 def _take_down(
     connection: Connection, sealer: Sealer, request: ApprovalRequest, decision: Decision, now: float
 ) -> None:
@@ -162,7 +136,8 @@ def check_whole(connection: Connection, sealer: Sealer, run_id: str) -> None:
         DecisionRefused: `bad_mac`, or `schema_too_new`.
     """
     for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id)):
-        _request_of(sealer, row), _decision_of(sealer, row)
+        _request_of(sealer, row)
+        _decision_of(sealer, row)
 
 
 def waits(now: float) -> Any:

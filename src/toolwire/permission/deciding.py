@@ -5,10 +5,15 @@ from __future__ import annotations
 import glob
 from collections.abc import Mapping, Set
 from dataclasses import replace
+from typing import Any
 
-from toolwire.permission.approval import Answer, ApprovalRequest, Decider, Decision
+from toolwire.permission.approval import Answer, ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.condition import Condition
+from toolwire.permission.edits import check_edit
 from toolwire.permission.rule import Rule, RuleScope
+
+ALLOWING = frozenset({"approve", "edit"})
+"""Verdicts after which the call runs."""
 
 MODEL = "model"
 """The channel of a decider that is itself a model."""
@@ -65,6 +70,31 @@ def narrowed(rule: Rule, request: ApprovalRequest) -> Rule:
         tool_digest=request.tool_digest,
         run_id=request.run_id if rule.scope == "run" else "",
     )
+
+
+def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = False) -> None:
+    """Refuses a decision that is for something else, or by who may not decide.
+
+    `is_vetted`: who has the policy has looked at it already.
+
+    Raises:
+        DecisionRefused: `unknown_request`, `approval_mismatch`, `not_permitted` or `invalid_edit`.
+    """
+
+    def refused(code: Any, message: str) -> DecisionRefused:
+        return DecisionRefused(code, message, request_id=request.id)
+
+    if decision.request_id not in ("", request.id):
+        raise refused("unknown_request", f"the decision is for another request, {decision.request_id!r}")
+    if decision.seen_arguments_digest not in ("", request.arguments_digest):
+        raise refused("approval_mismatch", "the decision is for other arguments than the request's")
+    # Whether a policy names a model among its approvers, only who has the policy knows.
+    by = replace(decision.by, channel="") if is_vetted else decision.by
+    why = undecidable(by, request, decision.verdict, {}) or too_wide(decision, request)
+    if why is not None:
+        raise refused("not_permitted", why)
+    if decision.verdict == "edit" and decision.arguments is not None:
+        check_edit(request, decision.arguments)
 
 
 def rule_for(

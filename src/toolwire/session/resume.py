@@ -21,7 +21,7 @@ from toolwire.permission.policy import Subject
 from toolwire.sandbox.answers import replay_engine
 from toolwire.session.kept_reply import kept, read
 from toolwire.session.wire import read_decisions, read_suspended
-from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
 from toolwire.vocabulary.pending import Pending
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import step_of
@@ -49,6 +49,8 @@ class Standing(Protocol):
     def status(self) -> RunStatus: ...
     @property
     def rev(self) -> int: ...
+    @property
+    def caller(self) -> Caller: ...
 
 
 class RunStore(Protocol):
@@ -60,6 +62,7 @@ class RunStore(Protocol):
     def wire_key(self) -> bytes: ...
     def run(self, run_id: str) -> Standing: ...
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]: ...
+    def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]: ...
     def decide(self, request_id: str, decision: Decision) -> Decision: ...
 
 
@@ -141,12 +144,14 @@ class Passes:
         """The id of the run that is meant; what a portable form says of it must be how it stands.
 
         Raises:
-            DecisionRefused: the text was changed, is of another principal's run, or of an earlier revision.
+            DecisionRefused: there is no such run, it is another principal's, or the text was changed or is of an
+                earlier revision.
         """
-        if isinstance(run, SuspendedRun):
-            return run.run_id
-        if not run.lstrip().startswith("{"):
-            return run
+        if isinstance(run, SuspendedRun) or not run.lstrip().startswith("{"):
+            run_id = run.run_id if isinstance(run, SuspendedRun) else run
+            if self.store.run(run_id).caller.principal != self.setup.caller.principal:
+                raise DecisionRefused("not_permitted", "this run is another principal's")
+            return run_id
         view = read_suspended(run, self.store.wire_key, principal=self.setup.caller.principal)
         now = self.store.run(view.run_id)
         # How a run ended is told again to whoever asks: nothing is run for it.
@@ -163,10 +168,16 @@ class Passes:
             DecisionRefused: one of them does not count; `code` says why. Those before it do.
         """
         given = list(decisions)
-        requests = {request.id: request for request in self.store.pending(run_id)}
+        waiting = {request.id for request in self.store.pending(run_id)}
         for decision in given:
-            request = requests.get(decision.request_id)
-            if request is not None:
+            request, _ = self.store.request(decision.request_id)
+            if request.run_id != run_id:
+                raise DecisionRefused(
+                    "unknown_request",
+                    f"run {run_id!r} has no request {decision.request_id!r}",
+                    request_id=decision.request_id,
+                )
+            if request.id in waiting:
                 self._look_at(request, decision)
         for decision in given:
             try:

@@ -9,8 +9,10 @@ from dataclasses import replace
 
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.permission.deciding import check
 from toolwire.testing.futures import done
 from toolwire.testing.ledger import MemoryLedger, Records
+from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import digest
 
@@ -25,6 +27,11 @@ class MemoryRun(MemoryLedger):
         self.rev = 0
         self.is_leased = False
         self.outcome: Sequence[ToolResult] | None = None
+
+    @property
+    def caller(self) -> Caller:
+        """On whose behalf."""
+        return self.start.caller
 
     def pending(self) -> tuple[ApprovalRequest, ...]:
         """What waits for a decision."""
@@ -74,7 +81,13 @@ class MemoryStore:
     """What portable forms are signed with here: nothing that guards anything."""
 
     def run(self, run_id: str) -> MemoryRun:
-        """One run, as it stands."""
+        """One run, as it stands.
+
+        Raises:
+            DecisionRefused: there is none.
+        """
+        if run_id not in self.kept:
+            raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
         return self.kept[run_id]
 
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:
@@ -85,19 +98,28 @@ class MemoryStore:
         """Takes a decision down; the first one counts.
 
         Raises:
-            DecisionRefused: there is no such request, or it was decided.
+            DecisionRefused: there is no such request, it was decided, or the decision is for something else.
+        """
+        asked, decided = self.request(request_id)
+        if decided is None:
+            check(asked, decision)
+        filled = replace(decision, request_id=request_id, at=decision.at or time.time())
+        return self.kept[asked.run_id].decide(asked, filled).result()
+
+    def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]:
+        """One request, with its decision if it has one.
+
+        Raises:
+            DecisionRefused: there is none.
         """
         for run in self.kept.values():
             if request_id in run.records.requests:
-                asked = run.records.requests[request_id].request
-                filled = replace(decision, request_id=request_id, at=decision.at or time.time())
-                return run.decide(asked, filled).result()
+                asked = run.records.requests[request_id]
+                return asked.request, asked.decision
         raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
 
     def _taken(self, run_id: str) -> MemoryRun:
-        run = self.kept.get(run_id)
-        if run is None:
-            raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
+        run = self.run(run_id)
         if run.is_leased:
             raise DecisionRefused("run_busy", f"somebody else goes through run {run_id!r}")
         run.is_leased = True
