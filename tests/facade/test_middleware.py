@@ -148,3 +148,19 @@ def test_the_same_tool_with_other_middleware_is_refused() -> None:
     with pytest.raises(RegistrationError) as caught:
         registry.register(add, middleware=[Retry()])
     assert str(caught.value) == "'add' is registered already with other options; replace=True takes the new ones"
+
+
+@pytest.mark.requirement("toolkit.boundary.retry")
+@pytest.mark.parametrize(("middleware", "requests"), [((), 1), ((Retry(first_wait_s=0.0001),), 3)])
+async def test_a_toolkit_calls_a_tool_once_unless_its_owner_puts_retry_around(middleware: Any, requests: int) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def fetch(**headers: Any) -> None:
+        """Fetches."""
+        seen.append(headers)
+        raise ConnectionRefusedError
+
+    toolkit = Toolkit("scout", middleware=middleware)
+    toolkit.add_tool(ToolSpec.from_function(fetch, idempotent="natural"))
+    assert not (await toolkit.execute_tool("fetch")).success
+    assert seen == [{}] * requests
