@@ -4,18 +4,28 @@ from toolwire.testing.approvers import CHECKS as CHECKS
 from toolwire.testing.approvers import ApproverFails as ApproverFails
 from toolwire.testing.approvers import Said as Said
 from toolwire.testing.approvers import check_approver as check_approver
+from toolwire.testing.checks import PortFails as PortFails
 from toolwire.testing.ledger import MemoryLedger as MemoryLedger
 from toolwire.testing.ledger import Records as Records
+from toolwire.testing.ledgers import LEDGER_CHECKS as LEDGER_CHECKS
+from toolwire.testing.ledgers import MakeLedger as MakeLedger
+from toolwire.testing.ledgers import OpenLedger as OpenLedger
+from toolwire.testing.ledgers import check_ledger as check_ledger
 from toolwire.testing.store import MemoryRun as MemoryRun
 from toolwire.testing.store import MemoryStore as MemoryStore
 
 __all__ = [
     "CHECKS",
+    "LEDGER_CHECKS",
     "ApproverFails",
+    "MakeLedger",
     "MemoryLedger",
     "MemoryRun",
     "MemoryStore",
+    "OpenLedger",
+    "PortFails",
     "Records",
     "Said",
     "check_approver",
+    "check_ledger",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -48,6 +49,9 @@ class MemoryLedger:
         self.records = Records() if records is None else records
         self.story: list[tuple[str, str]] = []
         """What was asked of it, in order: the method and the step's key or the request's id."""
+        self._lock = threading.Lock()
+        self._running: set[str] = set()
+        """Keys of steps that were begun here and are not over."""
 
     def recall(self, step: Step) -> ToolResult | Doubt | None:
         """See the port."""
@@ -105,11 +109,17 @@ class MemoryLedger:
         kept = self.records.steps.setdefault(step.key, _Kept(step))
         kept.result = result
         self.records.ended.append(step.key)
+        self._running.discard(step.key)
         return done(lambda: None)
 
     def interrupted(self, step: Step) -> None:
         """See the port."""
         self.story.append(("interrupted", step.key))
+        self._running.discard(step.key)
+
+    def restart(self) -> None:
+        """Forgets what this process knows, as if another one went on."""
+        self._running.clear()
 
     def _asked(self, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
         for asked in self.records.requests.values():
@@ -122,12 +132,15 @@ class MemoryLedger:
         asked = self.records.requests.get(request.id)
         if asked is None:
             raise DecisionRefused("unknown_request", f"there is no request {request.id!r}", request_id=request.id)
-        if asked.decision is not None:
-            raise DecisionRefused("already_decided", "it was decided before", decided=asked.decision)
-        asked.decision = decision
+        with self._lock:
+            if asked.decision is not None:
+                raise DecisionRefused("already_decided", "it was decided before", decided=asked.decision)
+            asked.decision = decision
         return decision
 
     def _begun(self, start: Start) -> float | ToolResult:
+        if start.step.key in self._running:
+            return ToolResult.failed("unknown_outcome", f"step {start.step.key} runs already")
         asked = self.records.requests.get(start.request_id)
         kept = self.records.steps.get(start.step.key)
         is_again = kept is not None and kept.start is not None
@@ -135,6 +148,7 @@ class MemoryLedger:
             if asked.is_used and not is_again:
                 return ToolResult.failed("denied", "the approval was used up before")
             asked.is_used = True
+        self._running.add(start.step.key)
         if kept is not None and kept.start is not None and start.is_composite:
             return kept.started_at
         self.records.steps[start.step.key] = _Kept(start.step, start, time.time())

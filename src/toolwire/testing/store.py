@@ -123,4 +123,5 @@ class MemoryStore:
         if run.is_leased:
             raise DecisionRefused("run_busy", f"somebody else goes through run {run_id!r}")
         run.is_leased = True
+        run.restart()
         return run
