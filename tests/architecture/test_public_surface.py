@@ -7,6 +7,7 @@ import ast
 import pytest
 
 import toolwire
+import toolwire.testing
 from tests.architecture.source import PACKAGE
 
 PUBLIC = [
@@ -101,3 +102,32 @@ def test_type_checkers_and_the_lazy_loader_see_the_same_names() -> None:
 def test_public_classes_and_functions_say_what_they_are() -> None:
     silent = [name for name in PUBLIC if not (getattr(toolwire, name).__doc__ or "").strip()]
     assert silent == []
+
+
+TESTING = [
+    "CHECKS",
+    "LEDGER_CHECKS",
+    "OBSERVER_CHECKS",
+    "PROTOCOL_CHECKS",
+    "ApproverFails",
+    "MakeLedger",
+    "MakeObserver",
+    "MemoryLedger",
+    "MemoryRun",
+    "MemoryStore",
+    "OpenLedger",
+    "PortFails",
+    "Recorder",
+    "Records",
+    "Replayer",
+    "Said",
+    "check_approver",
+    "check_ledger",
+    "check_observer",
+    "check_protocol",
+]
+
+
+def test_exactly_the_documented_names_are_there_for_testing() -> None:
+    assert toolwire.testing.__all__ == TESTING
+    assert [name for name in TESTING if getattr(toolwire.testing, name) is None] == []

@@ -1,0 +1,71 @@
+"""A conformance kit for observers: they take every record there can be, from any thread, and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from toolwire.invocation.scope import CallRecord, Observer
+from toolwire.testing.checks import holds, run_checks
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.failures import FAILURE_RULES
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import digest
+
+MakeObserver = Callable[[], Observer]
+"""Makes the observer under test."""
+
+
+def check_observer(make_observer: MakeObserver) -> None:
+    """Runs every check of `OBSERVER_CHECKS`.
+
+    Raises:
+        PortFails: some of them did not hold.
+    """
+    run_checks(OBSERVER_CHECKS, make_observer)
+
+
+def _takes_every_end(make: MakeObserver) -> None:
+    observer = make()
+    for result in _results():
+        try:
+            observer.ended(_record(result))
+        except Exception as error:  # noqa: BLE001 - that it raises nothing is the claim
+            how = "a success" if result.failure is None else f"the failure {result.failure.kind}"
+            holds(False, f"{how} made it raise {error!r}")
+
+
+def _changes_nothing(make: MakeObserver) -> None:
+    record = _record(ToolResult(True, {"rows": [1, 2]}, metadata={"pages": [3]}))
+    observer = make()
+    before = digest([dict(record.call.arguments), record.result.data, dict(record.result.metadata)])
+    observer.ended(record)
+    after = digest([dict(record.call.arguments), record.result.data, dict(record.result.metadata)])
+    holds(before == after, "it changed the call or the result that it was told of")
+
+
+def _is_told_from_several_threads(make: MakeObserver) -> None:
+    observer = make()
+    with ThreadPoolExecutor(8) as pool:
+        told = [pool.submit(observer.ended, _record(ToolResult(True, number))) for number in range(200)]
+    errors = {repr(one.exception()) for one in told if one.exception() is not None}
+    holds(not errors, f"told from several threads it raised {sorted(errors)}")
+
+
+OBSERVER_CHECKS: Mapping[str, Callable[[MakeObserver], None]] = {
+    "takes every end": _takes_every_end,
+    "changes nothing": _changes_nothing,
+    "is told from several threads": _is_told_from_several_threads,
+}
+"""The checks by name, to be run one by one; each raises `PortFails`."""
+
+
+def _results() -> list[ToolResult]:
+    failures = [ToolResult.failed(kind, "it did not work – 不行") for kind in FAILURE_RULES]
+    return [ToolResult(True), ToolResult(True, object()), ToolResult(True, {"text": "né\x00\ud800"}), *failures]
+
+
+def _record(result: ToolResult) -> CallRecord:
+    call = ToolCall("search", {"query": ["otters"]}, id="r_1")
+    # No entry: nobody can say more of a tool that is not there.
+    return CallRecord(call, None, result, "r_1", 1_700_000_000.0, 0.25)

@@ -1,0 +1,50 @@
+"""The kit for observers passes the logs of toolwire, and names what a wrong one does."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from toolwire.journal.log import ExecutionLog
+from toolwire.testing import OBSERVER_CHECKS, PortFails, check_observer
+
+
+@pytest.mark.parametrize("check", OBSERVER_CHECKS)
+def test_the_log_in_memory_passes(check: str) -> None:
+    OBSERVER_CHECKS[check](ExecutionLog)
+
+
+class ReadsData:
+    def ended(self, record: Any) -> None:
+        len(record.result.data)
+
+
+class Sorts:
+    def ended(self, record: Any) -> None:
+        if isinstance(record.result.data, dict) and "rows" in record.result.data:
+            record.result.data["rows"].pop()
+
+
+class IsOfOneThread:
+    def __init__(self) -> None:
+        self.owner = threading.get_ident()
+
+    def ended(self, record: Any) -> None:
+        if threading.get_ident() != self.owner:
+            raise RuntimeError("made in another thread")
+
+
+@pytest.mark.parametrize(
+    ("kind", "broken"),
+    [
+        (ReadsData, ["takes every end", "is told from several threads"]),
+        (Sorts, ["changes nothing"]),
+        (IsOfOneThread, ["is told from several threads"]),
+    ],
+)
+def test_a_wrong_observer_is_told_by_what_it_does(kind: Any, broken: list[str]) -> None:
+    with pytest.raises(PortFails) as failed:
+        check_observer(kind)
+    assert [line.partition(": ")[0] for line in str(failed.value).splitlines()] == broken
