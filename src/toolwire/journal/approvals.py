@@ -177,6 +177,20 @@ def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> li
     ]
 
 
+def decided_to_remember(
+    connection: Connection, sealer: Sealer, run_id: str | None
+) -> list[tuple[ApprovalRequest, Decision]]:
+    """The decisions that carry a rule, oldest first, with what they were about."""
+    query = _WITH_DECISION.join(RULES, RULES.c.rule_id == REQUESTS.c.request_id).where(REQUESTS.c.state != "approved")
+    if run_id is not None:
+        query = query.where(REQUESTS.c.run_id == run_id)
+    found = [
+        (_request_of(sealer, row), _decision_of(sealer, row))
+        for row in connection.execute(query.order_by(RULES.c.created_at, RULES.c.rule_id))
+    ]
+    return [(request, decision) for request, decision in found if decision is not None]
+
+
 _WITH_DECISION = select(
     REQUESTS.c.request_id,
     REQUESTS.c.run_id,

@@ -200,6 +200,14 @@ class Store:
         database = self._database
         return database.read(lambda connection: approvals.remembered(connection, database.sealer, run_id))
 
+    def remembered(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
+        """The decisions that carry a rule, each with its request, in one run or in all, oldest first.
+
+        One whose call has yet to go on is left out: its rule comes into force with it, and not instead of it.
+        """
+        database = self._database
+        return database.read(lambda connection: approvals.decided_to_remember(connection, database.sealer, run_id))
+
     # -- the log ----------------------------------------------------------------------------------------------------
 
     def log(

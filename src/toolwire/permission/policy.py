@@ -200,14 +200,18 @@ class Policy:
         if rule.scope == "workspace" and self._parent is not None:
             self._parent.remember(rule)
             return
+        self.restore(rule)
+        if self._on_remember is not None:
+            self._on_remember(rule)
+
+    def restore(self, rule: Rule) -> None:
+        """Adds a rule that was kept before, for this policy alone: nobody is told of it."""
         with self._lock:
             now = self.clock()
             kept = [old for old in self._remembered if not (rule.id and old.id == rule.id) and not _is_over(old, now)]
             self._remembered = _bounded((*kept, rule))
             rules = self.rules if self._parent_index is None else self._parent_index.rules
             self._index = RuleIndex((*rules, *self._remembered))
-        if self._on_remember is not None:
-            self._on_remember(rule)
 
     def forget(self, run_id: str) -> None:
         """Drops the rules that were kept for that run: it is over."""

@@ -17,6 +17,7 @@ from toolwire.invocation.scope import Run
 from toolwire.invocation.validate import validate
 from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.permission.deciding import narrowed
 from toolwire.permission.policy import Subject
 from toolwire.sandbox.answers import replay_engine
 from toolwire.session.kept_reply import kept, read
@@ -63,6 +64,7 @@ class RunStore(Protocol):
     def run(self, run_id: str) -> Standing: ...
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]: ...
     def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]: ...
+    def remembered(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]: ...
     def decide(self, request_id: str, decision: Decision) -> Decision: ...
 
 
@@ -160,6 +162,19 @@ class Passes:
                 "stale_rev", f"this is how run {view.run_id!r} stood at {view.rev}, and it stands at {now.rev}"
             )
         return view.run_id
+
+    def restore_rules(self, run_id: str | None = None) -> None:
+        """Puts the rules into force that people chose to keep: for good, and those of the run and its session.
+
+        Who decided must be somebody whom this session's policy lets decide.
+        """
+        policy = self.setup.policy
+        for request, decision in self.store.remembered():
+            rule = decision.remember
+            if rule is None or not (rule.scope == "workspace" or request.run_id == run_id):
+                continue
+            if policy.refuses(decision, request) is None:
+                policy.restore(narrowed(rule, request))
 
     def decide(self, run_id: str, decisions: Iterable[Decision]) -> None:
         """Takes decisions down, all of them looked at before the first is.

@@ -95,6 +95,8 @@ class Session(Traced):
             self._setup = logged(self._setup, kept)
         self._offer_programs(limits, min_isolation)
         self._passes = None if kept is None else Passes(kept, self._catalogue, self._setup, self.protocol.name)
+        if self._passes is not None:
+            self._passes.restore_rules()
         self._taints: frozenset[Label] = frozenset()
 
     @property
@@ -162,6 +164,7 @@ class Session(Traced):
         if decisions is not None:
             # It waits for a disk, and an event loop must not.
             await asyncio.to_thread(self._passes.decide, run_id, decisions_of(run_id, decisions))
+        await asyncio.to_thread(self._passes.restore_rules, run_id)
         return await self._followed(run_id, {}, self._resumed(self._passes, run_id))
 
     async def _resumed(self, passes: Passes, run_id: str) -> Turn:

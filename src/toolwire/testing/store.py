@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
-from toolwire.permission.deciding import check
+from toolwire.permission.deciding import ALLOWING, check
 from toolwire.testing.futures import done
 from toolwire.testing.ledger import MemoryLedger, Records
 from toolwire.vocabulary.calls import Caller
@@ -117,6 +117,18 @@ class MemoryStore:
                 asked = run.records.requests[request_id]
                 return asked.request, asked.decision
         raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
+
+    def remembered(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
+        """The decisions that carry a rule, with their requests: of one run, or of all."""
+        return [
+            (asked.request, asked.decision)
+            for run in self.kept.values()
+            if run_id in (None, run.run_id)
+            for asked in run.records.requests.values()
+            if asked.decision is not None
+            and asked.decision.remember is not None
+            and (asked.is_used or asked.decision.verdict not in ALLOWING)
+        ]
 
     def _taken(self, run_id: str) -> MemoryRun:
         run = self.run(run_id)

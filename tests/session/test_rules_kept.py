@@ -1,0 +1,98 @@
+"""What a person chose to remember is in force as long as they said, over restarts, and for nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.session.test_suspended import waiting
+from tests.session.till import Till, calls, program
+from toolwire import Decider, Decision, Policy, Turn, rule_for
+from toolwire.permission.rule import RuleScope
+from toolwire.session.resume import RunStore
+from toolwire.testing import MemoryStore
+
+PAY = ("pay", {"amount": 5})
+NEAR: list[dict[str, Any]] = [
+    *({"amount": amount} for amount in (4, 6, 0, -5, 50, 55, 500, 5_000, 10**20)),
+    *(
+        {"amount": 5, "to": to}
+        for to in ("Shop", "SHOP", "shop ", " shop", "sh\u043ep", "shop\u200b", "shops", "", "*")
+    ),
+    *({"amount": 5, "to": to} for to in ("thief", "shop\n", "shop\x00", "sho", "s\u0127op", "\uff53hop", "shop.")),
+    *({"amount": amount, "to": "thief"} for amount in (1, 4, 6, 5_000, 7)),
+]
+
+
+async def always(till: Till, store: RunStore, scope: RuleScope, **options: Any) -> Turn:
+    """The turn in which somebody said: always."""
+    turn = await till.session(store, **options).turn(calls(PAY))
+    (request,) = waiting(turn)
+    remember = rule_for(request, scope=scope)
+    decision = Decision(verdict="approve", request_id=request.id, remember=remember, by=Decider(principal="ada"))
+    return await till.session(store, **options).resume(request.run_id, [decision])
+
+
+@pytest.mark.threat(9)
+async def test_a_rule_for_the_workspace_is_in_force_in_the_next_session(store: RunStore) -> None:
+    till = Till()
+    await always(till, store, "workspace")
+    turn = await till.session(store).turn(calls(PAY, PAY))
+    assert (turn.suspended, till.paid) == (None, [5, 5, 5])
+
+
+@pytest.mark.threat(9)
+@pytest.mark.parametrize("scope", ["run", "session"])
+async def test_a_rule_for_a_run_or_a_session_ends_with_it(store: RunStore, scope: RuleScope) -> None:
+    till = Till()
+    await always(till, store, scope)
+    turn = await till.session(store).turn(calls(PAY))
+    assert (len(waiting(turn)), till.paid) == (1, [5])
+
+
+@pytest.mark.threat(9)
+@pytest.mark.parametrize("scope", ["run", "session", "workspace"])
+async def test_a_rule_goes_on_with_its_run_in_another_process(store: RunStore, scope: RuleScope) -> None:
+    till = Till()
+    code = "print(pay(5))\nprint(pay(6))\nprint(pay(5))"
+    turn = await till.session(store, protocol="attp").turn(program(code))
+    (request,) = waiting(turn)
+    first = Decision(verdict="approve", request_id=request.id, remember=rule_for(request, scope=scope))
+    turn = await till.session(store, protocol="attp").resume(request.run_id, [first])
+    (second,) = waiting(turn)
+    assert (second.arguments["amount"], till.paid) == (6, [5])
+    approve = Decision(verdict="approve", request_id=second.id)
+    done = await till.session(store, protocol="attp").resume(request.run_id, [approve])
+    assert (done.suspended, till.paid) == (None, [5, 6, 5])
+
+
+@pytest.mark.threat(9)
+async def test_no_call_that_is_only_near_the_remembered_one_runs_unasked() -> None:
+    till, store = Till(), MemoryStore()
+    await always(till, store, "workspace")
+    assert len(NEAR) >= 30
+    for given in NEAR:
+        turn = await till.session(store).turn(calls(("pay", given)))
+        assert turn.suspended is not None, given
+    assert till.paid == [5]
+    # The control: the very call, the default written out.
+    await till.session(store).turn(calls(("pay", {"amount": 5, "to": "shop"})))
+    assert till.paid == [5, 5]
+
+
+@pytest.mark.threat(9)
+async def test_a_rule_of_somebody_who_may_not_approve_here_is_not_in_force(store: RunStore) -> None:
+    till = Till()
+    await always(till, store, "workspace")
+    for approvers, is_asked in (({"*": ["bob"]}, True), ({"*": ["ada"]}, False)):
+        turn = await till.session(store, policy=Policy(approvers=approvers)).turn(calls(PAY))
+        assert (turn.suspended is not None) is is_asked
+
+
+async def test_a_rule_that_is_in_force_again_is_not_told_of_again(store: RunStore) -> None:
+    told: list[Any] = []
+    till = Till()
+    await always(till, store, "workspace", policy=Policy(on_remember=told.append))
+    till.session(store, policy=Policy(on_remember=told.append))
+    assert len(told) == 1
