@@ -50,9 +50,13 @@ bench-search: setup  ## how well tools are found among two thousand, and what th
 bench-tracing: setup  ## what following calls costs, off and on
 	$(BIN)/python -m benchmarks.tracing
 
+bench-approvals: $(BENCH)/.stamp  ## one saved approval resumed twice, and edited: here and in three SDKs
+	$(BENCH)/bin/python -m benchmarks.approvals
+
 soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m tests.soak.mixed
+	$(BIN)/python -m tests.soak.killed_runs
 	$(BIN)/python -m benchmarks.kills
 
 fuzz: setup  ## damaged replies for every calling format, for a minute

@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypedDict
@@ -22,7 +23,7 @@ Trial = Callable[[list[int], bool], Awaitable[None]]
 
 async def ours(paid: list[int], is_edited: bool) -> None:
     """A portable form, which is what leaves the process."""
-    from toolwire import DecisionRefused, Session, ToolSpec
+    from toolwire import Session, ToolSpec
 
     def pay(amount: int) -> str:
         """Pays."""
@@ -41,10 +42,7 @@ async def ours(paid: list[int], is_edited: bool) -> None:
         decisions = [{"request_id": turn.suspended.pending[0].id, "verdict": "approve"}]
         saved = _edited(turn.suspended.to_json(), is_edited)
         for _ in range(1 if is_edited else 2):
-            try:
-                await Session([tool], protocol="openai", store=url).resume(saved, decisions)
-            except DecisionRefused as refused:
-                print(f"  toolwire refuses: {refused.code}", file=sys.stderr)
+            await Session([tool], protocol="openai", store=url).resume(saved, decisions)
 
 
 async def with_pydantic_ai(paid: list[int], is_edited: bool) -> None:
@@ -53,7 +51,7 @@ async def with_pydantic_ai(paid: list[int], is_edited: bool) -> None:
     from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         if len(messages) == 1:
             return ModelResponse(parts=[ToolCallPart("pay", {"amount": 5}, tool_call_id="c1")])
         return ModelResponse(parts=[TextPart("done")])
@@ -75,14 +73,14 @@ async def with_pydantic_ai(paid: list[int], is_edited: bool) -> None:
         )
 
 
-async def with_openai_agents(paid: list[int], is_edited: bool) -> None:
-    """`RunState`: the saved state is its JSON."""
+async def with_openai_agents(paid: list[int], is_edited: bool, *, has_fingerprint: bool = True) -> None:
+    """`RunState`: the saved state is its JSON, which holds a fingerprint of each call, made without a key."""
     os.environ["OPENAI_AGENTS_DISABLE_TRACING"] = "1"
     from agents import Agent, Model, ModelResponse, Runner, RunState, Usage, function_tool
     from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
     class Fake(Model):
-        async def get_response(self, system_instructions: Any, input: Any, *rest: Any, **more: Any) -> ModelResponse:
+        async def get_response(self, _: Any, input: Any, *__: Any, **___: Any) -> ModelResponse:
             is_first = isinstance(input, str) or not any(item.get("type") == "function_call_output" for item in input)
             call = ResponseFunctionToolCall(
                 type="function_call", call_id="c1", name="pay", arguments='{"amount": 5}', id="f1"
@@ -105,6 +103,9 @@ async def with_openai_agents(paid: list[int], is_edited: bool) -> None:
     agent = Agent(name="payer", model=Fake(), tools=[pay])
     first = await Runner.run(agent, "pay")
     saved = _edited(first.to_state().to_string(), is_edited)
+    if not has_fingerprint:
+        document = json.loads(saved)
+        saved = json.dumps({**document, "context": {**document["context"], "tool_invocations": {}}})
     for _ in range(1 if is_edited else 2):
         state = await RunState.from_string(agent, saved)
         for waiting in state.get_interruptions():
@@ -149,6 +150,10 @@ TRIALS: dict[str, tuple[str, Trial]] = {
     "toolwire": ("toolwire", ours),
     "pydantic-ai": ("pydantic-ai-slim", with_pydantic_ai),
     "openai-agents": ("openai-agents", with_openai_agents),
+    "openai-agents, the fingerprint taken out": (
+        "openai-agents",
+        partial(with_openai_agents, has_fingerprint=False),
+    ),
     "LangGraph": ("langgraph", with_langgraph),
 }
 
@@ -165,16 +170,27 @@ def _edited(saved: str, is_edited: bool) -> str:
     return changed
 
 
+def _refused(trial: Trial, paid: list[int], is_edited: bool) -> str:
+    """How it was refused, if it was."""
+    try:
+        asyncio.run(trial(paid, is_edited))
+    except Exception as error:
+        return f" ({type(error).__name__}: {str(error).splitlines()[0]})"
+    return ""
+
+
 def main() -> int:
     """Prints what each paid; exits 1 when ours is anything but once, and nothing for an edited form."""
     logging.disable(logging.CRITICAL)
     found: dict[str, tuple[list[int], list[int]]] = {}
     for name, (package, trial) in TRIALS.items():
         twice, edited = list[int](), list[int]()
-        asyncio.run(trial(twice, False))
-        asyncio.run(trial(edited, True))
+        refused = [_refused(trial, paid, is_edited) for paid, is_edited in ((twice, False), (edited, True))]
         found[name] = (twice, edited)
-        print(f"{name} {version(package)}: resumed twice, paid {twice}; 5 edited to 5000, paid {edited}")
+        print(
+            f"{name} ({version(package)}): resumed twice, paid {twice}{refused[0]}; "
+            f"5 edited to 5000, paid {edited}{refused[1]}"
+        )
     return 0 if found["toolwire"] == ([5], []) else 1
 
 

@@ -1,0 +1,145 @@
+"""Runs that are killed at random moments and times, again and again, and gone on with until they end.
+
+Run: python -m tests.soak.killed_runs [kills] [seed]. `tests/session/test_killed.py` is the short form of it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tests.session.killed import DOUBT, MADE, Attempt, go, happened
+from tests.session.test_killed import PATIENCE_S, SPAWN
+from toolwire.journal.store import Store
+
+KILLS = 1_000
+MOMENTS = 60
+"""More than a run has: some are not killed, and come to their end."""
+LONGEST_S = 0.8
+"""Seconds after which a process that is killed by the clock is killed at the latest: about as long as one takes."""
+PROGRAMS = 0.25
+"""The share of runs that are programs."""
+
+
+@dataclass(slots=True)
+class Toll:
+    """What so many kills did."""
+
+    kills: int = 0
+    runs: int = 0
+    unborn: int = 0
+    """Runs that were killed before they were on record: whoever started them knows."""
+    lost: int = 0
+    """Calls whose effect is not what the turn says of it."""
+    duplicated: int = 0
+    """Payments that were made twice, and keyed calls that were sent under two keys."""
+    doubts: int = 0
+    """Calls of which the turn says that they may have run."""
+    doubted_and_done: int = 0
+    """Of these, calls that had run."""
+
+
+def soak(url: str, folder: Path, kills: int, seed: int) -> Toll:
+    """The toll of that many kills."""
+    chance, toll = random.Random(seed), Toll()
+    while toll.kills < kills:
+        toll.runs += 1
+        is_program = chance.random() < PROGRAMS
+        attempt = Attempt(url=url, effects=str(folder / f"effects{toll.runs}"), is_program=is_program)
+        run_id, end = _killed_run(attempt, chance, toll)
+        if end is None:
+            toll.unborn += 1
+            toll.lost += bool(happened(Path(attempt.effects)))
+        else:
+            _count(happened(Path(attempt.effects)), end, toll, is_program=is_program)
+        assert run_id or end is None
+    return toll
+
+
+def _killed_run(attempt: Attempt, chance: random.Random, toll: Toll) -> tuple[str, dict[str, Any] | None]:
+    """The run's id and how it ended, after it was killed some times; no end when it was never on record."""
+    run_id = ""
+    for _ in range(chance.randint(1, 3)):
+        by_clock = chance.random() < 0.5
+        dies_at = 0 if by_clock else chance.randint(1, MOMENTS if not run_id else 12)
+        said, is_killed = _lives(
+            replace(attempt, run_id=run_id, dies_at=dies_at), chance.uniform(0, LONGEST_S) if by_clock else None
+        )
+        toll.kills += is_killed
+        if not run_id:
+            run_id = next((one for one in said if isinstance(one, str)), "")
+        ends = [one for one in said if isinstance(one, dict)]
+        if ends:
+            return run_id, ends[0]
+        if not run_id or not _is_there(attempt.url, run_id):
+            return run_id, None
+    said, _ = _lives(replace(attempt, run_id=run_id), None)
+    return run_id, said[-1]
+
+
+def _is_there(url: str, run_id: str) -> bool:
+    with Store.open(url, key=bytes(32)) as store:
+        return any(run.run_id == run_id for run in store.runs(limit=5))
+
+
+def _lives(attempt: Attempt, dies_after_s: float | None) -> tuple[list[Any], bool]:
+    """What the process told, and whether it was killed."""
+    here, there = SPAWN.Pipe(duplex=False)
+    process = SPAWN.Process(target=go, args=(attempt, there))
+    process.start()
+    there.close()
+    if dies_after_s is not None:
+        process.join(dies_after_s)
+        process.kill()
+    said: list[Any] = []
+    while here.poll(PATIENCE_S):
+        try:
+            said.append(here.recv())
+        except EOFError:
+            break
+    process.join(PATIENCE_S)
+    assert process.exitcode in (0, -9), (attempt, process.exitcode)
+    return said, process.exitcode == -9
+
+
+def _count(effects: list[dict[str, Any]], end: dict[str, Any], toll: Toll, *, is_program: bool) -> None:
+    done = Counter((effect["tool"], effect["amount"]) for effect in effects)
+    toll.duplicated += sum(count - 1 for (tool, _), count in done.items() if tool == "pay")
+    toll.duplicated += max(0, len({effect["key"] for effect in effects if effect["tool"] == "send"}) - 1)
+    if is_program:
+        # A doubt is an error in the program, which ends it; a program that came to its end has done all of it.
+        is_doubt = any(DOUBT in text for text in end["texts"])
+        toll.doubts += is_doubt
+        toll.lost += not is_doubt and set(done) != {("pay", 3), ("send", 4), ("pay", 5)}
+        return
+    for (tool, arguments), kind, text in zip(MADE, end["kinds"], end["texts"], strict=True):
+        count = done[tool, arguments.get("amount", 0)]
+        if DOUBT in text:
+            toll.doubts += 1
+            toll.doubted_and_done += count
+        elif tool != "price":
+            toll.lost += (kind == "success") is not (count > 0)
+
+
+def main() -> int:
+    """Many kills; 1 when something was lost or happened twice."""
+    kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
+    SPAWN.set_forkserver_preload(["tests.session.killed"])
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/runs.db"
+        toll = soak(url, Path(folder), kills, seed)
+        with Store.open(url, key=bytes(32)) as store:
+            check = store.verify()
+    print(f"{toll} (seed {seed}); the log is whole: {check.is_whole}")
+    return 1 if toll.lost or toll.duplicated or not check.is_whole else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
