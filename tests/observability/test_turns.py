@@ -128,10 +128,19 @@ def test_a_turn_that_waits_says_so_and_is_followed_when_it_goes_on(kind: str, tm
 
 
 def test_a_turn_that_cannot_go_on_is_an_error() -> None:
-    telescope = Telescope()
-    session = traced(telescope, add, protocol="openai", store=MemoryStore())
-    with pytest.raises(DecisionRefused):
-        asyncio.run(session.resume("r_nowhere"))
+    telescope, store = Telescope(), MemoryStore()
+    session = traced(telescope, pay, protocol="openai", permissions={"pay": "confirm"}, store=store)
+
+    async def resumed() -> None:
+        turn = await session.turn(reply(("call_x", "pay", {"amount": 5})))
+        assert turn.suspended is not None
+        telescope.exporter.clear()
+        # Another worker has it.
+        store.kept[turn.suspended.run_id].is_leased = True
+        with pytest.raises(DecisionRefused):
+            await session.resume(turn.suspended.run_id)
+
+    asyncio.run(resumed())
     expected = {**turned(0), "error.type": "DecisionRefused"}
     del expected["toolwire.turn.calls"], expected["toolwire.turn.outcome"]
     assert telescope.tree() == [Node("run_turn", expected, is_error=True)]
