@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.architecture.source import ROOT
+from toolwire import Session
 from toolwire.permission.approval import ANSWERS
+from toolwire.testing import MemoryStore
 
 PAGE = (ROOT / "docs/approvals.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -35,8 +37,24 @@ async def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_approver_on_the_page_passes_the_kit() -> None:
     names: dict[str, Any] = {"__name__": "page"}
     exec(compile(BLOCKS[0], "docs/approvals.md", "exec"), names)
+    exec(compile(BLOCKS[4], "docs/approvals.md", "exec"), names)
+    assert len(BLOCKS) == 5
+
+
+async def test_the_tools_on_the_page_are_sent_with_a_key_and_found_by_it() -> None:
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(compile(BLOCKS[0], "docs/approvals.md", "exec"), names)
     exec(compile(BLOCKS[3], "docs/approvals.md", "exec"), names)
-    assert len(BLOCKS) == 4
+    assert [tool.name for tool in names["tools"]] == ["pay", "send", "transfer"]
+    reply = "<tool_call><name>send</name><params><text>hi</text></params></tool_call>"
+    turn = await Session(names["tools"], protocol="xml", store=MemoryStore()).turn(reply)
+    (key,) = names["sent"]
+    assert (turn.results[0].data, key != "", names["find"](key), names["find"]("")) == (
+        "sent",
+        True,
+        "done",
+        "not_done",
+    )
 
 
 def test_the_page_names_every_verdict() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,5 +46,15 @@ def test_a_stream_is_read_as_it_says(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == "1  False\n1 2  False\n1 2 3  False\n1 2 3  True\n"
 
 
+def test_an_approval_survives_a_restart_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOOLWIRE_KEY", "00" * 32)
+    (block,) = (block for block in BLOCKS if "session.resume" in block)
+    run(block)
+    assert capsys.readouterr().out == "True True\n"
+
+
 def test_there_are_no_other_examples() -> None:
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
