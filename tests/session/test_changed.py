@@ -109,6 +109,18 @@ async def test_without_the_record_a_changed_call_runs(monkeypatch: pytest.Monkey
     assert (sorted(till.paid), till.asked) == ([5, 6], ["tea", "bread", "Tea", "bread"])
 
 
+async def test_what_one_call_of_several_is_refused_for_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: Any, request: Any) -> Any:
+        raise DecisionRefused("bad_mac", "it was changed")
+
+    till, store = Till(), MemoryStore()
+    requests = waiting(await till.session(store).turn(calls(*MADE)))
+    monkeypatch.setattr("toolwire.testing.ledger.MemoryLedger.ask", refused)
+    with pytest.raises(DecisionRefused, match="it was changed"):
+        await till.session(store).resume(requests[0].run_id)
+    assert till.paid == []
+
+
 SOURCE = "first = price('tea')\nsecond = price('bread')\nprint(pay(first), pay(second))"
 OTHER_SOURCES = [
     "second = price('bread')\nfirst = price('tea')\nprint(pay(first), pay(second))",
