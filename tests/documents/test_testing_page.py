@@ -21,5 +21,7 @@ def test_the_examples_give_what_they_say(tmp_path: Path, monkeypatch: pytest.Mon
         exec(compile(block, "docs/testing.md", "exec", dont_inherit=True), found)
     (said,) = re.findall(r"^unknown  # '(.*)'$", PAGE, re.MULTILINE)
     assert found["unknown"] == said
+    assert found["answer"] == "warm\n"
+    assert "answer  # 'warm\\n'" in PAGE
     assert (tmp_path / "weather.json").exists()
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 3

@@ -13,7 +13,6 @@ from toolwire.definition.naming import program_name, program_parameter
 from toolwire.definition.python_text import signature_line
 from toolwire.definition.tool import Tool, Validated
 from toolwire.runtime.identity import new_id
-from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.places import Overloaded
 from toolwire.sandbox.program import (
@@ -30,6 +29,7 @@ from toolwire.sandbox.program import (
     checked_isolation,
 )
 from toolwire.sandbox.report import MinIsolation, ProgramResult, ProgramStatus
+from toolwire.sandbox.runner import ProgramRunner
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.failures import FailureKind
@@ -116,13 +116,13 @@ class CodeExecution:
 
     def __init__(
         self,
-        sandbox: Callable[[], Sandbox],
+        runner: Callable[[], ProgramRunner],
         *,
         limits: Limits,
         source_checks: bool = True,
         min_isolation: MinIsolation = "kernel",
     ) -> None:
-        self._sandbox = sandbox
+        self._runner = runner
         self.limits = limits
         self.source_checks = source_checks
         self.min_isolation: MinIsolation = checked_isolation(min_isolation)
@@ -154,10 +154,8 @@ class CodeExecution:
         """
         is_kept = inside.can_suspend and bool(inside.ledger_id)
         run_id = self.last_invocation_id = program_id(inside) if is_kept else new_id("tr_ptc")
-        program, sandbox = (
-            self._program(source, inside, replay_of(inside, _answer) if is_kept else None),
-            self._sandbox(),
-        )
+        program = self._program(source, inside, replay_of(inside, _answer) if is_kept else None)
+        runner = self._runner()
 
         # Calls are numbered and named by us: what the program claims about itself is never believed.
         def child(call: ProgramCall) -> ToolCall:
@@ -178,14 +176,14 @@ class CodeExecution:
             async def answer_later(call: ProgramCall) -> Answer | Parked:
                 return answered(await invoke(child(call)))
 
-            return await sandbox.run_async(program, answer_later)
+            return await runner.run_async(program, answer_later)
 
         invoke_here = inside.blocking_calls(run_id)
 
         def answer(call: ProgramCall) -> Answer | Parked:
             return answered(invoke_here(child(call)))
 
-        return sandbox.run(program, answer) if inside.is_blocking else await sandbox.run_beside(program, answer)
+        return runner.run(program, answer) if inside.is_blocking else await runner.run_beside(program, answer)
 
     def _program(self, source: str, inside: Inside, replay: Replay | None) -> Program:
         limits = self.limits

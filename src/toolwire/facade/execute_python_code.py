@@ -30,7 +30,7 @@ async def execute_python_code(
     from toolwire.builtin.code_execution import CodeExecution, code_execution_tool
     from toolwire.catalogue.catalogue import Catalogue
     from toolwire.catalogue.entry import Entry
-    from toolwire.facade.programs import shared_sandbox
+    from toolwire.facade.programs import program_runner
     from toolwire.facade.setup import Setup
     from toolwire.invocation.invoker import invoke
     from toolwire.invocation.scope import ended
@@ -39,7 +39,7 @@ async def execute_python_code(
     from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
     setup, alone = Setup(), Catalogue()
-    execution = CodeExecution(lambda: shared_sandbox(setup.runtime), limits=Limits.within(timeout))
+    execution = CodeExecution(lambda: program_runner(setup.runtime), limits=Limits.within(timeout))
     tool = code_execution_tool(list)
     alone.add(Entry(name=CODE_EXECUTION, tool=tool, handle=tool, composite=execution))
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from toolwire.runtime.step import step
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation, ProgramResult
+from toolwire.sandbox.runner import ProgramRunner
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -30,6 +32,26 @@ from toolwire.vocabulary.results import ToolResult
 def shared_sandbox(runtime: Runtime) -> Sandbox:
     """The one sandbox of this runtime, started when first used."""
     return runtime.own("sandbox", Sandbox)
+
+
+_STAND_INS: list[ProgramRunner] = []
+"""Of tests. The latest counts, in every thread: a fixture may run in another context than its test."""
+
+
+@contextmanager
+def programs_run_by(runner: ProgramRunner) -> Generator[None]:
+    """Until it is left, `runner` runs all programs of this process, in place of the sandbox."""
+    _STAND_INS.append(runner)
+    try:
+        yield
+    finally:
+        place = max(place for place, one in enumerate(_STAND_INS) if one is runner)
+        del _STAND_INS[place]
+
+
+def program_runner(runtime: Runtime) -> ProgramRunner:
+    """What runs programs now: the sandbox, unless a test has put another in its place."""
+    return _STAND_INS[-1] if _STAND_INS else shared_sandbox(runtime)
 
 
 def programs_entry(
@@ -46,7 +68,7 @@ def programs_entry(
     """
     runtime = setup().runtime
     tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy))
-    execution = CodeExecution(lambda: shared_sandbox(runtime), limits=limits, min_isolation=min_isolation)
+    execution = CodeExecution(lambda: program_runner(runtime), limits=limits, min_isolation=min_isolation)
     handle = CodeExecutionTool(tool, execution, call_back)
     return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution)
 
@@ -87,7 +109,7 @@ def run_program(
         Overloaded: too many programs are running already.
     """
     execution = CodeExecution(
-        lambda: shared_sandbox(setup.runtime),
+        lambda: program_runner(setup.runtime),
         limits=limits or Limits(),
         source_checks=source_checks,
         min_isolation=min_isolation,

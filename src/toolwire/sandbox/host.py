@@ -6,7 +6,7 @@ import concurrent.futures
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.workers import Workers, WorkersExhausted
@@ -19,6 +19,7 @@ from toolwire.sandbox.outcome import compose, not_started, oversize, refusal, st
 from toolwire.sandbox.places import Places
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramError, ProgramResult
+from toolwire.sandbox.runner import Flag
 from toolwire.sandbox.source_checks import check_source
 from toolwire.sandbox.zygote import Zygotes
 
@@ -30,14 +31,6 @@ EXIT_TIMEOUT_S = 0.2
 _LATE_S = 0.25
 """Seconds after the deadline at which a run returns although a tool is still busy."""
 _CANCEL_TICK_S = 0.02
-
-
-class Flag(Protocol):
-    """What tells a run to stop: a `threading.Event`."""
-
-    def is_set(self) -> bool:
-        """Whether to stop."""
-        ...
 
 
 class Sandbox:

@@ -1,5 +1,6 @@
 """Fakes of the ports and checks for whoever implements one. Nothing of toolwire's own imports it."""
 
+from toolwire.facade.programs import programs_run_by as programs_run_by
 from toolwire.testing.approvers import CHECKS as CHECKS
 from toolwire.testing.approvers import ApproverFails as ApproverFails
 from toolwire.testing.approvers import Said as Said
@@ -18,6 +19,19 @@ from toolwire.testing.observers import MakeObserver as MakeObserver
 from toolwire.testing.observers import check_observer as check_observer
 from toolwire.testing.protocols import PROTOCOL_CHECKS as PROTOCOL_CHECKS
 from toolwire.testing.protocols import check_protocol as check_protocol
+from toolwire.testing.runner import CallFailed as CallFailed
+from toolwire.testing.runner import Script as Script
+from toolwire.testing.runner import ScriptedRunner as ScriptedRunner
+from toolwire.testing.runner import ScriptTools as ScriptTools
+from toolwire.testing.runner_programs import RUNNER_PROGRAMS as RUNNER_PROGRAMS
+from toolwire.testing.runners import RUNNER_CHECKS as RUNNER_CHECKS
+from toolwire.testing.runners import MakeRunner as MakeRunner
+from toolwire.testing.runners import check_runner as check_runner
+from toolwire.testing.sinks import SINK_CHECKS as SINK_CHECKS
+from toolwire.testing.sinks import ListSink as ListSink
+from toolwire.testing.sinks import MakeSink as MakeSink
+from toolwire.testing.sinks import OpenSink as OpenSink
+from toolwire.testing.sinks import check_sink as check_sink
 from toolwire.testing.store import MemoryRun as MemoryRun
 from toolwire.testing.store import MemoryStore as MemoryStore
 
@@ -26,20 +40,34 @@ __all__ = [
     "LEDGER_CHECKS",
     "OBSERVER_CHECKS",
     "PROTOCOL_CHECKS",
+    "RUNNER_CHECKS",
+    "RUNNER_PROGRAMS",
+    "SINK_CHECKS",
     "ApproverFails",
+    "CallFailed",
+    "ListSink",
     "MakeLedger",
     "MakeObserver",
+    "MakeRunner",
+    "MakeSink",
     "MemoryLedger",
     "MemoryRun",
     "MemoryStore",
     "OpenLedger",
+    "OpenSink",
     "PortFails",
     "Recorder",
     "Records",
     "Replayer",
     "Said",
+    "Script",
+    "ScriptTools",
+    "ScriptedRunner",
     "check_approver",
     "check_ledger",
     "check_observer",
     "check_protocol",
+    "check_runner",
+    "check_sink",
+    "programs_run_by",
 ]

@@ -1,0 +1,159 @@
+"""One run of a scripted program: its calls, its record and its result, as the sandbox would give them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolwire.sandbox.answers import PARKED, Answer, AnswerError, Parked, Recorded, Unanswered, arguments_digest
+from toolwire.sandbox.blocking import fault, only_answer
+from toolwire.sandbox.outcome import STOPPED, reason
+from toolwire.sandbox.program import Program, ProgramCall
+from toolwire.sandbox.report import CallRecord, CallStatus, Isolation, ProgramError, ProgramResult, ProgramStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a script ended."""
+
+    status: ProgramStatus
+    """Why it is over."""
+    value: Any = None
+    """Its result; None for none."""
+    type_name: str = STOPPED
+    """Name of the exception, of one that did not finish."""
+    message: str = ""
+    """What it says; empty where the status says all."""
+
+
+class ScriptedProgram:
+    """Numbers the calls of one run, serves them from the record or has them made, and keeps how each one ended."""
+
+    def __init__(self, program: Program, isolation: Isolation) -> None:
+        self._program = program
+        self._isolation = isolation
+        self._started = time.monotonic()
+        self._calls: list[CallRecord] = []
+        self._answered = 0
+        replay = program.replay
+        self._recorded = {} if replay is None else {one.ordinal: one for one in replay.recorded}
+
+    async def answer(
+        self, tool: str, arguments: dict[str, Any], call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
+    ) -> Answer | Ended:
+        """What the script gets for a call, or how it ends there."""
+        if tool not in {one.name for one in self._program.tools}:
+            return Answer(error=AnswerError(type_name="NameError", message=f"name {tool!r} is not defined"))
+        ordinal = len(self._calls) + 1
+        if self._program.replay is None:
+            made = ProgramCall(ordinal=ordinal, tool=tool, arguments=arguments, parallel=False)
+            answer = only_answer(await self._asked(made, call))
+            self._note(made, answer)
+            return answer
+        made = ProgramCall(
+            ordinal=ordinal,
+            tool=tool,
+            arguments=arguments,
+            parallel=False,
+            arguments_digest=arguments_digest(arguments),
+        )
+        return await self._replayed(made, call)
+
+    def finished(self, value: Any) -> Ended:
+        """The end of a script that came to its end; one that left recorded calls out is another program."""
+        left = sorted(ordinal for ordinal in self._recorded if ordinal > len(self._calls))
+        if left:
+            tool = self._recorded[left[0]].tool
+            return Ended("divergence", message=f"the program ended without step {left[0]}, a call of {tool!r}")
+        return Ended("finished", value)
+
+    def failed(self, type_name: str, message: str, output: str) -> ProgramResult:
+        """The result of a program that failed."""
+        return self.result(Ended("failed", type_name=type_name, message=message), output)
+
+    def result(self, ended: Ended, output: str) -> ProgramResult:
+        """The result of a program that is over."""
+        return ProgramResult(
+            status=ended.status,
+            value=ended.value,
+            has_value=ended.value is not None,
+            stdout=output,
+            stdout_bytes=len(output.encode("utf-8", "surrogatepass")),
+            error=self._error(ended),
+            calls=tuple(self._calls),
+            isolation=self._isolation,
+            duration_s=time.monotonic() - self._started,
+            cpu_s=0.0,
+            recorded=tuple(self._recorded[ordinal] for ordinal in sorted(self._recorded)),
+        )
+
+    def _error(self, ended: Ended) -> ProgramError | None:
+        if ended.status == "finished":
+            return None
+        message = ended.message
+        if ended.status != "failed":
+            message = reason(ended.status, self._program.limits, message, None)
+        return ProgramError(type=ended.type_name, message=message, traceback=f"{ended.type_name}: {message}")
+
+    async def _replayed(
+        self, made: ProgramCall, call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
+    ) -> Answer | Ended:
+        known = self._recorded.get(made.ordinal)
+        if known is not None and (differs := _difference(known, made)):
+            return Ended("divergence", message=f"step {made.ordinal} is a call of {made.tool!r}{differs}")
+        if known is not None and isinstance(known.answer, Answer):
+            self._answered += 1
+            self._note(made, known.answer, replayed=True)
+            return known.answer
+        record = Recorded(
+            ordinal=made.ordinal,
+            tool=made.tool,
+            arguments_digest=made.arguments_digest,
+            answer=PARKED,
+            after=self._answered,
+        )
+        answer = await self._asked(made, call)
+        if isinstance(answer, Answer):
+            self._answered += 1
+            record = replace(record, answer=answer, completed=self._answered, at=time.time())
+        self._keep(record)
+        self._note(made, answer)
+        return answer if isinstance(answer, Answer) else Ended("suspended")
+
+    def _keep(self, record: Recorded) -> None:
+        replay = self._program.replay
+        self._recorded[record.ordinal] = record
+        if replay is not None and replay.on_recorded is not None:
+            replay.on_recorded(record)
+
+    async def _asked(
+        self, made: ProgramCall, call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
+    ) -> Answer | Parked:
+        try:
+            return await call(made)
+        except Exception as error:  # noqa: BLE001 - as in the sandbox: a port that raises is an error to the program
+            return Answer(error=fault(error))
+
+    def _note(self, made: ProgramCall, answer: Answer | Parked, *, replayed: bool = False) -> None:
+        status: CallStatus = "parked"
+        if not isinstance(answer, Unanswered):
+            status = "answered" if answer.error is None else "failed"
+        one = CallRecord(
+            ordinal=made.ordinal,
+            tool=made.tool,
+            arguments=made.arguments,
+            status=status,
+            duration_ms=0.0,
+            arguments_digest=made.arguments_digest,
+            completed=self._answered if self._program.replay is not None and status != "parked" else 0,
+            replayed=replayed,
+        )
+        self._calls.append(one)
+
+
+def _difference(known: Recorded, made: ProgramCall) -> str:
+    if known.tool != made.tool:
+        return f", it was one of {known.tool!r}"
+    return "" if known.arguments_digest == made.arguments_digest else " with other arguments than before"
