@@ -115,7 +115,7 @@ def test_a_script_that_is_none_is_refused() -> None:
     def plain(tools: ScriptTools) -> None: ...
 
     with pytest.raises(ConfigurationError, match="is no coroutine function: write `async def script"):
-        runner(plain)
+        runner(plain)  # type: ignore[arg-type]
 
 
 def test_a_script_may_await_nothing_but_calls() -> None:
