@@ -152,6 +152,11 @@ class HoldsOnToTasks(Broken):
             return cast("Any", None)
 
 
+class HoldsTheLoop(Broken):
+    async def run_beside(self, program: Program, call: Call, /) -> ProgramResult:
+        return self.run(program, call)
+
+
 class WaitsForNobody(Broken):
     def answered(self, answer: Answer | Parked) -> Answer | Parked:
         return Answer() if answer is PARKED else answer
@@ -193,6 +198,7 @@ BROKEN: list[tuple[type[ScriptedRunner], list[str]]] = [
     (SwallowsAll, ["what is for the caller is raised"]),
     (CannotBeCancelled, ["a cancelled program ends", "a cancelled task ends its program"]),
     (HoldsOnToTasks, ["a cancelled task ends its program"]),
+    (HoldsTheLoop, ["a cancelled task ends its program", "the loop goes on beside a program"]),
     (WaitsForNobody, ["a parked call suspends", "a suspended program goes on", "without a record nothing waits"]),
     (ForgetsWhatWas, ["a parked call suspends", "a suspended program goes on", "another program is stopped"]),
     (StartsAfresh, ["a suspended program goes on", "another program is stopped"]),

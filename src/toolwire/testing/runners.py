@@ -238,6 +238,17 @@ async def _within(waited: Awaitable[Any]) -> bool:
     return task.done()
 
 
+def _the_loop_goes_on_beside(make: MakeRunner) -> None:
+    threads: set[int] = set()
+
+    def answer(call: ProgramCall) -> Answer | Parked:
+        threads.add(threading.get_ident())
+        return _echo(call)
+
+    _ran(make, "run_beside", _program(SUMS), answer)
+    holds(threading.get_ident() not in threads, "run_beside: calls are answered in the loop's own thread")
+
+
 def _replay(recorded: tuple[Recorded, ...] = (), told: list[Recorded] | None = None) -> Replay:
     on_recorded = None if told is None else told.append
     return Replay(seed=7, started_at=1_700_000_000.0, recorded=recorded, on_recorded=on_recorded)
@@ -250,7 +261,8 @@ def _a_parked_call_suspends(make: MakeRunner) -> None:
         holds(result.status == "suspended", f"{way}: a program whose call waits for a person is {_how(result)}")
         statuses = [one.status for one in result.calls]
         holds(statuses == ["answered", "parked"], f"{way}: its calls have the statuses {statuses}")
-        holds((result.stdout, result.has_value) == ("before\n", False), f"{way}: it has {result.stdout!r} and a value")
+        kept_of_it = (result.stdout, result.has_value)
+        holds(kept_of_it == ("before\n", False), f"{way}: its stdout and has_value are {kept_of_it}")
         kept = [(one.ordinal, one.tool, one.answer) for one in result.recorded]
         right = [(1, "echo", Answer(value=1)), (2, "ask", PARKED)]
         holds(kept == right, f"{way}: its record {right} is {kept}")
@@ -321,6 +333,7 @@ RUNNER_CHECKS: Mapping[str, Callable[[MakeRunner], None]] = {
     "what is for the caller is raised": _what_is_for_the_caller_is_raised,
     "a cancelled program ends": _a_cancelled_program_ends,
     "a cancelled task ends its program": _a_cancelled_task_ends_its_program,
+    "the loop goes on beside a program": _the_loop_goes_on_beside,
     "a parked call suspends": _a_parked_call_suspends,
     "a suspended program goes on": _a_suspended_program_goes_on,
     "another program is stopped": _another_program_is_stopped,
