@@ -90,7 +90,7 @@ class Entry:
     @property
     def is_async(self) -> bool:
         """Whether a call needs an event loop."""
-        return self.tool.is_async or not all(map(is_colourless, self.middleware))
+        return self.tool.is_async or (bool(self.middleware) and not all(map(is_colourless, self.middleware)))
 
     @property
     def described(self) -> Tool:

@@ -27,7 +27,7 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: Doubt | None = None
         if isinstance(cleared, ToolResult):
             return cleared
         doubt = cleared
-    verdict = _judge(prepared, scope)
+    verdict = judged(prepared, scope)
     if doubt is not None and verdict.effect != "deny":
         prepared.attempt = doubt.attempt + 1
         verdict = Verdict(effect="confirm", reasons=(evidence(doubt), *verdict.reasons))
@@ -39,14 +39,17 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: Doubt | None = None
     return _as_decided(prepared, decision, scope) if isinstance(decision, Decision) else decision
 
 
-def _judge(prepared: Prepared, scope: Scope) -> Verdict:
+def judged(prepared: Prepared, scope: Scope) -> Verdict:
+    """What the policy says of the call as it would run now."""
     entry, policy = prepared.entry, scope.policy
-    has_read = scope.run is not None and scope.run.taints
+    own = entry.permission or entry.tool.permission
+    if (scope.run is None or not scope.run.taints) and not policy.looks_at(entry.name):
+        return policy.judge(entry.name, own)
     try:
-        subject = subject_of(prepared, scope) if policy.looks_at(entry.name) or has_read else None
+        subject = subject_of(prepared, scope)
     except Unrepresentable:
         return Verdict(effect="deny", reasons=("rules cannot look at arguments that JSON cannot hold",))
-    return policy.judge(entry.name, entry.permission or entry.tool.permission, subject)
+    return policy.judge(entry.name, own, subject)
 
 
 def subject_of(prepared: Prepared, scope: Scope) -> Subject:
@@ -117,7 +120,7 @@ def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | 
     edited = validate(written, prepared.entry)
     if isinstance(edited, ToolResult):
         return _wrong_edit(call, edited)
-    verdict = _judge(edited, scope)
+    verdict = judged(edited, scope)
     if verdict.effect == "deny":
         return _denied(call, "; ".join(verdict.reasons))
     try:

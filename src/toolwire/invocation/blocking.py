@@ -94,10 +94,10 @@ def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
 
     Then they belong on the portal.
     """
+    if scope.middleware and not all(map(is_colourless, scope.middleware)):
+        return True
     for call in calls:
         entry = scope.catalogue.find(call.name)
-        if not all(map(is_colourless, scope.middleware)):
-            return True
         if entry is not None and (entry.is_async or (entry.composite is not None and scope.catalogue.is_async)):
             return True
     return False

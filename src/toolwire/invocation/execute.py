@@ -79,7 +79,7 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
     tool = entry.tool
     if tool.function is None:
         return _not_callable(call)
-    limit_s = _time_left(entry.timeout_s, scope.deadline)
+    limit_s = entry.timeout_s if scope.deadline is None else _time_left(entry.timeout_s, scope.deadline)
     if limit_s is not None and limit_s <= 0:
         return _too_late(call)
     deadline = None if limit_s is None else time.monotonic() + limit_s

@@ -10,10 +10,11 @@ ledger's part: without one they cost nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
+from typing import Any
 
 from toolwire.definition.structured import StructuredValues
-from toolwire.invocation.authorize import authorize
+from toolwire.invocation.authorize import authorize, judged
 from toolwire.invocation.execute import attempt, attempt_composite
 from toolwire.invocation.finish import attempt_finish
 from toolwire.invocation.middleware.onion import through
@@ -31,17 +32,23 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Doubt
 
 
-async def invoke(call: ToolCall, scope: Scope) -> Outcome:
-    """What the call came to. Never raises for a call that fails; a cancellation passes, and is told of."""
-    tracer = scope.tracer
-    if tracer is None and not scope.observers:
-        return await (_go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, None))
-    span = None if tracer is None else _span(call, scope, tracer)
+def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:
+    """What the call comes to. Never raises for a call that fails; a cancellation passes, and is told of."""
+    # Nothing is awaited in here: a call that nobody listens to pays for no coroutine that tells them.
+    if scope.tracer is None and not scope.observers:
+        return _walk(call, scope, None)
+    return _told(call, scope)
+
+
+def _walk(call: ToolCall, scope: Scope, span: CallSpan | None) -> Coroutine[Any, Any, Outcome]:
+    return _go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, span)
+
+
+async def _told(call: ToolCall, scope: Scope) -> Outcome:
+    span = None if scope.tracer is None else _span(call, scope, scope.tracer)
     started_at, started = time.time(), time.perf_counter()
     try:
-        outcome = await (
-            _go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, span)
-        )
+        outcome = await _walk(call, scope, span)
     except BaseException:
         interrupted = ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call)
         tell(call, scope, interrupted, started_at, time.perf_counter() - started)
@@ -85,7 +92,9 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
     prepared = validate(call, entry)
     if isinstance(prepared, ToolResult):
         return prepared
-    allowed = await authorize(prepared, scope, doubt)
+    # Most calls need nobody: they pay for no coroutine that could wait for one.
+    is_unasked = doubt is None and judged(prepared, scope).effect == "auto"
+    allowed = prepared if is_unasked else await authorize(prepared, scope, doubt)
     if not isinstance(allowed, Prepared):
         return allowed
     started_at = 0.0 if scope.ledger is None else await begin(allowed, scope, scope.ledger)

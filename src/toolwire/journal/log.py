@@ -164,6 +164,9 @@ def entry_of(row: tuple[Any, ...]) -> LogEntry:
 
 
 def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    # Most calls: nothing in it can change, or be too long.
+    if len(arguments) <= _FEW and all(map(_is_plain, arguments.values())):
+        return {str(name): value for name, value in arguments.items()}
     try:
         found = plain(arguments)
     except Unrepresentable:
@@ -172,12 +175,22 @@ def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _copy(value: Any) -> Any:
+    if _is_plain(value):
+        return value
     try:
         found = plain(value)
         return found if _is_small(found) else f"<not kept: more than {VALUE_LIMIT_BYTES} bytes>"
     except Unrepresentable as error:
         # Not its repr: that is the tool's code once more, and may be as long as it likes.
         return f"<{error}>"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is kept as it is: no container, and short whatever it says."""
+    kind = cast("object", type(value))
+    if kind is int:
+        return -_LARGE_INT < value < _LARGE_INT
+    return value is None or kind is bool or (kind is str and len(value) <= _SHORT_TEXT)
 
 
 def _is_small(value: Any) -> bool:
@@ -193,4 +206,6 @@ def _is_small(value: Any) -> bool:
 
 
 _FEW = 16
+_LARGE_INT = 1 << 53
+_SHORT_TEXT = 256
 _SHORT = frozenset({int, float, bool, type(None)})
