@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ class BackgroundCall:
     """One call that was started. Any thread may look at it."""
 
     def __init__(self, call: ToolCall, caller: Caller, run: Run) -> None:
-        self.id = secrets.token_hex(_ID_BYTES)
+        self.id = os.urandom(_ID_BYTES).hex()
         """By which it is asked for; nobody can guess it."""
         self.call = call
         """The call."""

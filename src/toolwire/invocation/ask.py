@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import secrets
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -138,7 +138,7 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
     arguments = canonical(prepared.validated)
     given = _given(call.arguments)
     return ApprovalRequest(
-        id=f"a_{secrets.token_hex(16)}",
+        id=f"a_{os.urandom(16).hex()}",
         call_id=call.id,
         tool=prepared.entry.name,
         arguments=arguments,

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from toolwire.permission.pattern import TEXT_LIMIT, Pattern
 from toolwire.permission.places import host_in, under, usable_host, usable_path
 from toolwire.permission.spelling import fold
 from toolwire.vocabulary.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from toolwire.permission.pattern import Pattern
 
 Operator = Literal[
     "==",
@@ -171,7 +173,7 @@ def _told_of_text(op: Operator, text: str, condition: Condition) -> bool | None:
 
 
 def _matched(pattern: Pattern, text: str) -> bool | None:
-    if len(text) > TEXT_LIMIT:
+    if pattern.is_too_long(text):
         return None
     return pattern.matches(text) or _perhaps(pattern.matches(fold(text).strip(), folded=True))
 
@@ -283,6 +285,9 @@ def _is_list_of(value: Any, kinds: set[str]) -> bool:
 
 
 def _pattern(text: str) -> Pattern:
+    # Loaded here: few rules have one, and it costs every import as much as a dozen other modules.
+    from toolwire.permission.pattern import Pattern
+
     try:
         return Pattern(text)
     except ValueError as error:

@@ -70,6 +70,10 @@ class Pattern:
         self._exact = tuple(None if atom is None else _test(atom, re.ASCII) for atom in atoms)
         self._folded = tuple(None if atom is None else _test(atom, re.IGNORECASE) for atom in atoms)
 
+    def is_too_long(self, text: str) -> bool:
+        """Whether it cannot tell of a text of that length."""
+        return len(text) > TEXT_LIMIT
+
     def matches(self, text: str, *, folded: bool = False) -> bool:
         """Whether the whole text fits; `folded` takes letters in either case for the same."""
         tests = self._folded if folded else self._exact
