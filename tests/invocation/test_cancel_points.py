@@ -117,7 +117,9 @@ async def test_calls_cancelled_at_two_hundred_points_leave_no_task_file_thread_o
         cancelled += sum(call.cancelled() for call in calls)
     assert tools.begun == tools.ended > POINTS
     assert cancelled > POINTS
-    assert (files(), threading.active_count(), len(asyncio.all_tasks())) == before
+    # Not equal: threads that tests before this one left behind may end meanwhile.
+    now = (files(), threading.active_count(), len(asyncio.all_tasks()))
+    assert [is_now - was for is_now, was in zip(now, before, strict=True) if is_now > was] == []
     assert [concurrency._places.of(name).gate.is_idle for name in NAMES] == [True] * 5
     alone = world.catalogue.find("alone")
     assert alone is not None
