@@ -6,6 +6,9 @@ import itertools
 import os
 
 _SUFFIX_BYTES = 4
+_FIRST = 0x1000_0000
+"""All of one length, for four billion ids: when they grow past the size of block that they fit in, a log of them takes
+as much memory again for those to come."""
 
 
 class _Names:
@@ -16,7 +19,7 @@ class _Names:
 
     def renew(self) -> None:
         self.process = os.urandom(_SUFFIX_BYTES).hex()
-        self.counter = itertools.count(1)
+        self.counter = itertools.count(_FIRST)
 
 
 _NAMES = _Names()
@@ -25,5 +28,5 @@ os.register_at_fork(after_in_child=_NAMES.renew)
 
 
 def new_id(kind: str) -> str:
-    """`kind_` with at least nine hex digits, unlike any other id of any process."""
+    """`kind_` with sixteen hex digits or more, unlike any other id of any process; of one process, sorted as made."""
     return f"{kind}_{_NAMES.process}{next(_NAMES.counter):x}"
