@@ -101,6 +101,8 @@ def _environment(place: Place) -> Mapping[str, str]:
         "PYTHONPATH": path,
         "PYTHONDONTWRITEBYTECODE": "1",
         "HYPOTHESIS_STORAGE_DIRECTORY": "/nonexistent",
+        # Wide enough that the line of a failed test says why.
+        "COLUMNS": "300",
     }
 
 

@@ -311,7 +311,7 @@ def goes_there_and_back(value: Any, cut: int) -> None:
     received = reading(there, cut).receive()
     assert received[:2] == ["answer", 1]
     assert_same(received[2], value)
-    back = child_wire.encode(["call", 1, 2, False], {"value": value}, 1 << 22)
+    back = child_wire.encode('["call",1,2,false,', {"value": value}, 1 << 22)
     reader = Channel(TOOLS, Limits())
     found = [one for place in range(0, len(back), cut) for one in reader.receive(back[place : place + cut])]
     assert len(found) == 1

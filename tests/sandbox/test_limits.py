@@ -15,6 +15,8 @@ from toolwire.sandbox.program import Answer, ProgramCall
 from toolwire.vocabulary.errors import ConfigurationError
 
 LATE_S = 0.5
+LATE_CPU_S = 1.5
+"""The kernel enforces what it counts at ticks, and reports what it measured: on a busy machine these drift apart."""
 
 
 @pytest.mark.threat(49)
@@ -23,8 +25,7 @@ def test_processor_time(run: Runner) -> None:
     assert result.error is not None
     assert (result.status, result.stdout, result.error.line) == ("timeout_cpu", "start\n", 2)
     assert result.error.message == "the program used more than 1 s of processor time."
-    # On a busy machine a second of processor time takes longer than a second.
-    assert 0.7 < result.cpu_s < 1 + LATE_S
+    assert 0.7 < result.cpu_s < 1 + LATE_CPU_S
 
 
 @pytest.mark.threat(49)
@@ -37,7 +38,7 @@ while True: pass
 """
     result = run(source, cpu_s=1, wall_s=50)
     assert (result.status, result.stdout) == ("timeout_cpu", "start\n")
-    assert 1.5 < result.cpu_s < 2 + LATE_S
+    assert 1.5 < result.cpu_s < 2 + LATE_CPU_S
 
 
 @pytest.mark.requirement("attp.isolation.timeout")

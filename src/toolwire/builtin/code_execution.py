@@ -157,11 +157,13 @@ class CodeExecution:
         program = self._program(source, inside, replay_of(inside, _answer) if is_kept else None)
         runner = self._runner()
 
+        parent = inside.call.id
+
         # Calls are numbered and named by us: what the program claims about itself is never believed.
         def child(call: ProgramCall) -> ToolCall:
             if is_kept:
                 note_issue(inside, call)
-            return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=inside.call.id)
+            return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=parent)
 
         def answered(outcome: Outcome) -> Answer | Parked:
             if isinstance(outcome, ToolResult):

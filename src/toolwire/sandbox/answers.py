@@ -31,7 +31,7 @@ class AnswerError:
     """Which exception it becomes: `tool` the tool's own, by name; the others a documented class under ToolError."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Answer:
     """What a program gets for a call: a value, or an error."""
 

@@ -43,9 +43,11 @@ from toolwire.sandbox.wire import (
     RAW,
     UNWEIGHED_BYTES,
     WEIGHT_CAP,
+    dump,
     encode,
+    kind_of,
     needs_untag,
-    raw_decode,
+    scan,
     settle,
     weigh,
 )
@@ -58,6 +60,7 @@ RAW_STRINGS_CAP = 1024
 TEXT_CAP = 65_536
 """Characters in a traceback, message or piece of output."""
 WAKE_CAP_S = 1e9
+_VARIED = ("var_positional", "var_keyword")
 
 
 class ProtocolViolation(Exception):
@@ -70,6 +73,10 @@ class Channel:
     def __init__(self, tools: tuple[ProgramTool, ...], limits: Limits, *, resumable: bool = False) -> None:
         self._limits = limits
         self._tools = [{parameter.name: parameter.kind for parameter in tool.parameters} for tool in tools]
+        self._ordinary = [
+            frozenset(name for name, kind in kinds.items() if kind not in _VARIED) for kinds in self._tools
+        ]
+        """The parameters of each tool that take a value of any kind."""
         self._cap = max(limits.call_bytes, limits.result_bytes) + FRAME_SLACK
         self._pending = bytearray()
         self._wrapped: Any = None
@@ -118,7 +125,7 @@ class Channel:
 
     def start(self, source: str, options: dict[str, Any]) -> bytes:
         """The frame that starts a program. Trusted: it has no cap."""
-        return encode(["start", options], source, 1 << 31)
+        return encode(f'["start",{dump(options)},', source, 1 << 31)
 
     def answer(self, ordinal: int, value: Any, *times: float) -> bytes:
         """The frame that gives a call its value.
@@ -126,20 +133,20 @@ class Channel:
         Raises:
             Unrepresentable, Oversized: the value cannot be sent; answer with an error instead.
         """
-        return encode(["answer", ordinal, *times], value, self._limits.call_bytes)
+        return encode(_head("answer", ordinal, times), value, self._limits.call_bytes)
 
     def error(self, ordinal: int, error: AnswerError, *times: float) -> bytes:
         """The frame that gives a call its exception."""
         told = [error.type_name[:200], error.message[:TEXT_CAP], error.family]
-        return encode(["error", ordinal, *times], told, 1 << 31)
+        return encode(_head("error", ordinal, times), told, 1 << 31)
 
     def batch(self, answers: int) -> bytes:
         """The frame that says how many answers follow it."""
-        return encode(["batch"], answers, 1024)
+        return encode('["batch",', answers, 1024)
 
     def woke(self, number: int) -> bytes:
         """The frame that says a timer has run out."""
-        return encode(["woke"], number, 1024)
+        return encode('["woke",', number, 1024)
 
     def _wanted(self) -> int:
         """Bytes the next piece needs: the rest of a header, a header's frame, or its raw strings."""
@@ -172,15 +179,15 @@ class Channel:
             raise ProtocolViolation(f"a frame that takes about {weight:,} bytes once read, at most {WEIGHT_CAP:,}")
         try:
             text = data.decode("utf-8", "surrogatepass")
-            parts, end = raw_decode(text)
-        except (ValueError, RecursionError):
+            parts, end = scan(text, 0)
+        except (ValueError, RecursionError, StopIteration):
             raise ProtocolViolation("a frame that is not JSON") from None
-        if end != len(text) or type(parts) is not list or not parts:
+        if end != len(text):
             raise ProtocolViolation("a frame that is not one JSON list")
-        if parts[0] == RAW:
+        if type(parts) is list and parts and parts[0] == RAW:
             self._announce(cast("list[Any]", parts), len(data))
             return None
-        return self._frame(cast("list[Any]", parts), len(data), tagged=needs_untag(text))
+        return self._frame(parts, len(data), tagged=needs_untag(text))
 
     def _announce(self, parts: list[Any], size: int) -> None:
         sizes = parts[1] if len(parts) == 3 else None
@@ -192,13 +199,13 @@ class Channel:
         self._wrapped, self._raw_sizes = parts[2], sizes
 
     def _frame(self, parts: Any, size: int, *, tagged: bool) -> Frame:
-        if type(parts) is not list or not parts:
+        if kind_of(parts) is not list or not parts:
             raise ProtocolViolation("a frame that is not one JSON list")
-        parts = cast("list[Any]", parts)
-        reader = self._readers.get(parts[0]) if type(parts[0]) is str else None
+        kind = parts[0]
+        reader = self._readers.get(kind) if type(kind) is str else None
         if reader is None:
             raise ProtocolViolation("a frame of an unknown kind")
-        if tagged and parts[0] in ("call", "result"):
+        if tagged and kind in ("call", "result"):
             parts[-1] = _checked(lambda: untag(parts[-1]))
         return reader(parts, size)
 
@@ -210,16 +217,16 @@ class Channel:
             raise ProtocolViolation("a call out of order")
         if type(tool) is not int or not 0 <= tool < len(self._tools):
             raise ProtocolViolation("a call of an unknown tool")
-        if type(parallel) is not bool or type(arguments) is not dict or not all(map(_is_count, more)):
+        if type(parallel) is not bool or kind_of(arguments) is not dict or (more and not _is_count(more[0])):
             raise ProtocolViolation("a call that is not complete")
         if size > self._limits.call_bytes + FRAME_SLACK:
             raise ProtocolViolation(f"arguments of {size:,} bytes, at most {self._limits.call_bytes:,} are allowed")
-        kinds = self._tools[tool]
-        for name, value in cast("dict[str, Any]", arguments).items():
-            if not _fits(kinds.get(name), value):
+        if not arguments.keys() <= self._ordinary[tool]:
+            kinds = self._tools[tool]
+            if not all(_fits(kinds.get(name), value) for name, value in arguments.items()):
                 raise ProtocolViolation("an argument that the tool does not have")
         self._last_ordinal = ordinal
-        return CallFrame(ordinal, tool, parallel, cast("dict[str, Any]", arguments), size, *more)
+        return CallFrame(ordinal, tool, parallel, arguments, size, *more)
 
     def _drop(self, parts: list[Any], _size: int) -> DropFrame:
         if len(parts) != 2 or type(parts[1]) is not int or not 0 < parts[1] <= self._last_ordinal:
@@ -286,6 +293,10 @@ def _checked(read: Callable[[], Any]) -> Any:
         raise ProtocolViolation(f"a value that cannot be read: {error.what}") from None
     except (ValueError, RecursionError) as error:
         raise ProtocolViolation(f"a value that cannot be read: {error}") from None
+
+
+def _head(kind: str, ordinal: int, times: tuple[float, ...]) -> str:
+    return f'["{kind}",{ordinal},{dump(times)[1:-1]},' if times else f'["{kind}",{ordinal},'
 
 
 def _fits(kind: str | None, value: Any) -> bool:

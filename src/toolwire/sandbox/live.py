@@ -41,7 +41,8 @@ STOP_GRACE_S = 0.15
 class _Call:
     """A call under way or over."""
 
-    frame: CallFrame
+    ordinal: int
+    tool: str
     arguments: dict[str, Any]
     """As they are recorded."""
     started: float
@@ -123,23 +124,19 @@ class LiveProgram:
         if len(self._calls) >= limits.calls:
             self.give_up("calls")
             return None
-        tool = self.program.tools[frame.tool].name
-        call = _Call(frame, self._recorded(frame), now)
-        if self.replaying is not None and self._is_replayed(call, tool, self.replaying):
+        ordinal, tool = frame.ordinal, self.program.tools[frame.tool].name
+        call = _Call(ordinal, tool, self._recorded(frame), now)
+        if self.replaying is not None and self._is_replayed(call, frame, self.replaying):
             return None
         with self._lock:
             self._stand_still(now)
-            self._open[frame.ordinal] = call
+            self._open[ordinal] = call
             self._calls.append(call)
         if len(self._open) > limits.outstanding_calls:
             self.give_up("protocol_violation", f"more than {limits.outstanding_calls} calls at the same time")
             return None
         return ProgramCall(
-            ordinal=frame.ordinal,
-            tool=tool,
-            arguments=frame.arguments,
-            parallel=frame.parallel,
-            arguments_digest=call.digest,
+            ordinal=ordinal, tool=tool, arguments=frame.arguments, parallel=frame.parallel, arguments_digest=call.digest
         )
 
     def waits(self, frame: WaitFrame, now: float) -> None:
@@ -206,25 +203,24 @@ class LiveProgram:
         with self._lock:
             calls = list(self._calls)
         completed = {one.ordinal: one.completed for one in self.recorded} if self.replaying is not None else {}
-        return tuple(self._record(call, now, completed.get(call.frame.ordinal, 0)) for call in calls)
+        return tuple(
+            CallRecord(
+                ordinal=call.ordinal,
+                tool=call.tool,
+                arguments=call.arguments,
+                status=call.status,
+                duration_ms=((now if call.status == "unknown" else call.ended) - call.started) * 1000,
+                arguments_digest=call.digest,
+                completed=completed.get(call.ordinal, 0),
+                replayed=call.replayed,
+            )
+            for call in calls
+        )
 
     @property
     def recorded(self) -> tuple[Recorded, ...]:
         """What a next attempt is held to."""
         return self.replaying.records if self.replaying is not None else ()
-
-    def _record(self, call: _Call, now: float, completed: int) -> CallRecord:
-        ended = now if call.status == "unknown" else call.ended
-        return CallRecord(
-            ordinal=call.frame.ordinal,
-            tool=self.program.tools[call.frame.tool].name,
-            arguments=call.arguments,
-            status=call.status,
-            duration_ms=(ended - call.started) * 1000,
-            arguments_digest=call.digest,
-            completed=completed,
-            replayed=call.replayed,
-        )
 
     def _recorded(self, frame: CallFrame) -> dict[str, Any]:
         """The arguments themselves while there is room for them, then only their names."""
@@ -234,18 +230,17 @@ class LiveProgram:
         self._recorded_bytes -= frame.size
         return dict.fromkeys(frame.arguments, NOT_KEPT)
 
-    def _is_replayed(self, call: _Call, tool: str, replaying: Replaying) -> bool:
+    def _is_replayed(self, call: _Call, frame: CallFrame, replaying: Replaying) -> bool:
         """Whether a call is not to be made: it has been, or it is not the one that was."""
-        call.digest = arguments_digest(call.frame.arguments)
+        call.digest = arguments_digest(frame.arguments)
         try:
-            known = replaying.made(call.frame, tool, call.digest, call.started)
+            known = replaying.made(frame, call.tool, call.digest, call.started)
         except Diverged as diverged:
             self.give_up("divergence", str(diverged))
             return True
         if known is None:
             return False
         call.replayed, call.ended = True, call.started
-        call.frame.arguments = {}
         if known.answer is DROPPED:
             call.status = "dropped"
         else:
@@ -272,8 +267,6 @@ class LiveProgram:
             call.status, call.ended = status, now
             if status == "parked":
                 self._parked[ordinal] = call
-            # The tool has had them; what the record keeps of them is kept apart.
-            call.frame.arguments = {}
             if not self._open:
                 self._running_since = now
             return not self.is_over

@@ -54,9 +54,9 @@ class ProgramTool:
     """Its signature for messages, as `search(query: str, limit: int = 10)`; made from the parameters when empty."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ProgramCall:
-    """A tool call that a running program made."""
+    """A tool call that a running program made. Not frozen, as `Answer`: making one would take twice as long."""
 
     ordinal: int
     """1 for the first call of the program, then one more each time, in order of issue."""

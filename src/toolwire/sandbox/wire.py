@@ -27,8 +27,8 @@ _WEIGHTS = ((b"{", 250), (b"[", 90), (b",", 40))
 kind_of: Callable[[Any], type[Any]] = type
 """`type` with one argument, in words that a type checker follows."""
 _VALUE = "v"
-_SMALL = frozenset({int, bool, float, type(None)})
-SCALARS = _SMALL | {str}
+SCALARS = frozenset({int, bool, float, type(None), str})
+_TEXTS = frozenset({str})
 _TAG_TEXT = f'"{TAG}"'
 
 
@@ -41,18 +41,19 @@ class Oversized(Exception):
         self.cap = cap
 
 
-def encode(head: list[Any], payload: Any, cap: int) -> bytes:
-    """The frame `[*head, payload]`, with the payload tagged.
+def encode(head: str, payload: Any, cap: int) -> bytes:
+    """The frame of a head, as text up to the payload (`["answer",7,`), and a payload, which is tagged.
 
     Raises:
         Unrepresentable: the payload holds something that no tag stands for.
         Oversized: the frame is larger than `cap` bytes.
     """
-    data = _quick(head, payload)
     raws: list[bytes] = []
-    if data is None:
-        parts = [*head, lift(tag(payload), raws)]
-        data = dump([RAW, [len(raw) for raw in raws], parts] if raws else parts).encode("utf-8", "surrogatepass")
+    text = _quick(payload)
+    if text is None:
+        text = dump(lift(tag(payload), raws))
+    text = f'["{RAW}",{dump([len(raw) for raw in raws])},{head}{text}]]' if raws else f"{head}{text}]"
+    data = text.encode("utf-8", "surrogatepass")
     size = len(data)
     if raws:
         size += sum(map(len, raws))
@@ -109,19 +110,22 @@ def weigh(data: bytes) -> int:
     return len(data) + sum(data.count(mark) * weight for mark, weight in _WEIGHTS)
 
 
-def _quick(head: list[Any], payload: Any) -> bytes | None:
-    """The frame's header text if the payload is flat and small, which most calls and answers are; else None."""
+def _quick(payload: Any) -> str | None:
+    """The payload's text if it is flat and small, which most calls and answers are; else None."""
     kind = kind_of(payload)
     if kind is dict:
-        payload = cast("dict[Any, Any]", payload)
-        for key, item in payload.items():
-            inner = kind_of(item)
-            if type(key) is not str or key == TAG or not (inner in _SMALL or (inner is str and len(item) < RAW_FROM)):
-                return None
-    elif not (kind in _SMALL or (kind is str and len(payload) < RAW_FROM)):
+        if TAG in payload or not _TEXTS.issuperset(map(kind_of, payload)):
+            return None
+        items = payload.values()
+        kinds = {*map(kind_of, items)}
+        if not kinds <= SCALARS or (
+            str in kinds and any(type(item) is str and len(item) >= RAW_FROM for item in items)
+        ):
+            return None
+    elif kind not in SCALARS or (kind is str and len(payload) >= RAW_FROM):
         return None
     try:
-        return dump([*head, payload]).encode("utf-8", "surrogatepass")
+        return dump(payload)
     except ValueError:  # NaN or an endless integer: the long way has a tag or a good error for it
         return None
 
@@ -151,5 +155,10 @@ dump = _make_dump()
 """JSON text of a value made of JSON types only."""
 dump_sorted = _make_dump(sort_keys=True)
 """The same, with the keys of objects in order: equal values give equal texts."""
-raw_decode = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
-"""Strict JSON: no NaN, no Infinity."""
+scan: Callable[[str, int], tuple[Any, int]] = cast("Any", json.JSONDecoder(parse_constant=_refuse_constant)).scan_once
+"""The JSON value at a place of a text, and where it ends. Strict: no NaN, no Infinity.
+
+Raises:
+    ValueError: it is no JSON.
+    StopIteration: there is none.
+"""

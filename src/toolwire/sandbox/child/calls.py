@@ -31,7 +31,8 @@ class Calls:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._ordinal = 0
         self._wake = 0
-        self._taken: tuple[int, ...] = ()
+        self._taken = ""
+        """What a call of a resumable program says of the answers it had taken, as JSON and a comma."""
 
     def begin(self, names: list[str], limits: dict[str, Any]) -> None:
         """Takes the tools' names and the limits `call_bytes` and `outstanding_calls`."""
@@ -66,7 +67,7 @@ class Calls:
                 return await answer
             except asyncio.CancelledError:
                 if self._waiting.pop(ordinal, None) is not None:
-                    self._wire.send(encode(["drop"], ordinal, 1024))
+                    self._wire.send(encode('["drop",', ordinal, 1024))
                 raise
         finally:
             self._free += 1
@@ -85,7 +86,7 @@ class Calls:
             self._deliver(self._wire.receive())
             return
         self._wake += 1
-        self._wire.send(encode(["wake", self._wake], timeout, 1024))
+        self._wire.send(encode(f'["wake",{self._wake},', timeout, 1024))
         while True:
             frame = self._wire.receive()
             if frame[0] != "woke":
@@ -97,14 +98,16 @@ class Calls:
     def _send(self, tool: int, arguments: dict[str, Any], *, parallel: bool) -> int:
         self._output.flush()
         try:
-            frame = encode(["call", self._ordinal + 1, tool, parallel, *self._taken], arguments, self._cap_bytes)
+            ordinal = self._ordinal + 1
+            head = f'["call",{ordinal},{tool},{"true" if parallel else "false"},{self._taken}'
+            frame = encode(head, arguments, self._cap_bytes)
         except NotData as error:
             raise TypeError(f"{self._names[tool]}() cannot be given {error}") from None
         except TooLarge as error:
             raise LimitReached(f"{self._names[tool]}() cannot be given so much: {error}") from None
-        self._ordinal += 1
+        self._ordinal = ordinal
         self._tell(frame)
-        return self._ordinal
+        return ordinal
 
     def _deliver(self, frame: list[Any]) -> None:
         if frame[0] == "woke":

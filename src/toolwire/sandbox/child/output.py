@@ -43,7 +43,7 @@ class Output(io.TextIOBase):
         self._parts.clear()
         self._size = 0
         for start in range(0, len(text), PIECE_CHARACTERS):
-            self._wire.send(encode(["print"], text[start : start + PIECE_CHARACTERS], _FRAME_CAP))
+            self._wire.send(encode('["print",', text[start : start + PIECE_CHARACTERS], _FRAME_CAP))
 
     def writable(self) -> bool:
         """Always."""

@@ -22,7 +22,7 @@ from .scene import Scene
 from .source import AWAITABLE, TRAILING, Prepared, prepare
 from .stubs import ToolTable
 from .values import NotData
-from .wire import ChannelClosed, TooLarge, Wire, encode
+from .wire import ChannelClosed, TooLarge, Wire, dump, encode
 
 RESULT = "__result__"
 BALLAST_BYTES = 4 << 20
@@ -66,7 +66,7 @@ class Stage:
             _, options, source = self._wire.receive()
             unfit = self._begin_again(options["replay"]) if "replay" in options else ""
             if unfit:
-                self._wire.send(encode(["unfit"], f"here a program cannot be given again: {unfit}", _END_CAP))
+                self._wire.send(encode('["unfit",', f"here a program cannot be given again: {unfit}", _END_CAP))
                 return
             self._begin(options)
             self._run(source)
@@ -120,7 +120,7 @@ class Stage:
             return self._result_frame(names[RESULT])
         trailing = names.get(TRAILING)
         if trailing is None:
-            return encode(["result", False, hints.missing_result(names)], None, _END_CAP)
+            return encode(f'["result",false,{dump(hints.missing_result(names))},', None, _END_CAP)
         try:
             return self._result_frame(trailing)
         except TypeError:
@@ -129,12 +129,12 @@ class Stage:
 
     def _result_frame(self, value: Any) -> bytes:
         try:
-            return encode(["result", True, ""], value, self._result_bytes)
+            return encode('["result",true,"",', value, self._result_bytes)
         except NotData as error:
             raise TypeError(f"{RESULT} holds {error}") from None
         except TooLarge as error:
             told = f"the result is {error}. Give less of it: a part, a count or a summary"
-            return encode(["failed"], ["ResultTooLarge", told, "", "", None], _END_CAP)
+            return encode('["failed",', ["ResultTooLarge", told, "", "", None], _END_CAP)
 
     def _failure(self, error: BaseException, source: str) -> bytes:
         if isinstance(error, MemoryError) and self._ballast is not None:
@@ -150,7 +150,7 @@ class Stage:
             line=lines[told.line - 1] if told.line and told.line <= len(lines) else "",
         )
         return encode(
-            ["failed"], [told.type, told.message, told.traceback, hints.hint(error, scene), told.line], _END_CAP
+            '["failed",', [told.type, told.message, told.traceback, hints.hint(error, scene), told.line], _END_CAP
         )
 
     def _loop(self) -> asyncio.AbstractEventLoop:
@@ -166,7 +166,7 @@ class Stage:
             self._output.flush()
             place, line = tracebacks.tell_place(frame)
             reason = "cpu" if number == signal.SIGXCPU else "asked"
-            self._wire.send(encode(["stopped"], [reason, place, line], _END_CAP))
+            self._wire.send(encode('["stopped",', [reason, place, line], _END_CAP))
 
 
 def _namespace(modules: dict[str, Any], importer: imports.Importer) -> dict[str, Any]:

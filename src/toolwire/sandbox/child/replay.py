@@ -75,7 +75,8 @@ class ReplayedCalls(Calls):
         super().__init__(wire, output, exceptions)
         self._clock = clock
         self._answers: deque[list[Any]] = deque()
-        self._taken = (0,)
+        self._taken_count = 0
+        self._taken = "0,"
         self._news = News(wire.write)
         wire.write = self._news
         self._tell = self._call_told
@@ -131,7 +132,8 @@ class ReplayedCalls(Calls):
             self._receive_batch()
             return None
         self._answers.popleft()
-        self._taken = (self._taken[0] + 1,)
+        self._taken_count += 1
+        self._taken = f"{self._taken_count},"
         self._clock.move(answer[2], answer[3])
         return answer
 
@@ -142,7 +144,7 @@ class ReplayedCalls(Calls):
             self._wire.send(frame)
 
     def _tell_waiting(self, until: float | None) -> None:
-        self._wire.send(encode(["wait", *self._taken, self._clock.elapsed], until, _FRAME_CAP))
+        self._wire.send(encode(f'["wait",{self._taken}{self._clock.elapsed!r},', until, _FRAME_CAP))
 
     def _receive_batch(self) -> None:
         frame = self._wire.receive()

@@ -125,8 +125,8 @@ def _rehearsal(program: Any, source: str, written: list[bytes]) -> Callable[[], 
     options = {
         "tools": [tool], "source_checks": True, "result_bytes": 1 << 20, "call_bytes": 1 << 20, "outstanding_calls": 8,
     }  # fmt: skip
-    sent = [["answer", 2, 2], ["answer", 1, 1], ["start", options, source]]
-    frames: list[bytes] = [wire.encode(frame[:-1], frame[-1], 1 << 20) for frame in sent]
+    sent = [('["answer",2,', 2), ('["answer",1,', 1), (f'["start",{wire.dump(options)},', source)]
+    frames: list[bytes] = [wire.encode(head, payload, 1 << 20) for head, payload in sent]
 
     def read(_: int) -> bytes:
         return frames.pop() if frames else b""

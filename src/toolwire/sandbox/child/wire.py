@@ -11,7 +11,8 @@ HEADER_BYTES = 4
 RAW_FROM = 16_384
 RAW = "raw"
 READ_BYTES = 65_536
-_SMALL = frozenset({int, bool, float, type(None)})
+_SCALARS = frozenset({int, bool, float, type(None), str})
+_TEXTS = frozenset({str})
 _TAG_TEXT = f'"{TAG}"'
 
 
@@ -55,7 +56,7 @@ class Wire:
         else:
             data = self._exactly(data)
         text = data[HEADER_BYTES:].decode("utf-8", "surrogatepass")
-        parts = raw_decode(text)[0]
+        parts = scan(text, 0)[0]
         if parts[0] == RAW:
             parts = settle(parts[2], [self._raw(size) for size in parts[1]])
             parts[-1] = untag(parts[-1])
@@ -90,18 +91,19 @@ class Wire:
         return b"".join(pieces)
 
 
-def encode(head: list[Any], payload: Any, cap: int) -> bytes:
-    """The frame `[*head, payload]`, with the payload tagged.
+def encode(head: str, payload: Any, cap: int) -> bytes:
+    """The frame of a head, as text up to the payload (`["print",`), and a payload, which is tagged.
 
     Raises:
         NotData: the payload holds something that cannot leave the program.
         TooLarge: the frame is larger than `cap` bytes.
     """
-    data = _quick(head, payload)
     raws: list[bytes] = []
-    if data is None:
-        parts = [*head, lift(tag(payload), raws)]
-        data = dump([RAW, [len(raw) for raw in raws], parts] if raws else parts).encode("utf-8", "surrogatepass")
+    text = _quick(payload)
+    if text is None:
+        text = dump(lift(tag(payload), raws))
+    text = f'["{RAW}",{dump([len(raw) for raw in raws])},{head}{text}]]' if raws else f"{head}{text}]"
+    data = text.encode("utf-8", "surrogatepass")
     size = len(data)
     if raws:
         size += sum(map(len, raws))
@@ -139,17 +141,21 @@ def settle(value: Any, raws: list[str]) -> Any:
     return raws[position]
 
 
-def _quick(head: list[Any], payload: Any) -> bytes | None:
+def _quick(payload: Any) -> str | None:
     kind = kind_of(payload)
     if kind is dict:
-        for key, item in cast("dict[Any, Any]", payload).items():
-            inner = kind_of(item)
-            if type(key) is not str or key == TAG or not (inner in _SMALL or (inner is str and len(item) < RAW_FROM)):
-                return None
-    elif not (kind in _SMALL or (kind is str and len(payload) < RAW_FROM)):
+        if TAG in payload or not _TEXTS.issuperset(map(kind_of, payload)):
+            return None
+        items = payload.values()
+        kinds = {*map(kind_of, items)}
+        if not kinds <= _SCALARS or (
+            str in kinds and any(type(item) is str and len(item) >= RAW_FROM for item in items)
+        ):
+            return None
+    elif kind not in _SCALARS or (kind is str and len(payload) >= RAW_FROM):
         return None
     try:
-        return dump([*head, payload]).encode("utf-8", "surrogatepass")
+        return dump(payload)
     except ValueError:  # NaN or an endless integer
         return None
 
@@ -169,4 +175,4 @@ def _make_dump() -> Callable[[Any], str]:
 
 
 dump = _make_dump()
-raw_decode = json.JSONDecoder().raw_decode
+scan: Callable[[str, int], tuple[Any, int]] = cast("Any", json.JSONDecoder()).scan_once

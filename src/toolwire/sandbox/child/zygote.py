@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from . import lockdown, memory, namespaces, program, self_test, warmup
 from .lockdown import Allowance, Layer, Step
 from .namespaces import Entered
-from .wire import raw_decode
+from .wire import scan
 
 CONTROL = 0
 PACKET_BYTES = 4096
@@ -129,7 +129,7 @@ class Zygote:
         status = Socket(*_PACKETS, _ONE_FD.unpack_from(ancillary[0][2])[0])
         self._may_spare = True
         try:
-            self._start(raw_decode(data.decode())[0], status)
+            self._start(scan(data.decode(), 0)[0], status)
         except OSError as error:
             _send(status, json.dumps({"refused": f"{type(error).__name__}: {error}"}).encode())
             status.close()
