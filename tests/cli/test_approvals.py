@@ -153,7 +153,7 @@ def test_a_call_in_a_program_waits_too(till: str, program: Program, paid: Callab
     reply = program("print('before')\n__result__ = pay(5, to='Zoë\\u202e')")
     waiting = Waiting(till, run_here("run", reply, "--tools", till))
     assert (waiting.ended.code, len(waiting.ids)) == (6, 1)
-    assert '"to": "Zoë\\u202e"' in run_here("approvals", "list").stdout
+    assert '"to": "Zoë\\u202e' in run_here("approvals", "list").stdout
     run_here("approvals", "approve", waiting.ids[0])
     assert waiting.resume().stdout == "before\npaid 5\n"
     assert paid() == "5 Zoë\u202e\n"

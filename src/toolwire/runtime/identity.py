@@ -6,9 +6,9 @@ import itertools
 import os
 
 _SUFFIX_BYTES = 4
-_FIRST = 0x1000_0000
-"""All of one length, for four billion ids: when they grow past the size of block that they fit in, a log of them takes
-as much memory again for those to come."""
+_FIRST = 0x10_0000
+"""Shorter ids fit in a smaller block of memory: when they grow out of it, a full log takes as much again for new ones,
+and what held the old ones is seldom free as a whole."""
 
 
 class _Names:
@@ -28,5 +28,5 @@ os.register_at_fork(after_in_child=_NAMES.renew)
 
 
 def new_id(kind: str) -> str:
-    """`kind_` with sixteen hex digits or more, unlike any other id of any process; of one process, sorted as made."""
+    """`kind_` with fourteen hex digits or more, unlike any other id of any process."""
     return f"{kind}_{_NAMES.process}{next(_NAMES.counter):x}"
