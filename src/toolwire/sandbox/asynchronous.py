@@ -49,7 +49,7 @@ async def run_on_loop(
             require(program, isolation)
             live = LiveProgram(program, started)
             await AsyncDrive(live, child, call).run()
-            end = await _exit(child)
+            end = (child.killed() if live.end is not None else None) or await _exit(child)
             return compose(live, end, isolation, _clock())
         finally:
             child.close()

@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from toolwire.vocabulary.errors import SandboxUnavailable
 
 SPAWN_TIMEOUT_S = 10.0
 _PACKET_BYTES = 65_536
+_FDINFO_BYTES = 1024
 _FDS_BYTES = 2 * array.array("i").itemsize
 
 
@@ -57,6 +59,19 @@ class Child:
     def kill(self) -> None:
         """Ends it."""
         self.signal(signal.SIGKILL)
+
+    def killed(self) -> Exit | None:
+        """Its end as far as it is known once it was killed, without waiting for it; None when nobody can say.
+
+        For a program that has told its result: until the kernel has taken its process down is a third of the time
+        that a short one takes, and nothing more is to be learnt from it.
+        """
+        try:
+            with self._lock:
+                cpu_s = time.clock_gettime(_processor_clock(_process_id(self._pidfd)))
+        except (OSError, ValueError):
+            return None
+        return Exit(status=signal.SIGKILL, cpu_s=cpu_s)
 
     def exit(self, timeout_s: float) -> Exit | None:
         """Its end; None when the zygote did not tell in time or is gone. Asked once, after `kill` or its own end."""
@@ -131,6 +146,28 @@ class Spawning:
             descriptors.frombytes(rights[: len(rights) - len(rights) % descriptors.itemsize])
         channel, pidfd = descriptors
         return Child(socket.socket(fileno=channel), pidfd, self.status, self._released)
+
+
+def _process_id(pidfd: int) -> int:
+    """The id by which this process's namespace knows it.
+
+    Raises:
+        OSError: there is no /proc here.
+        ValueError: it is gone, or /proc belongs to another namespace.
+    """
+    if os.readlink("/proc/self") != str(os.getpid()):  # noqa: PTH115 - a path object would cost more than the call
+        raise ValueError("/proc is another namespace's")
+    with open(f"/proc/self/fdinfo/{pidfd}", "rb", buffering=0) as file:
+        _, _, found = file.read(_FDINFO_BYTES).partition(b"\nPid:")
+    process_id = int(found.split(maxsplit=1)[0] if found else b"")
+    if process_id <= 0:
+        raise ValueError(process_id)
+    return process_id
+
+
+def _processor_clock(process_id: int) -> int:
+    """The clock of another process's processor time, as the C library's `clock_getcpuclockid` makes it."""
+    return ~process_id << 3 | 2
 
 
 def _exit_of(status: socket.socket) -> Exit | None:

@@ -140,7 +140,7 @@ class Sandbox:
             _watch(driving, live, child, cancel)
             if drive.fatal is not None:
                 raise drive.fatal
-            end = child.exit(EXIT_TIMEOUT_S)
+            end = (child.killed() if live.end is not None else None) or child.exit(EXIT_TIMEOUT_S)
             return compose(live, end, isolation, time.monotonic())
         finally:
             child.close()

@@ -1,0 +1,88 @@
+"""A child as the host holds it: how it stands once it was killed, and how it ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.programs import FakeTools, Runner
+from toolwire.sandbox import forked
+from toolwire.sandbox.forked import Child
+from toolwire.sandbox.program import Program
+
+BUSY = "sum(range(5_000_000))"
+
+
+def gone() -> int:
+    raise FileNotFoundError("/proc/self/fdinfo")
+
+
+def foreign() -> int:
+    raise ValueError
+
+
+async def test_a_program_that_told_its_result_is_not_waited_for(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    def exit_of(_: Child, timeout_s: float) -> None:
+        waited.append(timeout_s)
+
+    monkeypatch.setattr(Child, "exit", exit_of)
+    blocking = run(BUSY)
+    awaited = await run.sandbox.run_async(Program(source=BUSY), FakeTools().awaited)
+    assert (blocking.status, awaited.status, waited) == ("finished", "finished", [])
+    # The control: of one that went without a word only the kernel's account tells how.
+    assert (run("random._os._exit(3)").status, len(waited)) == ("crashed", 1)
+
+
+@pytest.mark.parametrize("reason", [gone, foreign])
+def test_its_processor_time_is_the_same_with_and_without_waiting(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, reason: Callable[[], int]
+) -> None:
+    quick = run(BUSY)
+    monkeypatch.setattr(forked, "_process_id", lambda _: reason())
+    waited = run(BUSY)
+    assert waited.status == quick.status == "finished"
+    assert 0.3 < quick.cpu_s / waited.cpu_s < 3
+
+
+def test_the_processor_clock_is_the_process_s_own(run: Runner) -> None:
+    busy, idle = run(BUSY), run("1")
+    assert busy.cpu_s > 4 * idle.cpu_s
+
+
+def test_a_process_is_known_by_the_number_it_has_here() -> None:
+    pidfd = os.pidfd_open(os.getpid())
+    try:
+        assert forked._process_id(pidfd) == os.getpid()
+    finally:
+        os.close(pidfd)
+
+
+def test_a_descriptor_of_something_else_names_no_process(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as file, pytest.raises(ValueError, match="invalid literal"):
+        forked._process_id(file.fileno())
+
+
+def test_a_process_that_is_gone_has_no_number() -> None:
+    process = os.posix_spawn("/bin/true", ["true"], {})
+    pidfd = os.pidfd_open(process)
+    try:
+        os.waitpid(process, 0)
+        with pytest.raises(ValueError, match="-1"):
+            forked._process_id(pidfd)
+    finally:
+        os.close(pidfd)
+
+
+def test_a_proc_of_another_namespace_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "readlink", lambda _: "1")
+    pidfd = os.pidfd_open(os.getpid())
+    try:
+        with pytest.raises(ValueError, match="another namespace"):
+            forked._process_id(pidfd)
+    finally:
+        os.close(pidfd)
