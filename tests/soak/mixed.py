@@ -26,6 +26,11 @@ WARM_UP_SHARE = 0.25
 SLOPE_LIMIT_MB_H = 1.0
 ROUND_CALLS = 16
 SAMPLE_S = 1.0
+LONG_SAMPLE_S = 5.0
+"""Samples are kept: one a second would be more than half of what memory may grow."""
+NO_THREAD_CACHES = "glibc.malloc.tcache_count=0"
+"""glibc keeps some freed blocks of each size for each thread. As rarer sizes turn up, that grows with the logarithm of
+the calls, to a quarter of a megabyte a thread: for hours more than what is looked for."""
 SPARE_THREADS = 4
 """Workers that a moment busier than all before may add: they stay, and are used again."""
 
@@ -132,7 +137,7 @@ def calls_of(number: int) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-async def soak(is_over: Callable[[int], bool], sample: Callable[[Use], None]) -> int:
+async def soak(is_over: Callable[[int], bool], sample: Callable[[Use], None], *, every_s: float = SAMPLE_S) -> int:
     """Makes rounds of calls until it is over; gives how many calls were made."""
     registry, started, made, due = registry_of(), time.monotonic(), 0, 0.0
     try:
@@ -146,7 +151,7 @@ async def soak(is_over: Callable[[int], bool], sample: Callable[[Use], None]) ->
                 gc.collect()
                 sample(use(time.monotonic() - started, made))
                 # From here: in a process that holds much, a collection takes longer than a round.
-                due = time.monotonic() + SAMPLE_S
+                due = time.monotonic() + every_s
     finally:
         registry.close()
     return made
@@ -182,11 +187,13 @@ def slope_mb_h(samples: list[Use]) -> float:
 
 def main() -> int:
     """Prints what was held; exits 1 when something grew."""
+    if "GLIBC_TUNABLES" not in os.environ:
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, "GLIBC_TUNABLES": NO_THREAD_CACHES})
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
     logging.getLogger("toolwire").setLevel(logging.CRITICAL)
     samples: list[Use] = []
     until = time.monotonic() + seconds
-    made = asyncio.run(soak(lambda _: time.monotonic() >= until, samples.append))
+    made = asyncio.run(soak(lambda _: time.monotonic() >= until, samples.append, every_s=LONG_SAMPLE_S))
     warm = [each for each in samples if each.at_s >= WARM_UP_SHARE * seconds]
     slope = slope_mb_h(warm)
     print(f"warm    {warm[0]}\nlast    {warm[-1]}\n{made:,} calls, {slope:+.2f} MB an hour")
