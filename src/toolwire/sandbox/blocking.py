@@ -133,8 +133,9 @@ class BlockingDrive:
             self._noted(lambda: self._live.settled(call.ordinal, answer, _clock()))
             self._go_on()
             return
-        frame = answer_frame(self._channel, call.ordinal, only_answer(answer))
-        if self._live.answered(call.ordinal, only_answer(answer), _clock()):
+        answer = only_answer(answer)
+        frame = answer_frame(self._channel, call.ordinal, answer)
+        if self._live.answered(call.ordinal, answer, _clock()):
             self._write(frame)
 
     def _end_by(self, error: BaseException) -> None:

@@ -129,7 +129,10 @@ class LiveProgram:
         if self.replaying is not None and self._is_replayed(call, frame, self.replaying):
             return None
         with self._lock:
-            self._stand_still(now)
+            if self._running_since is not None and not self._open:
+                # Its own clock stands still.
+                self._spent += now - self._running_since
+                self._running_since = None
             self._open[ordinal] = call
             self._calls.append(call)
         if len(self._open) > limits.outstanding_calls:
@@ -276,11 +279,6 @@ class LiveProgram:
         if call is not None:
             call.status, call.ended = status, now
         return False
-
-    def _stand_still(self, now: float) -> None:
-        if not self._open and self._running_since is not None:
-            self._spent += now - self._running_since
-            self._running_since = None
 
     def _print(self, text: str) -> None:
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
