@@ -10,17 +10,14 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from benchmarks.plain import add
-from benchmarks.sandbox import TRIPS as FLOOR_TRIPS
+from benchmarks.sandbox import TRIPS, one_processor, ping_pong
 from benchmarks.sandbox import figures as sandbox_figures
-from benchmarks.sandbox import one_processor, ping_pong
 from benchmarks.timing import Figure
 from toolwire import ToolRegistry
 from toolwire.runtime.runtime import default_runtime
 from toolwire.sandbox.limits import Limits
 
 ROUNDS = 9
-TRIPS = 4000
-"""Enough that the spare, which is made on the same processor meanwhile, weighs little."""
 SETTLE_S = 0.06
 """Seconds after which the zygote has made its spares."""
 STRINGS = 20
@@ -61,7 +58,9 @@ def figures() -> list[Figure]:
         Figure(name="its call of a sync tool, against a ping-pong", ratio=trips["blocking"], limit=3),
         Figure(name="a sync tool under asyncio", ratio=trips["under asyncio"], limit=3.5),
         Figure(name="an async tool", ratio=trips["async tool"], limit=7),
-        Figure(name="the channel alone: a sync tool", ratio=alone["plain tool / ping-pong"], limit=None),
+        Figure(name="the sandbox alone: a sync tool", ratio=alone["plain tool / ping-pong"], limit=2.5),
+        Figure(name="a sync tool under asyncio, alone", ratio=alone["plain tool, asyncio / ping-pong"], limit=3.5),
+        Figure(name="an async tool, alone", ratio=alone["async tool / ping-pong"], limit=7),
     ]
 
 
@@ -106,7 +105,7 @@ def _trips() -> dict[str, float]:
     for _ in range(ROUNDS):
         for name, run in variants.items():
             # Each beside a floor of its own: what else the machine does then weighs on both.
-            floor = ping_pong() / FLOOR_TRIPS * TRIPS
+            floor = ping_pong()
             ratios[name].append((_timed(run, LOOP) - _timed(run, EMPTY)) / floor)
     return {name: statistics.median(values) for name, values in ratios.items()}
 

@@ -33,12 +33,15 @@ from toolwire.sandbox.report import Isolation
 from toolwire.sandbox.zygote import ChildKind, Zygotes
 
 EXECUTIONS = 120
+GONE_S = 0.003
+"""Seconds in which the last program's process, which nobody waited for, is gone: it must not weigh on the next one."""
 SPARES_S = 0.05
 """Seconds in which the zygote has made its spares again."""
 FLOOD_S = 2.0
 LIVE = 12
 ROUNDS = 7
-TRIPS = 700
+TRIPS = 4000
+"""Enough that the spare, which is made on the same processor meanwhile, weighs little."""
 RECORDED = 100
 REPLAYS = 40
 ADD = ProgramTool(
@@ -108,7 +111,7 @@ def _executions(sandbox: Sandbox, zygotes: _Choosing) -> dict[str, float]:
 
         return run
 
-    tight = _interleaved({"bare": bare, "fresh": execution("fresh")}, EXECUTIONS)
+    tight = _interleaved({"bare": bare, "fresh": execution("fresh")}, EXECUTIONS, pause_s=GONE_S)
     # Spares are made while nothing is asked for; the floor then waits as long before its turn.
     calm = _interleaved({"bare": bare, "spare": execution("any")}, EXECUTIONS, pause_s=SPARES_S)
     return {
@@ -207,26 +210,29 @@ def _round_trips(sandbox: Sandbox) -> dict[str, float]:
 
     def trips(run: Callable[[Program], object]) -> Callable[[], float]:
         def measure() -> float:
+            time.sleep(SPARES_S)
             return _timed(lambda: run(program)) - _timed(lambda: run(empty))
 
         return measure
 
     variants = {
-        "ping-pong": ping_pong,
         "plain tool": trips(lambda program: sandbox.run(program, add)),
         "plain tool, asyncio": trips(lambda program: asyncio.run(sandbox.run_beside(program, add))),
         "async tool": trips(lambda program: asyncio.run(sandbox.run_async(program, add_async))),
     }
+    floors: list[float] = []
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(ROUNDS):
         for name, measure in variants.items():
-            seconds[name].append(measure() / TRIPS)
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    floor = medians.pop("ping-pong")
-    found = {"ping-pong, us": floor * 1e6}
-    for name, value in medians.items():
-        found[f"{name}, us"] = value * 1e6
-        found[f"{name} / ping-pong"] = value / floor
+            # Each beside a floor of its own: what else the machine does then weighs on both.
+            floors.append(ping_pong())
+            seconds[name].append(measure())
+    found = {"ping-pong, us": statistics.median(floors) / TRIPS * 1e6}
+    for place, (name, values) in enumerate(seconds.items()):
+        beside = floors[place :: len(variants)]
+        found[f"{name}, us"] = statistics.median(values) / TRIPS * 1e6
+        ratios = [value / floor for value, floor in zip(values, beside, strict=True)]
+        found[f"{name} / ping-pong"] = statistics.median(ratios)
     return found
 
 
@@ -254,14 +260,13 @@ def ping_pong() -> float:
     return took
 
 
-def _interleaved(variants: dict[str, Callable[[], None]], count: int, *, pause_s: float = 0) -> dict[str, float]:
+def _interleaved(variants: dict[str, Callable[[], None]], count: int, *, pause_s: float) -> dict[str, float]:
     for run in variants.values():
         run()
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(count):
         for name, run in variants.items():
-            if pause_s:
-                time.sleep(pause_s)
+            time.sleep(pause_s)
             seconds[name].append(_timed(run))
     return {name: statistics.median(values) for name, values in seconds.items()}
 
