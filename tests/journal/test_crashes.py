@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from benchmarks.kills import begun, contend, in_child, kill_loop, start_of, step_number
 
+from tests.journal.postgres import Server
 from tests.journal.test_ledger import again, kind
 from tests.journal.world import PAID, done, request, start, started, step
 from toolwire.journal import fence, owner
@@ -172,6 +173,22 @@ def test_a_forked_child_has_its_own_connections_and_not_its_parents_runs(url: st
     done(ledger.begin(start(step("1"))))
     assert sorted(run.run_id for run in store.runs()) == ["r_1", "r_2"]
     store.close()
+
+
+def test_a_server_that_went_away_in_between_is_connected_to_again(server: Server) -> None:
+    server.create("away")
+    with Store.open(server.url("away"), key=b"k" * 32) as store:
+        ledger = started(store)
+        store._database.read(
+            lambda connection: connection.exec_driver_sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            ).all()
+        )
+        assert isinstance(done(ledger.begin(start(step("1")))), float)
+        done(ledger.release())
+        assert isinstance(again(store, ledger.run_id).recall(step("1")), Doubt)
+    server.drop("away")
 
 
 def test_a_store_that_is_closed_has_written_everything(url: str, opened: Callable[[], Store]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from toolwire.journal.driver import run
 from toolwire.journal.location import Location
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -19,7 +20,7 @@ WAL_LIMIT_BYTES = 64 * 1024 * 1024
 """Bytes of write-ahead log that stay on disk between checkpoints."""
 
 READERS = 8
-"""Connections that may read at once; further readers wait for one."""
+"""Connections that may read at once; further readers wait for one. One more is the writer's."""
 
 _WRITES = "toolwire_writes"
 
@@ -42,7 +43,7 @@ def make_engine(location: Location) -> Engine:
     engine = create_engine(
         location.url,
         connect_args={"timeout": BUSY_TIMEOUT_S, "isolation_level": None, "check_same_thread": False},
-        pool_size=READERS,
+        pool_size=READERS + 1,
         max_overflow=0,
     )
     event.listen(engine, "connect", _set_up)
@@ -52,7 +53,7 @@ def make_engine(location: Location) -> Engine:
 
 def _postgres(location: Location) -> Engine:
     try:
-        return create_engine(location.url, pool_size=READERS, max_overflow=0, pool_pre_ping=True)
+        return create_engine(location.url, pool_size=READERS + 1, max_overflow=0, pool_pre_ping=True)
     except ImportError as error:
         raise StoreUnavailable("PostgreSQL needs the driver psycopg\nRun: pip install 'toolwire[postgres]'") from error
 
@@ -107,4 +108,4 @@ def _set_up(driver: Any, _: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
+    run(connection, "BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")

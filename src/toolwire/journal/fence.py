@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
+from toolwire.journal.driver import run_many
 from toolwire.journal.owner import LEASE_S, Owner
 from toolwire.journal.tables import RUNS
 from toolwire.permission.approval import DecisionRefused
@@ -31,11 +32,6 @@ class Lease:
 _TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ? WHERE run_id = ? AND owner = ? AND lease = ?"
 
 
-def for_driver(connection: Connection, statement: str) -> str:
-    """A statement with `?` for each value, as the driver of this database wants it."""
-    return statement if connection.dialect.name == "sqlite" else statement.replace("?", "%s")
-
-
 class Touch:
     """The record that comes before every other of a run: it counts the revision up, if the lease still holds."""
 
@@ -50,8 +46,7 @@ class Touch:
         times = Counter[Lease](row["lease"] for row in rows)
         now = max(row["now"] for row in rows)
         values = [(more, now, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
-        found = connection.exec_driver_sql(for_driver(connection, _TOUCH), values)
-        if found.rowcount != len(times):
+        if run_many(connection, _TOUCH, values) != len(times):
             raise LeaseLost
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, select, update
 
 from toolwire.journal import approvals
+from toolwire.journal.answers import Answer
 from toolwire.journal.begin import begin, divergence, may_have_run, taken_over, why_not
 from toolwire.journal.chain import append
 from toolwire.journal.database import Database
@@ -73,9 +74,7 @@ class RunLedger:
         self._lease = lease
         self._is_given_up = lease is None
         self._lock = threading.Lock()
-        self._steps = story.steps
-        self._ended = story.ended
-        self._notes = story.notes
+        self._steps, self._ended, self._notes = story.steps, story.ended, story.notes
         self._stopped = divergence
         """Why nothing of it may run; None while it goes on."""
 
@@ -148,7 +147,7 @@ class RunLedger:
         """Says that the step is about to run, uses up its approval, and gives when it began; a result when it must
         not run: somebody else began it, the run is somebody else's by now, or its approval does not allow it."""
         now = time.time()
-        future: Future[float | ToolResult] = Future()
+        future: Future[float | ToolResult] = Answer()
         with self._lock:
             refused = self._refusal(start)
             if refused is not None:
@@ -177,7 +176,7 @@ class RunLedger:
 
     def settle(self, step: Step, result: ToolResult) -> Future[None]:
         """Takes down how the step ended."""
-        future: Future[None] = Future()
+        future: Future[None] = Answer()
         now = time.time()
         with self._lock:
             kept = self._steps.setdefault(step.key, Kept(step=step))
@@ -242,7 +241,7 @@ class RunLedger:
         if not self._is_given_up:
             self._is_given_up = True
             return self._database.run(job)
-        future: Future[None] = Future()
+        future: Future[None] = Answer()
         future.set_result(None)
         return future
 
@@ -263,7 +262,7 @@ class RunLedger:
     # -- how --------------------------------------------------------------------------------------------------------
 
     def _run(self, job: Callable[[Connection], T]) -> Future[T]:
-        future: Future[T] = Future()
+        future: Future[T] = Answer()
         self._database.put(Work(future=future, job=job, otherwise=self._refused))
         return future
 

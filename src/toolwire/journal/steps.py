@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, exists, select, update
 
-from toolwire.journal.fence import for_driver
+from toolwire.journal.driver import run_many
 from toolwire.journal.forms import ended_form, ended_of, read, start_form, start_of, written
 from toolwire.journal.sealing import Sealer
 from toolwire.journal.tables import NOTES, STEPS
@@ -18,10 +18,7 @@ from toolwire.vocabulary.steps import Start, Step
 
 
 class Rows:
-    """A kind of record that is one statement, run for many rows at once.
-
-    It is written for the driver itself: what SQLAlchemy does for each row costs more than the database.
-    """
+    """A kind of record that is one statement, run for many rows at once."""
 
     def __init__(self, rank: int, statement: str, *columns: str) -> None:
         self.rank = rank
@@ -30,8 +27,7 @@ class Rows:
 
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
         """One call of the driver for all; how many rows it changed."""
-        values = [tuple(row[column] for column in self._columns) for row in rows]
-        return connection.exec_driver_sql(for_driver(connection, self._statement), values).rowcount
+        return run_many(connection, self._statement, [tuple([row[column] for column in self._columns]) for row in rows])
 
 
 BEGUN = Rows(

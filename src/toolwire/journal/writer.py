@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol, TypeVar
@@ -15,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from toolwire.journal.answers import Answer, Turn, wake
 from toolwire.vocabulary.errors import StoreUnavailable, ToolwireError
 
 T = TypeVar("T")
@@ -35,8 +37,11 @@ TRIES = 4
 """Times that a batch is begun which never got the database to itself: 40 seconds, then its callers are told."""
 
 GATHER_PART = 0.25
-"""Of the time that the last transaction took, the part that the next one waits for as many callers as that had: those
-who were answered together come again together, and a transaction for each of them would make all wait longer."""
+"""Of the time that the last transaction took, the part in which another caller has to come for the next one to go on
+waiting: those who were answered together come again together, and a transaction for each would make all wait longer."""
+
+GATHER_LIMIT = 2.0
+"""Times as long as the last transaction took, at which waiting for callers ends in any case."""
 
 _LOG = logging.getLogger("toolwire.store")
 
@@ -79,8 +84,10 @@ class Writer:
         self._is_busy = False
         self._wanted = 1
         """How many have to wait before the writer looks."""
-        self._last = (1, 0.0)
-        """Of the last batch, the size and the seconds."""
+        self._expected = 1
+        """Callers that wrote when the last batch was written."""
+        self._took = 0.0
+        """Seconds that it took."""
         self._thread: threading.Thread | None = None
         self.commits = 0
         """Transactions so far."""
@@ -97,7 +104,7 @@ class Writer:
 
     def run(self, job: Callable[[Connection], T]) -> Future[T]:
         """What the job gives, once it is durable."""
-        future: Future[T] = Future()
+        future: Future[T] = Answer()
         self.put(Work(future=future, job=job))
         return future
 
@@ -134,18 +141,23 @@ class Writer:
         self._changed, self._waiting, self._closed, self._thread = threading.Condition(), deque(), True, None
 
     def _work(self) -> None:
+        # Nowhere but in this frame: a forked child has no such frame, and must not say goodbye to the parent's server.
+        line = _Line(self._engine)
         due = time.monotonic() + TICK_S
         while (batch := self._next(due)) is not None:
             if batch:
                 began = time.monotonic()
-                self._write(batch)
-                self._last = len(batch), time.monotonic() - began
+                self._write(line, batch)
+                self._took = time.monotonic() - began
+                # Those that came meanwhile are as many callers more.
+                self._expected = min(BATCH_LIMIT, _waited_for(batch) + len(self._waiting))
                 self._is_busy = False
             # A thread that waits must not keep the last batch's objects alive.
             del batch
             if time.monotonic() >= due:
                 self._on_tick()
                 due = time.monotonic() + TICK_S
+        line.close()
 
     def _next(self, due: float) -> list[Work] | None:
         """What waits, or so much of it as is written at once; nothing when it is time for a tick; None at the end."""
@@ -163,11 +175,12 @@ class Writer:
 
     def _gather(self) -> None:
         """Waits a little for those who were answered together; called with the lock held."""
-        size, seconds = self._last
-        if len(self._waiting) < size and not self._closed:
-            self._wanted = size
-            self._changed.wait_for(lambda: len(self._waiting) >= size or self._closed, seconds * GATHER_PART)
-            self._wanted = 1
+        self._wanted = self._expected
+        end, before = time.monotonic() + self._took * GATHER_LIMIT, 0
+        while before < len(self._waiting) < self._wanted and not self._closed and time.monotonic() < end:
+            before = len(self._waiting)
+            self._changed.wait(self._took * GATHER_PART)
+        self._wanted = 1
 
     def _on_tick(self) -> None:
         try:
@@ -175,9 +188,9 @@ class Writer:
         except (SQLAlchemyError, ToolwireError):
             _LOG.exception("renewing what this process holds in the store failed; it is tried again")
 
-    def _write(self, batch: Sequence[Work]) -> None:
+    def _write(self, line: _Line, batch: Sequence[Work]) -> None:
         try:
-            answers = self._patiently(batch)
+            answers = self._patiently(line, batch)
         except _NotCommitted as error:
             for work in batch:
                 _fail(work, StoreUnavailable(f"the store could not be written: {error.__cause__}"))
@@ -187,15 +200,20 @@ class Writer:
                 return
             # One of them is to blame; alone, the others succeed.
             for work in batch:
-                self._write([work])
+                self._write(line, [work])
         else:
+            turns: deque[Turn] = deque()
             for work, answer in zip(batch, answers, strict=True):
+                if isinstance(work.future, Answer):
+                    work.future.round = turns
                 _answer(work, answer)
+            # When all have their answers: nobody takes the interpreter from this thread before.
+            wake(turns)
 
-    def _patiently(self, batch: Sequence[Work]) -> list[Any]:
+    def _patiently(self, line: _Line, batch: Sequence[Work]) -> list[Any]:
         for tries_left in reversed(range(TRIES)):
             try:
-                return self._commit(batch)
+                return self._commit(line, batch)
             except DBAPIError as error:
                 if not _is_passing(error):
                     raise
@@ -203,8 +221,8 @@ class Writer:
                     raise _NotCommitted from error.orig
         raise AssertionError("a batch is tried at least once")
 
-    def _commit(self, batch: Sequence[Work]) -> list[Any]:
-        with self._engine.connect() as connection:
+    def _commit(self, line: _Line, batch: Sequence[Work]) -> list[Any]:
+        with line.connection() as connection:
             transaction = connection.begin()
             try:
                 answers = _written(connection, batch)
@@ -232,6 +250,30 @@ class Writer:
             _answer(work, answer)
 
 
+class _Line:
+    """The writer's connection: kept from one transaction to the next, since having it from the pool costs as much as
+    writing a record; given back when something went wrong with it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._kept: Connection | None = None
+
+    @contextmanager
+    def connection(self) -> Generator[Connection, None, None]:
+        if self._kept is None:
+            self._kept = self._engine.connect()
+        try:
+            yield self._kept
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
+
+
 class _NotCommitted(Exception):
     """Nothing more is tried: the database could not be had, or did not say what became of the transaction."""
 
@@ -240,6 +282,10 @@ def _is_passing(error: DBAPIError) -> bool:
     """Whether another process was in the way, or the connection broke: not the fault of what was to be written."""
     name = getattr(error.orig, "sqlite_errorname", "")
     return error.connection_invalidated or name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _waited_for(batch: Sequence[Work]) -> int:
+    return sum(work.future is not None for work in batch)
 
 
 def _written(connection: Connection, batch: Sequence[Work]) -> list[Any]:
@@ -264,7 +310,7 @@ def _write_records(connection: Connection, works: Sequence[Work]) -> None:
 
 
 def _answer(work: Work, answer: Any) -> None:
-    if work.future is not None and not work.future.cancelled():
+    if work.future is not None and work.future.set_running_or_notify_cancel():
         work.future.set_result(answer)
 
 
@@ -275,7 +321,7 @@ def _fail(work: Work, error: Exception) -> None:
         error = unavailable
     if work.future is None:
         _LOG.error("something could not be written to the store", exc_info=error)
-    elif work.future.cancelled():
+    elif not work.future.set_running_or_notify_cancel():
         return
     elif work.failed is not None and isinstance(error, StoreUnavailable):
         work.future.set_result(work.failed(error))

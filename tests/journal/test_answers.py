@@ -1,0 +1,112 @@
+"""Answers that come to many threads at once: all get theirs, whoever else went away."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from concurrent.futures import CancelledError
+from typing import Any
+
+import pytest
+from benchmarks.kills import start_of, step_number
+
+from tests.journal.world import started
+from toolwire.journal.answers import Answer, Turn, wake
+from toolwire.journal.store import Store
+
+_PATIENCE_S = 20.0
+
+
+class Shown(Answer[int]):
+    """Tells when somebody waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_awaited = threading.Event()
+
+    def add_done_callback(self, fn: Any) -> None:
+        super().add_done_callback(fn)
+        self.is_awaited.set()
+
+
+class Hasty(Answer[int]):
+    """Is answered, and its round woken, just when somebody has seen that it is not."""
+
+    def done(self) -> bool:
+        was_done = super().done()
+        if not was_done:
+            turns = self.round = deque[Turn]()
+            self.set_result(1)
+            wake(turns)
+        return was_done
+
+
+def test_those_of_a_round_wake_each_other() -> None:
+    answers, heard, turns = [Shown() for _ in range(20)], list[int](), deque[Turn]()
+    threads = [threading.Thread(target=lambda one=one: heard.append(one.result())) for one in answers]
+    for thread in threads:
+        thread.start()
+    for number, answer in enumerate(answers):
+        assert answer.is_awaited.wait(_PATIENCE_S)
+        answer.round = turns
+        answer.set_result(number)
+    assert (len(turns), heard) == (20, [])
+    wake(turns)
+    for thread in threads:
+        thread.join(_PATIENCE_S)
+    assert sorted(heard) == list(range(20))
+
+
+def test_who_went_away_holds_nobody_up() -> None:
+    gone, waiting = Turn(), Turn()
+    gone.leave()
+    wake(deque([gone, waiting]))
+    waiting.wait()
+
+
+def test_who_goes_away_when_it_was_woken_wakes_the_next_one() -> None:
+    going, waiting = Turn(), Turn()
+    going.round = waiting.round = deque([going, waiting])
+    wake(going.round)
+    assert list(going.round) == [waiting]
+    going.leave()
+    waiting.wait()
+
+
+def test_an_answer_that_comes_while_somebody_begins_to_wait_is_not_missed() -> None:
+    assert Hasty().result() == 1
+
+
+def test_an_answer_is_a_future() -> None:
+    async def awaited() -> int:
+        answer = Answer[int]()
+        waiting = asyncio.wrap_future(answer)
+        answer.set_result(3)
+        return await waiting
+
+    assert asyncio.run(awaited()) == 3
+    with pytest.raises(TimeoutError):
+        Answer[int]().result(timeout=0)
+    cancelled = Shown()
+    thread = threading.Thread(target=lambda: cancelled.is_awaited.wait(_PATIENCE_S) and cancelled.cancel())
+    thread.start()
+    with pytest.raises(CancelledError):
+        cancelled.result()
+    thread.join()
+
+
+def test_many_threads_that_record_are_all_answered(store: Store) -> None:
+    ledgers = [started(store) for _ in range(16)]
+    answered: list[float] = []
+
+    def record(ledger: Any) -> None:
+        for number in range(40):
+            answered.append(ledger.begin(start_of(step_number(number))).result())
+
+    threads = [threading.Thread(target=record, args=(ledger,), daemon=True) for ledger in ledgers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(_PATIENCE_S)
+    assert len(answered) == 16 * 40
