@@ -43,11 +43,16 @@ def test_rules_look_at_arguments(amount: Any, effect: Permission) -> None:
 
 def test_without_a_call_only_rules_count_that_hit_every_call() -> None:
     policy = Policy([Rule(effect="auto", tool="pay"), {"effect": "deny", "tool": "pay", "when": [BIG]}])
-    assert (policy.judge("pay", "confirm").effect, policy.looks_at("pay"), policy.looks_at("refund")) == (
-        "auto",
-        True,
-        False,
-    )
+    assert policy.judge("pay", "confirm").effect == "auto"
+
+
+def test_a_verdict_is_settled_where_no_call_can_change_it() -> None:
+    policy = Policy([Rule(effect="auto", tool="pay"), {"effect": "deny", "tool": "pay", "when": [BIG]}])
+    assert policy.settled("pay", "confirm") is None
+    for own in ("auto", "confirm", "deny"):
+        assert policy.settled("refund", own) == policy.judge("refund", own, about())
+    policy.remember(Rule(effect="deny", tool="refund", when=[BIG]))
+    assert policy.settled("refund", "auto") is None
 
 
 def test_a_verdict_names_the_conditions() -> None:

@@ -196,7 +196,7 @@ class Tool:
         values = form.read(cast("dict[str, Any]", arguments) if type(arguments) is dict else dict(arguments))
         if bindings or self.check is not None:
             return self._bind_and_check(values, form, bindings)
-        return values if type(values) is Invalid else Validated(cast("dict[str, Any]", values), {}, form)
+        return values if isinstance(values, Invalid) else Validated(values, {}, form)
 
     def invoke(self, validated: Validated, context: CallContext | None = None) -> Any:
         """What the function gives for these arguments: an awaitable or an async generator when `is_async`.

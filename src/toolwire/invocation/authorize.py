@@ -43,8 +43,10 @@ def judged(prepared: Prepared, scope: Scope) -> Verdict:
     """What the policy says of the call as it would run now."""
     entry, policy = prepared.entry, scope.policy
     own = entry.permission or entry.tool.permission
-    if (scope.run is None or not scope.run.taints) and not policy.looks_at(entry.name):
-        return policy.judge(entry.name, own)
+    if scope.run is None or not scope.run.taints:
+        settled = policy.settled(entry.name, own)
+        if settled is not None:
+            return settled
     try:
         subject = subject_of(prepared, scope)
     except Unrepresentable:

@@ -96,6 +96,8 @@ def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
     """
     if scope.middleware and not all(map(is_colourless, scope.middleware)):
         return True
+    if not scope.catalogue.is_async:
+        return False
     for call in calls:
         entry = scope.catalogue.find(call.name)
         if entry is not None and (entry.is_async or (entry.composite is not None and scope.catalogue.is_async)):

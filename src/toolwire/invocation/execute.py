@@ -88,11 +88,15 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
         produced = Produced(scope.sink)
         context = _context(prepared, scope, invoke, deadline, produced)
     try:
-        value = await ports.execute(
-            partial(_called_later if tool.is_async else _called, tool, prepared.validated, context, ports),
-            is_async=tool.is_async,
-            limit_s=limit_s,
-        )
+        if limit_s is None and ports.is_blocking and not tool.is_async:
+            # What the port would do, without the coroutine that it takes.
+            value = _called(tool, prepared.validated, context, ports)
+        else:
+            value = await ports.execute(
+                partial(_called_later if tool.is_async else _called, tool, prepared.validated, context, ports),
+                is_async=tool.is_async,
+                limit_s=limit_s,
+            )
         if isinstance(value, GENERATORS):
             produced = produced or Produced(scope.sink)
             value = await iterate(call, value, produced, ports, _time_left(None, deadline))

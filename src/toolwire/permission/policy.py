@@ -50,8 +50,8 @@ class RuleIndex:
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
         self.verdicts: dict[tuple[str, Permission], Verdict] = {}
-        self.plain: set[str] = set()
-        """Tools that were asked about, and that no rule which looks at calls is about."""
+        self.settled: dict[tuple[str, Permission], Verdict] = {}
+        """Those of them that no call can change: no rule which looks at calls is about the tool."""
         self._tools: dict[str, _OfTool] = {}
 
     def of(self, tool: str) -> _OfTool:
@@ -63,8 +63,6 @@ class RuleIndex:
                 always=tuple(rule for rule in fitting if not rule.looks_at_calls),
                 sometimes=tuple(rule for rule in fitting if rule.looks_at_calls),
             )
-            if not found.sometimes:
-                self.plain.add(tool)
         return found
 
 
@@ -112,10 +110,16 @@ class Policy:
 
     # -- judging ------------------------------------------------------------------------------------------------
 
-    def looks_at(self, tool: str) -> bool:
-        """Whether the verdict on a call of that tool may depend on the call: then `judge` wants it as its subject."""
+    def settled(self, tool: str, own: Permission) -> Verdict | None:
+        """The verdict on every call of `tool`, whose own permission is `own`, in runs that have read nothing.
+
+        None when it may depend on the call: then `judge` wants it as its subject.
+        """
         index = self._index if self._parent is None else self.index()
-        return tool not in index.plain and bool(index.of(tool).sometimes)
+        verdict = index.settled.get((tool, own))
+        if verdict is None and not index.of(tool).sometimes:
+            verdict = index.settled[tool, own] = self._verdict_of_name(index, tool, own)
+        return verdict
 
     def judge(self, tool: str, own: Permission, subject: Subject | None = None) -> Verdict:
         """The verdict on a call of `tool`, whose own permission is `own`.

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolwire.vocabulary.frozen import setters_of
+
 CODE_EXECUTION = "code_execution"
 """The tool that runs a program; a program is a call of it like any other call."""
 ACTIVATE_TOOL_GROUPS = "activate_tool_groups"
@@ -55,17 +57,19 @@ class ToolCall:
             arguments = params if params is not None else {}
         elif params is not None:
             raise TypeError("give `arguments` or `params`, not both: they are one thing")
-        put = object.__setattr__
-        put(self, "name", name)
-        put(self, "arguments", arguments)
-        put(self, "id", id)
-        put(self, "parent", parent)
-        put(self, "raw_text", raw_text)
+        _set_name(self, name)
+        _set_arguments(self, arguments)
+        _set_id(self, id)
+        _set_parent(self, parent)
+        _set_raw_text(self, raw_text)
 
     @property
     def params(self) -> Mapping[str, Any]:
         """The arguments."""
         return self.arguments
+
+
+_set_name, _set_arguments, _set_id, _set_parent, _set_raw_text = setters_of(ToolCall)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

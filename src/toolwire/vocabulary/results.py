@@ -11,6 +11,7 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.errors import ToolwireError, Unrepresentable
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
+from toolwire.vocabulary.frozen import setters_of
 from toolwire.vocabulary.values import plain, show
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -53,14 +54,13 @@ class ToolResult:
         if not success and failure is None:
             failure = Failure(kind="tool_error", hint=FAILURE_RULES["tool_error"].hint)
             error = error or "the tool failed without saying why"
-        put = object.__setattr__
-        put(self, "success", success)
-        put(self, "data", data)
-        put(self, "error", error)
-        put(self, "metadata", _NOTHING if metadata is None else metadata)
-        put(self, "failure", failure)
-        put(self, "blocks", content if type(content) is tuple else tuple(content))
-        put(self, "call", call)
+        _set_success(self, success)
+        _set_data(self, data)
+        _set_error(self, error)
+        _set_metadata(self, _NOTHING if metadata is None else metadata)
+        _set_failure(self, failure)
+        _set_blocks(self, content if type(content) is tuple else tuple(content))
+        _set_call(self, call)
 
     @classmethod
     def failed(
@@ -129,6 +129,9 @@ class ToolResult:
             "error": self.error,
             "metadata": plain(dict(self.metadata)),
         }
+
+
+_set_success, _set_data, _set_error, _set_metadata, _set_failure, _set_blocks, _set_call = setters_of(ToolResult)
 
 
 class CallFailed(ToolwireError):
