@@ -56,6 +56,7 @@ bench-approvals: $(BENCH)/.stamp  ## one saved approval resumed twice, and edite
 soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m tests.soak.mixed
+	$(BIN)/python -m tests.soak.flood
 	$(BIN)/python -m tests.soak.killed_runs
 	$(BIN)/python -m benchmarks.kills
 

@@ -137,7 +137,7 @@ def children() -> int:
 
 
 @pytest.mark.threat(52)
-async def test_programs_cancelled_at_any_moment_are_dead() -> None:
+async def test_programs_cancelled_at_two_hundred_moments_are_dead() -> None:
     chance, registry = random.Random(SEED), ToolRegistry()
 
     async def wait() -> None:
@@ -151,9 +151,9 @@ async def test_programs_cancelled_at_any_moment_are_dead() -> None:
     def start() -> asyncio.Task[ToolResult]:
         return asyncio.ensure_future(registry.ainvoke("code_execution", {"code": "while True: wait()"}))
 
-    for _ in range(20):
+    for _ in range(POINTS):
         call = start()
-        await asyncio.sleep(chance.uniform(0, 0.03))
+        await asyncio.sleep(chance.uniform(0, 0.02))
         call.cancel()
         await asyncio.wait((call,), timeout=PATIENCE_S)
         assert call.cancelled()
