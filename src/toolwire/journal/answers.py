@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -37,6 +37,14 @@ class Turn:
         if self.round is not None:
             wake(self.round)
 
+    def come(self, answer: Future[Any]) -> None:
+        """Says that the answer is there: it is woken in its round, or else at once."""
+        self.round = answer.round if isinstance(answer, Answer) else None
+        if self.round is None:
+            self.wake()
+        else:
+            self.round.append(self)
+
     def wake(self) -> bool:
         """Whether somebody is there who will wake the next one."""
         self._lock.release()
@@ -51,23 +59,16 @@ class Answer(Future[T], Generic[T]):
 
     def result(self, timeout: float | None = None) -> T:
         """As a future's."""
-        if timeout is None and not self.done():
+        if timeout is None:
             turn = Turn()
-            self.add_done_callback(lambda _: self._come(turn))
+            self.add_done_callback(turn.come)
             try:
-                # Asked again: what was answered in between may have woken its round already.
+                # Asked only now: what was answered in between may have woken its round already.
                 if not self.done():
                     turn.wait()
             finally:
                 turn.leave()
         return super().result(timeout)
-
-    def _come(self, turn: Turn) -> None:
-        if self.round is None:
-            turn.wake()
-            return
-        turn.round = self.round
-        self.round.append(turn)
 
 
 def wake(turns: deque[Turn]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
@@ -12,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from toolwire.journal.approvals import use
 from toolwire.journal.fence import Lease, LeaseLost, touch
 from toolwire.journal.sealing import Sealer
-from toolwire.journal.steps import BEGUN, begin_again, is_begun
+from toolwire.journal.steps import BEGUN, Kept, begin_again, is_begun
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Start, Step
 
@@ -23,6 +25,41 @@ class MustNotRun(Exception):
     def __init__(self, result: ToolResult) -> None:
         super().__init__(result.error)
         self.result = result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A step that a ledger has in memory as begun, until the database says otherwise."""
+
+    run_id: str
+    lock: threading.Lock
+    """Of the ledger: held where its steps are changed."""
+    steps: dict[str, Kept]
+    """The ledger's, by key."""
+    kept: Kept
+    """The step as it is to be begun."""
+    before: Kept | None
+    """The same step as it was on record; None when it is new."""
+
+    def refused(self, connection: Connection, error: Exception) -> ToolResult:
+        """Why it must not run; raises what is no answer."""
+        self._forget()
+        return why_not(connection, error, self.run_id, self.kept.step)
+
+    def failed(self, error: Exception) -> ToolResult:
+        """That the database failed."""
+        self._forget()
+        return ToolResult.failed("unavailable", f"{self.kept.step.tool!r} was not run: {error}.")
+
+    def _forget(self) -> None:
+        key = self.kept.step.key
+        with self.lock:
+            if self.steps.get(key) is not self.kept:
+                return
+            if self.before is None:
+                del self.steps[key]
+            else:
+                self.steps[key] = self.before
 
 
 def begin(

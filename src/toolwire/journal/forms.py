@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -26,11 +27,20 @@ FORM = 1
 """Raised when a form changes its meaning; what is older is still read."""
 
 
+# Made once: every record is written with it.
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+# Read once: `fields` looks at the whole class, and each record has both.
+_START_FIELDS = tuple(field.name for field in dataclasses.fields(Start))
+_STEP_FIELDS = tuple(field.name for field in dataclasses.fields(Step))
+_start_values = attrgetter(*_START_FIELDS)
+_step_values = attrgetter(*_STEP_FIELDS)
+
+
 def written(form: Mapping[str, Any]) -> bytes:
     """The bytes of a form."""
-    return json.dumps({"form": FORM, **form}, ensure_ascii=False, separators=(",", ":")).encode(
-        "utf-8", "surrogatepass"
-    )
+    return _encoded({"form": FORM, **form}).encode("utf-8", "surrogatepass")
 
 
 def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
@@ -111,8 +121,9 @@ def call_of(step: Step) -> ToolCall:
 
 def start_form(start: Start) -> dict[str, Any]:
     """A step that is about to run."""
-    kept = {field.name: getattr(start, field.name) for field in dataclasses.fields(start) if field.name != "step"}
-    return {**kept, "arguments": tag(start.arguments), "step": _step_form(start.step)}
+    kept = dict(zip(_START_FIELDS, _start_values(start), strict=True))
+    kept["arguments"], kept["step"] = tag(start.arguments), _step_form(start.step)
+    return kept
 
 
 def start_of(form: Mapping[str, Any]) -> Start:
@@ -164,7 +175,7 @@ def _adapter(kind: type[T]) -> TypeAdapter[T]:
 
 
 def _step_form(step: Step) -> dict[str, Any]:
-    return {field.name: getattr(step, field.name) for field in dataclasses.fields(step)}
+    return dict(zip(_STEP_FIELDS, _step_values(step), strict=True))
 
 
 def _step_of(form: Mapping[str, Any]) -> Step:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, select, update
 
 from toolwire.journal import approvals
 from toolwire.journal.answers import Answer
-from toolwire.journal.begin import begin, divergence, may_have_run, taken_over, why_not
+from toolwire.journal.begin import Attempt, begin, divergence, may_have_run, taken_over
 from toolwire.journal.chain import append
 from toolwire.journal.database import Database
 from toolwire.journal.events import run_event
@@ -159,11 +159,12 @@ class RunLedger:
                 kept.started_at = before.started_at
             self._steps[start.step.key] = kept
         row = begun_row(self._database.sealer, self.run_id, start, kept.started_at)
+        attempt = Attempt(run_id=self.run_id, lock=self._lock, steps=self._steps, kept=kept, before=before)
         work = Work(
             future=future,
             answer=kept.started_at,
-            otherwise=lambda connection, error: self._not_begun(connection, error, kept, before),
-            failed=lambda error: self._unavailable(error, kept, before),
+            otherwise=attempt.refused,
+            failed=attempt.failed,
         )
         if before is None and not start.request_id:
             work.records = [self._touching(now), (BEGUN, row)]
@@ -310,23 +311,6 @@ class RunLedger:
         if self._database.writer.is_full:
             return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be written down.")
         return None
-
-    def _not_begun(self, connection: Connection, error: Exception, kept: Kept, before: Kept | None) -> ToolResult:
-        self._forget(kept, before)
-        return why_not(connection, error, self.run_id, kept.step)
-
-    def _unavailable(self, error: Exception, kept: Kept, before: Kept | None) -> ToolResult:
-        self._forget(kept, before)
-        return ToolResult.failed("unavailable", f"{kept.step.tool!r} was not run: {error}.")
-
-    def _forget(self, kept: Kept, before: Kept | None) -> None:
-        with self._lock:
-            if self._steps.get(kept.step.key) is not kept:
-                return
-            if before is None:
-                del self._steps[kept.step.key]
-            else:
-                self._steps[kept.step.key] = before
 
     def _not_settled(self, _: Connection, error: Exception) -> None:
         if not isinstance(error, LeaseLost):

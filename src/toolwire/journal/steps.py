@@ -11,29 +11,37 @@ from sqlalchemy import Connection, exists, select, update
 
 from toolwire.journal.driver import run_many
 from toolwire.journal.forms import ended_form, ended_of, read, start_form, start_of, written
-from toolwire.journal.sealing import Sealer
+from toolwire.journal.sealing import Draft, Sealer
 from toolwire.journal.tables import NOTES, STEPS
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Start, Step
 
 
 class Rows:
-    """A kind of record that is one statement, run for many rows at once."""
+    """A kind of record that is one statement, run for many rows at once. A column that is a draft is sealed here: in
+    the writer's thread, which does not have to wait for the interpreter after each of them."""
 
-    def __init__(self, rank: int, statement: str, *columns: str) -> None:
+    def __init__(self, rank: int, statement: str, *columns: str, draft: str = "") -> None:
         self.rank = rank
         self._statement = statement
         self._columns = columns
+        self._draft = draft
 
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
         """One call of the driver for all; how many rows it changed."""
-        return run_many(connection, self._statement, [tuple([row[column] for column in self._columns]) for row in rows])
+        values = [tuple([row[column] for column in self._columns]) for row in rows]
+        if self._draft:
+            drafts: list[Draft] = [row[self._draft] for row in rows]
+            sealed = drafts[0].sealer.seal_all(drafts)
+            values = [(*row, last) for row, last in zip(values, sealed, strict=True)]
+        return run_many(connection, self._statement, values)
 
 
 BEGUN = Rows(
     1,
     "INSERT INTO steps (run_id, key, started_at, attempt, begun) VALUES (?, ?, ?, ?, ?)",
-    *("run_id", "key", "started_at", "attempt", "begun"),
+    *("run_id", "key", "started_at", "attempt"),
+    draft="begun",
 )
 """A step that is about to run. A row that is there already fails it: never twice."""
 ENDED = Rows(
@@ -43,13 +51,15 @@ ENDED = Rows(
     " SET place = excluded.place, ended_at = excluded.ended_at, ended = excluded.ended"
     # Of two endings the first stands.
     " WHERE steps.ended IS NULL",
-    *("run_id", "key", "place", "ended_at", "ended"),
+    *("run_id", "key", "place", "ended_at"),
+    draft="ended",
 )
 """How a step ended, whether or not it was begun."""
 NOTED = Rows(
     2,
     "INSERT INTO notes (run_id, place, parent, entry) VALUES (?, ?, ?, ?)",
-    *("run_id", "place", "parent", "entry"),
+    *("run_id", "place", "parent"),
+    draft="entry",
 )
 """Something a composite noted."""
 USED = Rows(3, "UPDATE requests SET state = 'done' WHERE request_id = ? AND state = 'reserved'", "request_id")
@@ -84,24 +94,25 @@ class Story:
 def begun_row(sealer: Sealer, run_id: str, start: Start, started_at: float) -> dict[str, Any]:
     """The row of a step that is about to run."""
     key = start.step.key
-    sealed = sealer.seal(written(start_form(start)), "steps", run_id, key, "begun")
-    return {"run_id": run_id, "key": key, "started_at": started_at, "attempt": start.attempt, "begun": sealed}
+    draft = Draft(sealer, written(start_form(start)), ("steps", run_id, key, "begun"))
+    return {"run_id": run_id, "key": key, "started_at": started_at, "attempt": start.attempt, "begun": draft}
 
 
 def ended_row(sealer: Sealer, run_id: str, step: Step, result: ToolResult, place: int, now: float) -> dict[str, Any]:
     """The row of a step that ended."""
-    sealed = sealer.seal(written(ended_form(step, result)), "steps", run_id, step.key, "ended")
-    return {"run_id": run_id, "key": step.key, "place": place, "ended_at": now, "ended": sealed}
+    draft = Draft(sealer, written(ended_form(step, result)), ("steps", run_id, step.key, "ended"))
+    return {"run_id": run_id, "key": step.key, "place": place, "ended_at": now, "ended": draft}
 
 
 def note_row(sealer: Sealer, run_id: str, parent: str, entry: Mapping[str, Any], place: int) -> dict[str, Any]:
     """The row of a note."""
-    sealed = sealer.seal(written({"entry": dict(entry)}), "notes", run_id, parent, str(place))
-    return {"run_id": run_id, "place": place, "parent": parent, "entry": sealed}
+    draft = Draft(sealer, written({"entry": dict(entry)}), ("notes", run_id, parent, str(place)))
+    return {"run_id": run_id, "place": place, "parent": parent, "entry": draft}
 
 
 def begin_again(connection: Connection, row: Mapping[str, Any]) -> bool:
     """Begins a step that was begun before and never ended; False when it has ended, or somebody is further."""
+    draft: Draft = row["begun"]
     found = connection.execute(
         update(STEPS)
         .where(
@@ -110,7 +121,7 @@ def begin_again(connection: Connection, row: Mapping[str, Any]) -> bool:
             STEPS.c.ended.is_(None),
             STEPS.c.attempt <= row["attempt"],
         )
-        .values(started_at=row["started_at"], attempt=row["attempt"], begun=row["begun"])
+        .values(started_at=row["started_at"], attempt=row["attempt"], begun=draft.sealer.seal(draft.data, *draft.place))
     )
     return found.rowcount == 1
 

@@ -36,7 +36,7 @@ TICK_S = 5.0
 TRIES = 4
 """Times that a batch is begun which never got the database to itself: 40 seconds, then its callers are told."""
 
-GATHER_PART = 0.25
+GATHER_PART = 0.5
 """Of the time that the last transaction took, the part in which another caller has to come for the next one to go on
 waiting: those who were answered together come again together, and a transaction for each would make all wait longer."""
 
