@@ -135,6 +135,59 @@ def test_decisions_from_other_processes_let_the_run_go_on(waiting: Waiting, paid
     assert (again.stdout, again.code, paid()) == (whole.stdout, 0, "5 Ada\n4 Eve\n")
 
 
+def test_what_is_remembered_lets_later_calls_like_it_run_unasked(
+    waiting: Waiting, write: Write, paid: Callable[[], str]
+) -> None:
+    approved = run_here("approvals", "approve", waiting.ids[0], "--remember", "workspace", "--hours", "2")
+    told = approved.stdout.splitlines()[1]
+    assert re.fullmatch(r"remembered: rule .* auto 'pay' when .*, scope workspace, until [\d :-]+ UTC", told)
+    shown = json.loads(run_here("approvals", "show", waiting.ids[0], "--json").stdout)
+    assert f"remembered: {shown['decision']['remember']}" == told
+    # It counts once the run that it was asked in has gone on: there the policy sees who decided.
+    assert (waiting.resume().code, paid()) == (6, "5 Ada\n")
+    again = run_here("run", write("again.xml", XML.format(5)), "--tools", waiting.till)
+    assert (again.code, paid()) == (0, "5 Ada\n5 Ada\n")
+    # The control: other arguments were not what the person saw.
+    other = run_here("run", write("other.xml", XML.format(7)), "--tools", waiting.till)
+    assert (other.code, paid()) == (6, "5 Ada\n5 Ada\n")
+
+
+def test_what_is_remembered_for_any_arguments_is_a_choice_of_its_own(
+    waiting: Waiting, write: Write, paid: Callable[[], str]
+) -> None:
+    run_here("approvals", "approve", waiting.ids[0], "--remember", "workspace", "--any-arguments")
+    waiting.resume()
+    other = run_here("run", write("other.xml", XML.format(7)), "--tools", waiting.till)
+    assert other.code == 0
+    assert paid().endswith("7 Ada\n")
+
+
+def test_what_is_remembered_in_a_run_ends_with_it(waiting: Waiting, write: Write, paid: Callable[[], str]) -> None:
+    run_here("approvals", "approve", waiting.ids[0], "--remember", "run", "--any-arguments")
+    # The other call of the same reply was asked about before: it still waits for its own answer, or for the rule.
+    waiting.resume()
+    other = run_here("run", write("other.xml", XML.format(7)), "--tools", waiting.till)
+    assert other.code == 6
+    assert "7 Ada" not in paid()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--any-arguments"], "--any-arguments and --hours say what is remembered"),
+        (["--hours", "2"], "--any-arguments and --hours say what is remembered"),
+        (["--remember", "run", "--hours", "0"], "--hours 0 is over already"),
+        (["--remember", "run", "--hours", "nan"], "--hours nan is over already"),
+        (["--remember", "always"], "'always' is not one of 'run', 'session', 'workspace'"),
+    ],
+)
+def test_a_memory_that_is_none_decides_nothing(waiting: Waiting, options: list[str], message: str) -> None:
+    ended = run_here("approvals", "approve", waiting.ids[0], *options)
+    assert ended.code == 2
+    assert message in ended.stderr
+    assert len(json.loads(run_here("approvals", "list", "--json").stdout)) == 2
+
+
 def test_a_denial_reaches_the_model_with_its_reason(waiting: Waiting, paid: Callable[[], str]) -> None:
     for known in waiting.ids:
         assert run_here("approvals", "deny", known, "--reason", "4 at most – really").code == 0

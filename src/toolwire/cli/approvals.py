@@ -7,8 +7,8 @@ import json as json_text
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -19,10 +19,12 @@ from toolwire import (
     Decider,
     Decision,
     DecisionRefused,
+    Rule,
     Store,
     ToolwireError,
     read_edit,
     render_request,
+    rule_for,
 )
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.options import JsonOption
@@ -41,6 +43,7 @@ Examples:
   toolwire approvals list
   toolwire approvals show a_1c0f
   toolwire approvals approve a_1c0f
+  toolwire approvals approve a_1c0f --remember session --hours 8
   toolwire approvals deny a_1c0f --reason "4 at most"
   toolwire approvals edit a_1c0f --arguments '{{"amount": 4}}'
 
@@ -49,6 +52,7 @@ counts. A run that waits goes on with `toolwire run --resume RUN`.
 
 {EXIT_CODES}"""
 
+HOUR_S = 3600.0
 SHORT_ID = 10
 """Characters of an id that a list shows: `a_` and 8 digits; more where two begin alike."""
 
@@ -98,9 +102,35 @@ def show(context: typer.Context, id: IdArgument, store: StoreOption = None, json
 
 
 @approvals.command("approve")
-def approve(context: typer.Context, id: IdArgument, store: StoreOption = None) -> None:
+def approve(
+    context: typer.Context,
+    id: IdArgument,
+    remember: Annotated[
+        Literal["run", "session", "workspace"] | None,
+        typer.Option(help="Let later calls like this one run unasked: in this run, its session, or for good."),
+    ] = None,
+    any_arguments: Annotated[
+        bool, typer.Option("--any-arguments", help="With --remember: calls with other arguments too.")
+    ] = False,
+    hours: Annotated[float | None, typer.Option(metavar="N", help="With --remember: for so many hours only.")] = None,
+    store: StoreOption = None,
+) -> None:
     """Let the call run, as `show` shows it."""
-    _decide(context.obj, store, id, lambda _: Decision(verdict="approve"))
+    if remember is None and (any_arguments or hours is not None):
+        raise Stop(ExitCode.WRONG_USAGE, "--any-arguments and --hours say what is remembered", hint="Add --remember.")
+    if hours is not None and not hours > 0:
+        raise Stop(ExitCode.WRONG_USAGE, f"--hours {hours:g} is over already", hint="Give a number above 0.")
+
+    def made(request: ApprovalRequest) -> Decision:
+        if remember is None:
+            return Decision(verdict="approve")
+        rule = rule_for(request, scope=remember, same_arguments=not any_arguments)
+        return Decision(
+            verdict="approve",
+            remember=rule if hours is None else replace(rule, expires_at=time.time() + hours * HOUR_S),
+        )
+
+    _decide(context.obj, store, id, made)
 
 
 @approvals.command("deny")
@@ -183,6 +213,8 @@ def _decide(output: Output, named: str | None, id: str, made: Callable[[Approval
             raise Stop(ExitCode.FAILED, str(refused), hint="Nothing was decided.") from refused
     output.say(shown)
     output.result(f"{request.id}: {_said(taken)}")
+    if taken.remember is not None:
+        output.result(f"remembered: {_remembered(taken.remember)}")
     output.say(f"Go on with the run: toolwire run --resume {request.run_id} --tools ...")
 
 
@@ -191,6 +223,7 @@ def _signed(said: Decision, request: ApprovalRequest) -> Decision:
         verdict=said.verdict,
         arguments=said.arguments,
         reason=said.reason,
+        remember=said.remember,
         request_id=request.id,
         by=Decider(principal=getpass.getuser(), channel="cli", authn="os-user"),
         at=time.time(),
@@ -213,6 +246,11 @@ def _said(decision: Decision) -> str:
     return one_line(f"{done[decision.verdict]}{who}{through}, {moment(decision.at)}{reason}")
 
 
+def _remembered(rule: Rule) -> str:
+    until = f", until {moment(rule.expires_at)}" if isinstance(rule.expires_at, float) else ""
+    return one_line(f"{rule}, scope {rule.scope}{until}")
+
+
 def _shown(request: ApprovalRequest) -> str:
     try:
         return render_request(request, width=min(100, shutil.get_terminal_size((100, 24)).columns), now=time.time())
@@ -226,6 +264,7 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
         "verdict": decision.verdict,
         "arguments": plain(decision.arguments),
         "reason": decision.reason,
+        "remember": None if decision.remember is None else _remembered(decision.remember),
         "by": by,
         "at": decision.at,
     }
