@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 
 from tests.cli.command_line import Ended, run_here, run_process
 from tests.cli.conftest import Write
+from tests.journal.conftest import server as server
+from tests.journal.postgres import Server
 from toolwire import Decision, Store
 
 Program = Callable[[str], str]
@@ -138,7 +141,7 @@ def test_decisions_from_other_processes_let_the_run_go_on(waiting: Waiting, paid
 def test_what_is_remembered_lets_later_calls_like_it_run_unasked(
     waiting: Waiting, write: Write, paid: Callable[[], str]
 ) -> None:
-    approved = run_here("approvals", "approve", waiting.ids[0], "--remember", "workspace", "--hours", "2")
+    approved = run_here("approvals", "approve", waiting.ids[0], "--remember", "workspace", "--for", "2h")
     told = approved.stdout.splitlines()[1]
     assert re.fullmatch(r"remembered: rule .* auto 'pay' when .*, scope workspace, until [\d :-]+ UTC", told)
     shown = json.loads(run_here("approvals", "show", waiting.ids[0], "--json").stdout)
@@ -174,10 +177,10 @@ def test_what_is_remembered_in_a_run_ends_with_it(waiting: Waiting, write: Write
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--any-arguments"], "--any-arguments and --hours say what is remembered"),
-        (["--hours", "2"], "--any-arguments and --hours say what is remembered"),
-        (["--remember", "run", "--hours", "0"], "--hours 0 is over already"),
-        (["--remember", "run", "--hours", "nan"], "--hours nan is over already"),
+        (["--any-arguments"], "--any-arguments and --for say what is remembered"),
+        (["--for", "2h"], "--any-arguments and --for say what is remembered"),
+        (["--remember", "run", "--for", "0h"], "'0h' is no length of time"),
+        (["--remember", "run", "--for", "soon"], "'soon' is no length of time"),
         (["--remember", "always"], "'always' is not one of 'run', 'session', 'workspace'"),
     ],
 )
@@ -343,6 +346,28 @@ def test_a_run_is_not_gone_on_with_by_other_tools(waiting: Waiting, write: Write
     ended = run_here("run", "--resume", waiting.run_id, "--tools", write("other.py", other))
     assert (ended.code, paid()) == (6, "") or ended.code == 1
     assert paid() == ""
+
+
+def test_all_of_it_is_the_same_on_postgresql(
+    server: Server, till: str, write: Write, paid: Callable[[], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name = f"t{secrets.token_hex(6)}"
+    server.create(name)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("TOOLWIRE_STORE", server.url(name))
+    waiting = Waiting(till, run_here("run", write("reply.xml", XML.format(5) + XML.format(6)), "--tools", till))
+    assert run_process("approvals", "approve", waiting.ids[0], "--remember", "run").code == 0
+    assert run_here("approvals", "deny", waiting.ids[1], "--reason", "4 at most").code == 0
+    ended = waiting.resume()
+    assert (ended.code, paid()) == (1, "5 Ada\n")
+    assert "4 at most" in ended.stdout
+    tree = run_here("log", "tree", waiting.run_id[:6])
+    assert (tree.code, "pay" in tree.stdout) == (0, True)
+    assert run_here("log", "verify").code == 0
+    assert [row["status"] for row in json.loads(run_here("log", "--tool", "pay", "--json").stdout)].count(
+        "success"
+    ) == 1
+    server.drop(name)
 
 
 def test_what_a_program_decides_is_seen_here(waiting: Waiting, store: str) -> None:

@@ -33,7 +33,7 @@ from toolwire.cli.reading import read_text
 from toolwire.cli.results import plain
 from toolwire.cli.stores import StoreOption, open_store
 from toolwire.cli.tables import one_line, table_text
-from toolwire.cli.times import ago, moment, span
+from toolwire.cli.times import ago, moment, seconds_of, span
 
 if TYPE_CHECKING:
     from toolwire import Store
@@ -43,7 +43,7 @@ Examples:
   toolwire approvals list
   toolwire approvals show a_1c0f
   toolwire approvals approve a_1c0f
-  toolwire approvals approve a_1c0f --remember session --hours 8
+  toolwire approvals approve a_1c0f --remember session --for 8h
   toolwire approvals deny a_1c0f --reason "4 at most"
   toolwire approvals edit a_1c0f --arguments '{{"amount": 4}}'
 
@@ -52,7 +52,6 @@ counts. A run that waits goes on with `toolwire run --resume RUN`.
 
 {EXIT_CODES}"""
 
-HOUR_S = 3600.0
 SHORT_ID = 10
 """Characters of an id that a list shows: `a_` and 8 digits; more where two begin alike."""
 
@@ -112,14 +111,17 @@ def approve(
     any_arguments: Annotated[
         bool, typer.Option("--any-arguments", help="With --remember: calls with other arguments too.")
     ] = False,
-    hours: Annotated[float | None, typer.Option(metavar="N", help="With --remember: for so many hours only.")] = None,
+    how_long: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="With --remember: so long only, 30min, 8h or 7d.")
+    ] = None,
     store: StoreOption = None,
 ) -> None:
     """Let the call run, as `show` shows it."""
-    if remember is None and (any_arguments or hours is not None):
-        raise Stop(ExitCode.WRONG_USAGE, "--any-arguments and --hours say what is remembered", hint="Add --remember.")
-    if hours is not None and not hours > 0:
-        raise Stop(ExitCode.WRONG_USAGE, f"--hours {hours:g} is over already", hint="Give a number above 0.")
+    if remember is None and (any_arguments or how_long is not None):
+        raise Stop(ExitCode.WRONG_USAGE, "--any-arguments and --for say what is remembered", hint="Add --remember.")
+    kept_s = None if how_long is None else seconds_of(how_long)
+    if how_long is not None and not kept_s:
+        raise Stop(ExitCode.WRONG_USAGE, f"{how_long!r} is no length of time", hint="Write 30min, 8h or 7d.")
 
     def made(request: ApprovalRequest) -> Decision:
         if remember is None:
@@ -127,7 +129,7 @@ def approve(
         rule = rule_for(request, scope=remember, same_arguments=not any_arguments)
         return Decision(
             verdict="approve",
-            remember=rule if hours is None else replace(rule, expires_at=time.time() + hours * HOUR_S),
+            remember=rule if kept_s is None else replace(rule, expires_at=time.time() + kept_s),
         )
 
     _decide(context.obj, store, id, made)

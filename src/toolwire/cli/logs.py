@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -21,7 +20,7 @@ from toolwire.cli.results import plain
 from toolwire.cli.stores import StoreOption, open_store
 from toolwire.cli.suspended import found_run
 from toolwire.cli.tables import one_line, table_text
-from toolwire.cli.times import moment
+from toolwire.cli.times import moment, seconds_of
 
 if TYPE_CHECKING:
     from toolwire import LogRow
@@ -41,16 +40,13 @@ ROWS = 50
 
 log = typer.Typer(rich_markup_mode=None, invoke_without_command=True, epilog=EPILOG)
 
-_AGO = re.compile(r"(\d{1,9})(s|min|h|d)")
-_UNITS_S = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
-
 
 def _since(text: str | None) -> float | None:
     """A time, or how long ago, as seconds since the epoch."""
     if text is None:
         return None
-    if ago := _AGO.fullmatch(text):
-        return time.time() - int(ago[1]) * _UNITS_S[ago[2]]
+    if (past_s := seconds_of(text)) is not None:
+        return time.time() - past_s
     try:
         found = datetime.datetime.fromisoformat(text)
     except ValueError as error:

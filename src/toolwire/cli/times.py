@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+_WRITTEN = re.compile(rf"(\d{{1,9}})({'|'.join(unit for _, unit in _UNITS)})")
+_SECONDS = {unit: seconds for seconds, unit in _UNITS}
 
 
 def span(seconds: float) -> str:
@@ -14,6 +17,12 @@ def span(seconds: float) -> str:
         if left >= size:
             return f"{left // size} {unit}"
     return "0 s"
+
+
+def seconds_of(text: str) -> float | None:
+    """A length of time as a person writes it, `30min`, `2h` or `7d`; None when it is none."""
+    found = _WRITTEN.fullmatch(text)
+    return None if found is None else float(int(found[1]) * _SECONDS[found[2]])
 
 
 def ago(since: float, now: float) -> str:
