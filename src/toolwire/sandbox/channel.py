@@ -93,9 +93,8 @@ class Channel:
             "failed": self._failed,
             "stopped": self._stopped,
         }
-        self._call_parts = 5
+        self._is_resumable = resumable
         if resumable:
-            self._call_parts = 6
             del self._readers["wake"]
             self._readers |= {"wait": self._wait, "unfit": self._unfit}
 
@@ -133,7 +132,8 @@ class Channel:
         Raises:
             Unrepresentable, Oversized: the value cannot be sent; answer with an error instead.
         """
-        return encode(_head("answer", ordinal, times), value, self._limits.call_bytes)
+        head = f'["answer",{ordinal},' if not times else _head("answer", ordinal, times)
+        return encode(head, value, self._limits.call_bytes)
 
     def error(self, ordinal: int, error: AnswerError, *times: float) -> bytes:
         """The frame that gives a call its exception."""
@@ -171,7 +171,10 @@ class Channel:
         if self._raw_sizes is None:
             return self._read(piece)
         wrapped, self._wrapped, self._raw_sizes = self._wrapped, None, None
-        return self._frame(_checked(lambda: settle(wrapped, raws)), size, tagged=True)
+        parts = _checked(lambda: settle(wrapped, raws))
+        if kind_of(parts) is not list or not parts:
+            raise ProtocolViolation("a frame that is not one JSON list")
+        return self._frame(parts, size, tagged=True)
 
     def _read(self, data: bytes) -> Frame | None:
         """The frame; None for a header whose raw strings are still to come."""
@@ -182,10 +185,10 @@ class Channel:
             parts, end = scan(text, 0)
         except (ValueError, RecursionError, StopIteration):
             raise ProtocolViolation("a frame that is not JSON") from None
-        if end != len(text):
+        if end != len(text) or kind_of(parts) is not list or not parts:
             raise ProtocolViolation("a frame that is not one JSON list")
-        if type(parts) is list and parts and parts[0] == RAW:
-            self._announce(cast("list[Any]", parts), len(data))
+        if parts[0] == RAW:
+            self._announce(parts, len(data))
             return None
         return self._frame(parts, len(data), tagged=needs_untag(text))
 
@@ -198,9 +201,7 @@ class Channel:
             raise ProtocolViolation(f"a frame whose raw strings are larger than {self._cap:,} bytes")
         self._wrapped, self._raw_sizes = parts[2], sizes
 
-    def _frame(self, parts: Any, size: int, *, tagged: bool) -> Frame:
-        if kind_of(parts) is not list or not parts:
-            raise ProtocolViolation("a frame that is not one JSON list")
+    def _frame(self, parts: list[Any], size: int, *, tagged: bool) -> Frame:
         kind = parts[0]
         reader = self._readers.get(kind) if type(kind) is str else None
         if reader is None:
@@ -210,14 +211,15 @@ class Channel:
         return reader(parts, size)
 
     def _call(self, parts: list[Any], size: int) -> CallFrame:
-        if len(parts) != self._call_parts:
+        if len(parts) != (6 if self._is_resumable else 5):
             raise ProtocolViolation("a call that is not complete")
-        _, ordinal, tool, parallel, *more, arguments = parts
+        taken = parts.pop(4) if self._is_resumable else 0
+        _, ordinal, tool, parallel, arguments = parts
         if type(ordinal) is not int or ordinal != self._last_ordinal + 1:
             raise ProtocolViolation("a call out of order")
         if type(tool) is not int or not 0 <= tool < len(self._tools):
             raise ProtocolViolation("a call of an unknown tool")
-        if type(parallel) is not bool or kind_of(arguments) is not dict or (more and not _is_count(more[0])):
+        if type(parallel) is not bool or kind_of(arguments) is not dict or not _is_count(taken):
             raise ProtocolViolation("a call that is not complete")
         if size > self._limits.call_bytes + FRAME_SLACK:
             raise ProtocolViolation(f"arguments of {size:,} bytes, at most {self._limits.call_bytes:,} are allowed")
@@ -226,7 +228,7 @@ class Channel:
             if not all(_fits(kinds.get(name), value) for name, value in arguments.items()):
                 raise ProtocolViolation("an argument that the tool does not have")
         self._last_ordinal = ordinal
-        return CallFrame(ordinal, tool, parallel, arguments, size, *more)
+        return CallFrame(ordinal, tool, parallel, arguments, size, taken)
 
     def _drop(self, parts: list[Any], _size: int) -> DropFrame:
         if len(parts) != 2 or type(parts[1]) is not int or not 0 < parts[1] <= self._last_ordinal:
@@ -296,7 +298,7 @@ def _checked(read: Callable[[], Any]) -> Any:
 
 
 def _head(kind: str, ordinal: int, times: tuple[float, ...]) -> str:
-    return f'["{kind}",{ordinal},{dump(times)[1:-1]},' if times else f'["{kind}",{ordinal},'
+    return f'["{kind}",{",".join(map(dump, (ordinal, *times)))},'
 
 
 def _fits(kind: str | None, value: Any) -> bool:

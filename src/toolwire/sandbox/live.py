@@ -57,12 +57,15 @@ class LiveProgram:
 
     def __init__(self, program: Program, started: float) -> None:
         self.program = program
+        self._names = [tool.name for tool in program.tools]
         self.limits = program.limits
         self.started = started
         self.end: ResultFrame | FailedFrame | None = None
         """The program's own last word."""
         self.stop: ProgramStatus | None = None
         """Why the host ended it."""
+        self.is_over = False
+        """Whether it has ended or is to be ended."""
         self.detail = ""
         """More about `stop`: what the violation was."""
         self.place: StoppedFrame | None = None
@@ -81,11 +84,6 @@ class LiveProgram:
         """The record of a resumable program."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether it has ended or is to be ended."""
-        return self.end is not None or self.stop is not None
-
-    @property
     def output(self) -> str:
         """What was printed, as far as it is kept."""
         return "".join(self._kept)
@@ -99,7 +97,7 @@ class LiveProgram:
         with self._lock:
             if self.is_over:
                 return False
-            self.stop, self.detail = reason, detail
+            self.stop, self.detail, self.is_over = reason, detail, True
             return True
 
     def take(self, frame: Frame) -> None:
@@ -114,18 +112,21 @@ class LiveProgram:
             self._end(frame)
         elif isinstance(frame, UnfitFrame):
             self.end = FailedFrame(NOT_RESUMABLE, frame.what, "", "Nothing of the program has run.", None)
+            self.is_over = True
 
     def called(self, frame: CallFrame, now: float) -> ProgramCall | None:
         """The call to make; None when there is none: it was answered before, or the program is over."""
-        limits = self.limits
         if self.is_over:
             # Several come in one piece: none counts after the one that ended it.
             return None
+        limits = self.limits
         if len(self._calls) >= limits.calls:
             self.give_up("calls")
             return None
-        ordinal, tool = frame.ordinal, self.program.tools[frame.tool].name
-        call = _Call(ordinal, tool, self._recorded(frame), now)
+        ordinal, tool, arguments = frame.ordinal, self._names[frame.tool], frame.arguments
+        self._recorded_bytes += frame.size
+        is_kept = self._recorded_bytes <= RECORDED_BYTES
+        call = _Call(ordinal, tool, arguments if is_kept else self._too_large(frame), now)
         if self.replaying is not None and self._is_replayed(call, frame, self.replaying):
             return None
         with self._lock:
@@ -139,7 +140,7 @@ class LiveProgram:
             self.give_up("protocol_violation", f"more than {limits.outstanding_calls} calls at the same time")
             return None
         return ProgramCall(
-            ordinal=ordinal, tool=tool, arguments=frame.arguments, parallel=frame.parallel, arguments_digest=call.digest
+            ordinal=ordinal, tool=tool, arguments=arguments, parallel=frame.parallel, arguments_digest=call.digest
         )
 
     def waits(self, frame: WaitFrame, now: float) -> None:
@@ -225,11 +226,8 @@ class LiveProgram:
         """What a next attempt is held to."""
         return self.replaying.records if self.replaying is not None else ()
 
-    def _recorded(self, frame: CallFrame) -> dict[str, Any]:
-        """The arguments themselves while there is room for them, then only their names."""
-        self._recorded_bytes += frame.size
-        if self._recorded_bytes <= RECORDED_BYTES:
-            return frame.arguments
+    def _too_large(self, frame: CallFrame) -> dict[str, Any]:
+        """The names of arguments for which there is no room; a later call's may still find some."""
         self._recorded_bytes -= frame.size
         return dict.fromkeys(frame.arguments, NOT_KEPT)
 
@@ -259,8 +257,8 @@ class LiveProgram:
         except Diverged as diverged:
             self.give_up("divergence", str(diverged))
         with self._lock:
-            if self.stop is None and self.end is None:
-                self.end = frame
+            if not self.is_over:
+                self.end, self.is_over = frame, True
 
     def _close(self, ordinal: int, status: CallStatus, now: float) -> bool:
         with self._lock:

@@ -12,7 +12,6 @@ RAW_FROM = 16_384
 RAW = "raw"
 READ_BYTES = 65_536
 _SCALARS = frozenset({int, bool, float, type(None), str})
-_TEXTS = frozenset({str})
 _TAG_TEXT = f'"{TAG}"'
 
 
@@ -98,19 +97,14 @@ def encode(head: str, payload: Any, cap: int) -> bytes:
         NotData: the payload holds something that cannot leave the program.
         TooLarge: the frame is larger than `cap` bytes.
     """
-    raws: list[bytes] = []
     text = _quick(payload)
     if text is None:
-        text = dump(lift(tag(payload), raws))
-    text = f'["{RAW}",{dump([len(raw) for raw in raws])},{head}{text}]]' if raws else f"{head}{text}]"
-    data = text.encode("utf-8", "surrogatepass")
+        return _encode_tagged(head, payload, cap)
+    data = f"{head}{text}]".encode("utf-8", "surrogatepass")
     size = len(data)
-    if raws:
-        size += sum(map(len, raws))
     if size > cap:
         raise TooLarge(size, cap)
-    header = len(data).to_bytes(HEADER_BYTES, "big")
-    return b"".join([header, data, *raws]) if raws else header + data
+    return size.to_bytes(HEADER_BYTES, "big") + data
 
 
 def lift(value: Any, raws: list[bytes]) -> Any:
@@ -141,21 +135,34 @@ def settle(value: Any, raws: list[str]) -> Any:
     return raws[position]
 
 
+def _encode_tagged(head: str, payload: Any, cap: int) -> bytes:
+    raws: list[bytes] = []
+    text = f"{head}{dump(lift(tag(payload), raws))}]"
+    if raws:
+        text = f'["{RAW}",{dump([len(raw) for raw in raws])},{text}]'
+    data = text.encode("utf-8", "surrogatepass")
+    size = len(data) + sum(map(len, raws))
+    if size > cap:
+        raise TooLarge(size, cap)
+    return b"".join([len(data).to_bytes(HEADER_BYTES, "big"), data, *raws])
+
+
 def _quick(payload: Any) -> str | None:
     kind = kind_of(payload)
     if kind is dict:
-        if TAG in payload or not _TEXTS.issuperset(map(kind_of, payload)):
-            return None
-        items = payload.values()
-        kinds = {*map(kind_of, items)}
-        if not kinds <= _SCALARS or (
-            str in kinds and any(type(item) is str and len(item) >= RAW_FROM for item in items)
-        ):
-            return None
+        for key, item in payload.items():
+            inner = kind_of(item)
+            if (
+                inner not in _SCALARS
+                or (inner is str and len(item) >= RAW_FROM)
+                or kind_of(key) is not str
+                or key == TAG
+            ):
+                return None
     elif kind not in _SCALARS or (kind is str and len(payload) >= RAW_FROM):
         return None
     try:
-        return dump(payload)
+        return str(payload) if kind is int else dump(payload)
     except ValueError:  # NaN or an endless integer
         return None
 
