@@ -5,12 +5,17 @@ A record is a step that was begun: written, committed and only then answered.
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from benchmarks.kills import begun, start_of, step_number
@@ -21,19 +26,56 @@ from toolwire.vocabulary.results import ToolResult
 
 WANTED = {1: 0.4, 8: 3.0, 64: 10.0}
 """Times the loop, by callers."""
+SLOW_DISK_S = 0.00062
+"""Seconds of an fdatasync on the slow disk: with what a loop costs around it, the 1,470 a second at which the
+bounds were set."""
 ROUNDS = 5
 ROUND_S = 0.5
 _CALLS = 1_000
 _FLOOR_BYTES = 1 << 20
 _STARTS = [start_of(step_number(number)) for number in range(5_000)]
 """Made before: what is measured is keeping them."""
+_SEALED = os.urandom(350)
+"""About as much as a step that was begun weighs."""
 
 
 def figures() -> list[Figure]:
-    """Rates by number of callers, and what the journal of a call weighs."""
+    """Rates by number of callers, on this disk and on one as slow as the bounds were set on; what a call weighs."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
-        found = [_rate(store, Path(folder), callers, wanted) for callers, wanted in WANTED.items()]
-        return [*found, _weight(store, Path(folder))]
+        here = [*_rates(store, Path(folder)), *(_bare(Path(folder), callers) for callers in WANTED)]
+        return [*here, *_on_a_slow_disk(Path(folder)), _weight(store, Path(folder))]
+
+
+def _rates(store: Store, folder: Path) -> list[Figure]:
+    return [_rate(store, folder, callers, wanted) for callers, wanted in WANTED.items()]
+
+
+def _on_a_slow_disk(folder: Path) -> list[Figure]:
+    """The same, floor and all, in a process whose fdatasync is slowed down (`slow_disk.c`); nothing without `cc`."""
+    library = folder / "slow_disk.so"
+    command = ["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(Path(__file__).with_name("slow_disk.c"))]
+    try:
+        subprocess.run([*command, "-ldl"], check=True)
+    except OSError:
+        print("  (the slow disk needs a C compiler)")
+        return []
+    environment = {**os.environ, "LD_PRELOAD": str(library), "SLOW_DISK_NS": str(int(SLOW_DISK_S * 1e9))}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.store"], env=environment, check=True, capture_output=True, text=True
+    )
+    ratios: dict[str, float] = json.loads(done.stdout)
+    return [
+        Figure(name=f"on a slow disk, {callers} caller{'s' if callers > 1 else ''}", ratio=ratios[str(callers)],
+               limit=wanted, is_least=True)
+        for callers, wanted in WANTED.items()
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Prints the rates, times the floor, by number of callers: for `_on_a_slow_disk`."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
+        rates = _rates(store, Path(folder))
+    print(json.dumps({callers: figure.ratio for callers, figure in zip(WANTED, rates, strict=True)}))
 
 
 def _rate(store: Store, folder: Path, callers: int, wanted: float) -> Figure:
@@ -44,6 +86,29 @@ def _rate(store: Store, folder: Path, callers: int, wanted: float) -> Figure:
         ratios.append(_records(ledgers) / floor)
     name = f"durable records a second, {callers} caller{'s' if callers > 1 else ''}, times fdatasync"
     return Figure(name=name, ratio=statistics.median(ratios), limit=wanted, is_least=True)
+
+
+def _bare(folder: Path, rows: int) -> Figure:
+    """What SQLite alone makes of it: such rows, so many a transaction, from one thread that does nothing else."""
+    path = folder / f"bare{rows}.db"
+    with Store.open(f"sqlite:///{path}") as store:
+        runs = [begun(store, f"r_{number}").run_id for number in range(rows)]
+    ratios: list[float] = []
+    with closing(sqlite3.connect(path, isolation_level=None)) as driver:
+        driver.execute("PRAGMA synchronous=FULL")
+        for turn in range(ROUNDS):
+            floor = _synced(folder / "floor")
+            ratios.append(rows * _per_second(lambda number, turn=turn: _commit(driver, runs, turn, number)) / floor)
+    name = f"SQLite alone, {rows} row{'s' if rows > 1 else ''} a transaction, times fdatasync"
+    return Figure(name=name, ratio=statistics.median(ratios), limit=None)
+
+
+def _commit(driver: sqlite3.Connection, runs: list[str], turn: int, number: int) -> None:
+    driver.execute("BEGIN IMMEDIATE")
+    driver.executemany("UPDATE runs SET rev = rev + 1, updated_at = ? WHERE run_id = ?", [(0.0, run) for run in runs])
+    steps = [(run, f"{turn}/{number}", 0.0, 1, _SEALED) for run in runs]
+    driver.executemany("INSERT INTO steps (run_id, key, started_at, attempt, begun) VALUES (?, ?, ?, ?, ?)", steps)
+    driver.execute("COMMIT")
 
 
 def _synced(path: Path) -> float:
@@ -100,3 +165,7 @@ def _bytes(store: Store, folder: Path) -> int:
     with store._database._engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     return (folder / "runs.db").stat().st_size
+
+
+if __name__ == "__main__":
+    main()
