@@ -31,15 +31,20 @@ class Shown(Answer[int]):
 
 
 class Hasty(Answer[int]):
-    """Is answered, and its round woken, just when somebody has seen that it is not."""
+    """Is answered, and its round woken, while somebody begins to wait: just before or just after that is known."""
 
-    def done(self) -> bool:
-        was_done = super().done()
-        if not was_done:
-            turns = self.round = deque[Turn]()
-            self.set_result(1)
-            wake(turns)
-        return was_done
+    def __init__(self, *, before: bool) -> None:
+        super().__init__()
+        self._before = before
+
+    def add_done_callback(self, fn: Any) -> None:
+        if not self._before:
+            super().add_done_callback(fn)
+        turns = self.round = deque[Turn]()
+        self.set_result(1)
+        wake(turns)
+        if self._before:
+            super().add_done_callback(fn)
 
 
 def test_those_of_a_round_wake_each_other() -> None:
@@ -74,8 +79,9 @@ def test_who_goes_away_when_it_was_woken_wakes_the_next_one() -> None:
     waiting.wait()
 
 
-def test_an_answer_that_comes_while_somebody_begins_to_wait_is_not_missed() -> None:
-    assert Hasty().result() == 1
+@pytest.mark.parametrize("before", [True, False])
+def test_an_answer_that_comes_while_somebody_begins_to_wait_is_not_missed(before: bool) -> None:
+    assert Hasty(before=before).result() == 1
 
 
 def test_an_answer_is_a_future() -> None:

@@ -63,8 +63,8 @@ class Answer(Future[T], Generic[T]):
             turn = Turn()
             self.add_done_callback(turn.come)
             try:
-                # Asked only now: what was answered in between may have woken its round already.
-                if not self.done():
+                # What is there already, or came in between, may have woken its round before it had this turn.
+                if turn.round is None:
                     turn.wait()
             finally:
                 turn.leave()

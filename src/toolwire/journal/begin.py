@@ -27,7 +27,7 @@ class MustNotRun(Exception):
         self.result = result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Attempt:
     """A step that a ledger has in memory as begun, until the database says otherwise."""
 

@@ -15,6 +15,7 @@ from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.dumping import dumper
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure
 from toolwire.vocabulary.results import ToolResult
@@ -27,8 +28,11 @@ FORM = 1
 """Raised when a form changes its meaning; what is older is still read."""
 
 
-# Made once: every record is written with it.
-_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+def _refuse(value: Any) -> Any:
+    raise TypeError(f"a record cannot hold a {type(value).__name__}")
+
+
+_encoded = dumper(_refuse, allow_nan=True)
 
 
 # Read once: `fields` looks at the whole class, and each record has both.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, exists, select, update
@@ -24,12 +25,13 @@ class Rows:
     def __init__(self, rank: int, statement: str, *columns: str, draft: str = "") -> None:
         self.rank = rank
         self._statement = statement
-        self._columns = columns
+        # Of a single column `itemgetter` would give the value itself.
+        self._values: Callable[[Any], Any] = itemgetter(*columns) if columns[1:] else lambda row: (row[columns[0]],)
         self._draft = draft
 
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
         """One call of the driver for all; how many rows it changed."""
-        values = [tuple([row[column] for column in self._columns]) for row in rows]
+        values: list[tuple[Any, ...]] = list(map(self._values, rows))
         if self._draft:
             drafts: list[Draft] = [row[self._draft] for row in rows]
             sealed = drafts[0].sealer.seal_all(drafts)

@@ -9,10 +9,10 @@ times as long. `child/wire.py` is this file's twin on the other side.
 from __future__ import annotations
 
 import json
-import json.encoder
 from collections.abc import Callable
 from typing import Any, cast
 
+from toolwire.vocabulary.dumping import dumper
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import DEPTH_LIMIT, TAG, tag
 
@@ -141,26 +141,13 @@ def _refuse(value: Any) -> Any:
     raise Unrepresentable(f"a value of type {type(value).__name__}", path="")
 
 
-def _make_dump(*, sort_keys: bool = False) -> Callable[[Any], str]:
-    # Made once: a JSONEncoder builds this object anew for every value, at four times the cost of a small frame.
-    make = getattr(json.encoder, "c_make_encoder", None)
-    quote = getattr(json.encoder, "c_encode_basestring", None)
-    if make is None or quote is None:
-        return json.JSONEncoder(
-            ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys
-        ).encode
-    encoder = make(None, _refuse, quote, None, ":", ",", sort_keys, False, False)
-    join = "".join
-    return lambda value: join(encoder(value, 0))
-
-
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-dump = _make_dump()
+dump = dumper(_refuse)
 """JSON text of a value made of JSON types only."""
-dump_sorted = _make_dump(sort_keys=True)
+dump_sorted = dumper(_refuse, sort_keys=True)
 """The same, with the keys of objects in order: equal values give equal texts."""
 scan: Callable[[str, int], tuple[Any, int]] = cast("Any", json.JSONDecoder(parse_constant=_refuse_constant)).scan_once
 """The JSON value at a place of a text, and where it ends. Strict: no NaN, no Infinity.
