@@ -1,7 +1,7 @@
 """What a program costs, each figure beside its floor, interleaved in one run: trust the ratios.
 
 * fresh execution against a bare fork and exit of the same zygote, asked for over the same sockets; with a spare too;
-* a program whose 100 calls are all recorded against an empty one, in processor time of both sides;
+* a program whose 100 calls are all recorded against an empty one;
 * executions a second, asked for by two threads; memory that one more live program takes;
 * a tool's round trip against a raw ping-pong over a socket pair, both ends on one processor:
   a plain tool without an event loop, a plain tool under asyncio, an async tool.
@@ -126,7 +126,7 @@ def _executions(sandbox: Sandbox, zygotes: _Choosing) -> dict[str, float]:
 
 
 def replays(sandbox: Sandbox, count: int) -> dict[str, float]:
-    """Processor time of a run whose calls are all recorded, against one that makes none; the least of so many."""
+    """A run whose calls are all recorded, against one that makes none."""
     source = f"total = 0\nfor number in range({RECORDED}):\n    total = add(total, number)\ntotal"
     fresh = Replay(seed=1, started_at=0.0)
     recorded = sandbox.run(Program(source=source, tools=(ADD,), replay=fresh), add).recorded
@@ -135,22 +135,17 @@ def replays(sandbox: Sandbox, count: int) -> dict[str, float]:
     def nobody(call: ProgramCall) -> Answer:
         raise AssertionError(call)
 
-    programs = {
-        "empty": Program(source="total = 0\ntotal", tools=(ADD,)),
-        "replay": Program(source=source, tools=(ADD,), replay=replay),
-    }
-    seconds: dict[str, list[float]] = {name: [] for name in programs}
-    for _ in range(count):
-        for name, program in programs.items():
-            started = time.process_time()
-            result = sandbox.run(program, nobody)
-            seconds[name].append(time.process_time() - started + result.cpu_s)
-            assert result.status == "finished", result
-    empty, replayed = min(seconds["empty"]), min(seconds["replay"])
+    def run(program: Program) -> None:
+        result = sandbox.run(program, nobody)
+        assert result.status == "finished", result
+
+    empty = Program(source="total = 0\ntotal", tools=(ADD,))
+    again = Program(source=source, tools=(ADD,), replay=replay)
+    seconds = _interleaved({"empty": lambda: run(empty), "replay": lambda: run(again)}, count, pause_s=GONE_S)
     return {
-        "empty run, CPU ms": empty * 1e3,
-        f"{RECORDED} recorded calls, CPU ms": replayed * 1e3,
-        f"{RECORDED} recorded calls / empty": replayed / empty,
+        "empty run, ms": seconds["empty"] * 1e3,
+        f"{RECORDED} recorded calls, ms": seconds["replay"] * 1e3,
+        f"{RECORDED} recorded calls / empty": seconds["replay"] / seconds["empty"],
     }
 
 
