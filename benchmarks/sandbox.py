@@ -40,7 +40,7 @@ SPARES_S = 0.05
 FLOOD_S = 2.0
 LIVE = 12
 ROUNDS = 7
-TRIPS = 4000
+TRIPS = 8000
 """Enough that the spare, which is made on the same processor meanwhile, weighs little."""
 RECORDED = 100
 REPLAYS = 40

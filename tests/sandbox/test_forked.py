@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.sandbox.programs import FakeTools, Runner
+from tests.sandbox.programs import ECHO, FakeTools, Runner
 from toolwire.sandbox import forked
-from toolwire.sandbox.forked import Child
-from toolwire.sandbox.program import Program
+from toolwire.sandbox.host import Sandbox
+from toolwire.sandbox.program import Answer, Program, ProgramCall
 
 BUSY = "sum(range(5_000_000))"
 
@@ -24,18 +26,33 @@ def foreign() -> int:
     raise ValueError
 
 
-async def test_a_program_that_told_its_result_is_not_waited_for(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[float] = []
+@pytest.mark.parametrize("on_loop", [False, True])
+async def test_a_program_that_told_its_result_is_not_waited_for(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, on_loop: bool
+) -> None:
+    """Who could tell of its end is stopped while it runs."""
+    zygote = sandbox.zygotes.current().process_id
 
-    def exit_of(_: Child, timeout_s: float) -> None:
-        waited.append(timeout_s)
+    def stop(call: ProgramCall) -> Answer:
+        os.kill(zygote, signal.SIGSTOP)
+        return Answer(value=call.arguments["value"])
 
-    monkeypatch.setattr(Child, "exit", exit_of)
-    blocking = run(BUSY)
-    awaited = await run.sandbox.run_async(Program(source=BUSY), FakeTools().awaited)
-    assert (blocking.status, awaited.status, waited) == ("finished", "finished", [])
-    # The control: of one that went without a word only the kernel's account tells how.
-    assert (run("random._os._exit(3)").status, len(waited)) == ("crashed", 1)
+    async def used() -> float:
+        program = Program(source=f"echo(1)\n{BUSY}", tools=(ECHO,))
+        try:
+            if on_loop:
+                result = await sandbox.run_async(program, FakeTools(echo=stop).awaited)
+            else:
+                result = await asyncio.to_thread(sandbox.run, program, stop)
+        finally:
+            os.kill(zygote, signal.SIGCONT)
+        assert result.status == "finished"
+        return result.cpu_s
+
+    assert await used() > 0.01
+    # The control: where its clock cannot be read, nobody knows.
+    monkeypatch.setattr(forked, "_process_id", lambda _: gone())
+    assert await used() == 0
 
 
 @pytest.mark.parametrize("reason", [gone, foreign])

@@ -207,7 +207,7 @@ class Channel:
         if reader is None:
             raise ProtocolViolation("a frame of an unknown kind")
         if tagged and kind in ("call", "result"):
-            parts[-1] = _checked(lambda: untag(parts[-1]))
+            parts[-1] = _untagged(parts[-1])
         return reader(parts, size)
 
     def _call(self, parts: list[Any], size: int) -> CallFrame:
@@ -286,6 +286,10 @@ def _raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
         raws.append(_checked(lambda start=start, size=size: str(view[start : start + size], "utf-8", "surrogatepass")))
         start += size
     return raws
+
+
+def _untagged(value: Any) -> Any:
+    return _checked(lambda: untag(value))
 
 
 def _checked(read: Callable[[], Any]) -> Any:

@@ -9,7 +9,6 @@ meantime is bounded by its processor seconds and its deadline all the same.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 from toolwire.sandbox.answers import DROPPED, Answer, Parked, Recorded, Unanswered, arguments_digest
@@ -37,21 +36,6 @@ STOP_GRACE_S = 0.15
 """Seconds that a program gets to say where it is, once a clock of ours has run out."""
 
 
-@dataclass(slots=True)
-class _Call:
-    """A call under way or over."""
-
-    ordinal: int
-    tool: str
-    arguments: dict[str, Any]
-    """As they are recorded."""
-    started: float
-    ended: float = 0.0
-    status: CallStatus = "unknown"
-    digest: str = ""
-    replayed: bool = False
-
-
 class LiveProgram:
     """What is known of a program while it runs. The first reason to end is the reason it ended."""
 
@@ -74,9 +58,10 @@ class LiveProgram:
         self._lock = threading.Lock()
         self._kept: list[str] = []
         self._kept_bytes = 0
-        self._calls: list[_Call] = []
-        self._open: dict[int, _Call] = {}
-        self._parked: dict[int, _Call] = {}
+        self._calls: list[CallRecord] = []
+        self._open: dict[int, tuple[CallRecord, float]] = {}
+        """Calls under way, with when they were made."""
+        self._parked: dict[int, tuple[CallRecord, float]] = {}
         self._spent = 0.0
         self._recorded_bytes = 0
         self._running_since: float | None = None
@@ -126,21 +111,27 @@ class LiveProgram:
         ordinal, tool, arguments = frame.ordinal, self._names[frame.tool], frame.arguments
         self._recorded_bytes += frame.size
         is_kept = self._recorded_bytes <= RECORDED_BYTES
-        call = _Call(ordinal, tool, arguments if is_kept else self._too_large(frame), now)
-        if self.replaying is not None and self._is_replayed(call, frame, self.replaying):
+        record = CallRecord(
+            ordinal=ordinal, tool=tool, arguments=arguments if is_kept else self._too_large(frame), status="unknown"
+        )
+        if self.replaying is not None and self._is_replayed(record, frame, now, self.replaying):
             return None
         with self._lock:
             if self._running_since is not None and not self._open:
                 # Its own clock stands still.
                 self._spent += now - self._running_since
                 self._running_since = None
-            self._open[ordinal] = call
-            self._calls.append(call)
+            self._open[ordinal] = record, now
+            self._calls.append(record)
         if len(self._open) > limits.outstanding_calls:
             self.give_up("protocol_violation", f"more than {limits.outstanding_calls} calls at the same time")
             return None
         return ProgramCall(
-            ordinal=ordinal, tool=tool, arguments=arguments, parallel=frame.parallel, arguments_digest=call.digest
+            ordinal=ordinal,
+            tool=tool,
+            arguments=arguments,
+            parallel=frame.parallel,
+            arguments_digest=record.arguments_digest,
         )
 
     def waits(self, frame: WaitFrame, now: float) -> None:
@@ -203,23 +194,16 @@ class LiveProgram:
         return max(min(left, wall), _SHORTEST_S)
 
     def records(self, now: float) -> tuple[CallRecord, ...]:
-        """The calls so far."""
+        """Its calls, once it is over: what a tool still gives after that changes nothing."""
         with self._lock:
-            calls = list(self._calls)
-        completed = {one.ordinal: one.completed for one in self.recorded} if self.replaying is not None else {}
-        return tuple(
-            CallRecord(
-                ordinal=call.ordinal,
-                tool=call.tool,
-                arguments=call.arguments,
-                status=call.status,
-                duration_ms=((now if call.status == "unknown" else call.ended) - call.started) * 1000,
-                arguments_digest=call.digest,
-                completed=completed.get(call.ordinal, 0),
-                replayed=call.replayed,
-            )
-            for call in calls
-        )
+            for record, made_at in self._open.values():
+                record.duration_ms = (now - made_at) * 1000
+            self._open.clear()
+            self._parked.clear()
+        completed = {one.ordinal: one.completed for one in self.recorded}
+        for record in self._calls if completed else ():
+            record.completed = completed.get(record.ordinal, 0)
+        return tuple(self._calls)
 
     @property
     def recorded(self) -> tuple[Recorded, ...]:
@@ -231,23 +215,23 @@ class LiveProgram:
         self._recorded_bytes -= frame.size
         return dict.fromkeys(frame.arguments, NOT_KEPT)
 
-    def _is_replayed(self, call: _Call, frame: CallFrame, replaying: Replaying) -> bool:
+    def _is_replayed(self, record: CallRecord, frame: CallFrame, now: float, replaying: Replaying) -> bool:
         """Whether a call is not to be made: it has been, or it is not the one that was."""
-        call.digest = arguments_digest(frame.arguments)
+        record.arguments_digest = arguments_digest(frame.arguments)
         try:
-            known = replaying.made(frame, call.tool, call.digest, call.started)
+            known = replaying.made(frame, record.tool, record.arguments_digest, now)
         except Diverged as diverged:
             self.give_up("divergence", str(diverged))
             return True
         if known is None:
             return False
-        call.replayed, call.ended = True, call.started
+        record.replayed = True
         if known.answer is DROPPED:
-            call.status = "dropped"
+            record.status = "dropped"
         else:
-            call.status = "answered" if isinstance(known.answer, Answer) and known.answer.error is None else "failed"
+            record.status = "answered" if isinstance(known.answer, Answer) and known.answer.error is None else "failed"
         with self._lock:
-            self._calls.append(call)
+            self._calls.append(record)
         return True
 
     def _end(self, frame: ResultFrame | FailedFrame) -> None:
@@ -262,20 +246,22 @@ class LiveProgram:
 
     def _close(self, ordinal: int, status: CallStatus, now: float) -> bool:
         with self._lock:
-            call = self._open.pop(ordinal, None)
-            if call is None:
+            found = self._open.pop(ordinal, None)
+            if found is None:
                 return self._give_up_parked(ordinal, status, now)
-            call.status, call.ended = status, now
+            record, made_at = found
+            record.status, record.duration_ms = status, (now - made_at) * 1000
             if status == "parked":
-                self._parked[ordinal] = call
+                self._parked[ordinal] = found
             if not self._open:
                 self._running_since = now
             return not self.is_over
 
     def _give_up_parked(self, ordinal: int, status: CallStatus, now: float) -> bool:
-        call = self._parked.pop(ordinal, None)
-        if call is not None:
-            call.status, call.ended = status, now
+        found = self._parked.pop(ordinal, None)
+        if found is not None:
+            record, made_at = found
+            record.status, record.duration_ms = status, (now - made_at) * 1000
         return False
 
     def _print(self, text: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 
 from toolwire.sandbox.answers import Recorded
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.frozen import setters_of
 from toolwire.vocabulary.text import cut_text, kept_text
 from toolwire.vocabulary.values import show
 
@@ -53,9 +52,9 @@ class ProgramError:
     """The program's line; None when not known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+@dataclass(slots=True, kw_only=True)
 class CallRecord:
-    """One call as the host saw it."""
+    """One call as the host saw it. Filled while the program runs: not frozen, as one is made for each call."""
 
     ordinal: int
     """Position among the program's calls, from 1, in order of issue."""
@@ -66,7 +65,7 @@ class CallRecord:
     status: CallStatus
     """`dropped`: the program stopped waiting for it. `parked`: it waits for a person. `unknown`: the program ended
     before it was answered."""
-    duration_ms: float
+    duration_ms: float = 0.0
     """Milliseconds until its answer, or until the program's end."""
     arguments_digest: str = ""
     """As `ProgramCall.arguments_digest`."""
@@ -74,39 +73,6 @@ class CallRecord:
     """Place in the order of completion, from 1; 0 without an answer, or in a program that is not resumable."""
     replayed: bool = False
     """Its answer, or that it was dropped, came from the record: nothing was run for it."""
-
-    def __init__(
-        self,
-        *,
-        ordinal: int,
-        tool: str,
-        arguments: dict[str, Any],
-        status: CallStatus,
-        duration_ms: float,
-        arguments_digest: str = "",
-        completed: int = 0,
-        replayed: bool = False,
-    ) -> None:
-        _set_ordinal(self, ordinal)
-        _set_tool(self, tool)
-        _set_arguments(self, arguments)
-        _set_status(self, status)
-        _set_duration(self, duration_ms)
-        _set_digest(self, arguments_digest)
-        _set_completed(self, completed)
-        _set_replayed(self, replayed)
-
-
-(
-    _set_ordinal,
-    _set_tool,
-    _set_arguments,
-    _set_status,
-    _set_duration,
-    _set_digest,
-    _set_completed,
-    _set_replayed,
-) = setters_of(CallRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,9 +46,9 @@ class Calls:
         receive = self._wire.receive
         while True:
             frame = receive()
-            if frame[1] == ordinal and frame[0] != "woke":
-                if frame[0] == "answer":
-                    return frame[2]
+            if frame[0] == "answer" and frame[1] == ordinal:
+                return frame[2]
+            if frame[0] == "error" and frame[1] == ordinal:
                 raise self._exceptions.of(*frame[2])
             self._deliver(frame)
 

@@ -60,7 +60,7 @@ class Stage:
             signal.signal(number, ended)
 
     def play(self) -> None:
-        """Waits for the start frame, runs what it brings, and tells the host how it ended."""
+        """Waits for the start frame, runs what it brings, tells the host how it ended, and waits to be ended."""
         self._is_playing = True
         try:
             _, options, source = self._wire.receive()
@@ -70,6 +70,9 @@ class Stage:
                 return
             self._begin(options)
             self._run(source)
+            # Of a process that runs, the kernel tells the processor time as of its last tick: the host asks for it now.
+            while True:
+                self._wire.receive()
         except (ChannelClosed, OSError):
             # The host has gone or wants no more: there is nobody to tell.
             return

@@ -43,10 +43,10 @@ def _stub(position: int, tool: list[Any], finish: Finish, signature: str) -> Cal
     keywords = {parameter[1]: parameter[0] for parameter in parameters if parameter[2] in ("either", "keyword_only")}
     is_plain = all(parameter[2] in ("either", "keyword_only") for parameter in parameters)
     required_first = sum(1 for parameter in plain if parameter[3])
-    has_keyword_only = any(parameter[2] == "keyword_only" and parameter[3] for parameter in parameters)
+    is_listed = is_plain and not any(parameter[2] == "keyword_only" and parameter[3] for parameter in parameters)
 
     def stub(*given: Any, **named: Any) -> Any:
-        if not named and required_first <= len(given) <= most and is_plain and not has_keyword_only:
+        if is_listed and not named and required_first <= len(given) <= most:
             return finish(position, dict(zip(names, given)))  # noqa: B905 - `strict` doubles the time; fewer are meant
         if not given and is_plain and keywords.keys() >= named.keys() and named.keys() >= needed:
             return finish(position, {keywords[name]: value for name, value in named.items()})
