@@ -28,9 +28,9 @@ FILES = [
 
 
 def failures(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """The tests that failed; what was printed where none ran at all."""
+    """The tests that failed, after what they said; what was printed where none ran at all."""
     lines = done.stdout.splitlines()
-    found = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    found = [line for line in lines if line.startswith(("FAILED", "ERROR", "E  "))]
     return found or ([] if done.returncode == 0 else [done.stdout[-2000:], done.stderr[-2000:]])
 
 
