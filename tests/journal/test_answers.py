@@ -66,8 +66,10 @@ def test_those_of_a_round_wake_each_other() -> None:
 def test_who_went_away_holds_nobody_up() -> None:
     gone, waiting = Turn(), Turn()
     gone.leave()
-    wake(deque([gone, waiting]))
+    turns = deque([gone, waiting])
+    wake(turns)
     waiting.wait()
+    assert not turns
 
 
 def test_who_goes_away_when_it_was_woken_wakes_the_next_one() -> None:

@@ -100,7 +100,7 @@ def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
         return False
     for call in calls:
         entry = scope.catalogue.find(call.name)
-        if entry is not None and (entry.is_async or (entry.composite is not None and scope.catalogue.is_async)):
+        if entry is not None and (entry.is_async or entry.composite is not None):
             return True
     return False
 

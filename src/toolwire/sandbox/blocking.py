@@ -133,8 +133,7 @@ class BlockingDrive:
             self._noted(lambda: self._live.settled(call.ordinal, answer, _clock()))
             self._go_on()
             return
-        if isinstance(answer, Unanswered):
-            answer = only_answer(answer)
+        answer = only_answer(answer)
         frame = answer_frame(self._channel, call.ordinal, answer)
         if self._live.answered(call.ordinal, answer, _clock()):
             self._write(frame)

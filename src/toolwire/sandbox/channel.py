@@ -132,8 +132,7 @@ class Channel:
         Raises:
             Unrepresentable, Oversized: the value cannot be sent; answer with an error instead.
         """
-        head = f'["answer",{ordinal},' if not times else _head("answer", ordinal, times)
-        return encode(head, value, self._limits.call_bytes)
+        return encode(_head("answer", ordinal, times), value, self._limits.call_bytes)
 
     def error(self, ordinal: int, error: AnswerError, *times: float) -> bytes:
         """The frame that gives a call its exception."""
@@ -302,7 +301,7 @@ def _checked(read: Callable[[], Any]) -> Any:
 
 
 def _head(kind: str, ordinal: int, times: tuple[float, ...]) -> str:
-    return f'["{kind}",{",".join(map(dump, (ordinal, *times)))},'
+    return f'["{kind}",{ordinal},{dump(times)[1:-1]},' if times else f'["{kind}",{ordinal},'
 
 
 def _fits(kind: str | None, value: Any) -> bool:
