@@ -7,6 +7,7 @@ import os
 import pytest
 
 from tests.sandbox.programs import Runner
+from tests.sandbox.subprocesses import run_script
 from tests.sandbox.weakened import VOID, has_namespaces, weakened
 from toolwire.sandbox.child import landlock
 
@@ -18,6 +19,22 @@ FALLEN = {
     "seccomp": "process",
     "namespaces": "kernel",
 }
+
+
+def test_what_the_self_test_forked_is_gone_before_it_asks_to_be_traced() -> None:
+    """The end of a child stops a traced process, and the zygote would wait for it until the host gives up."""
+    code, out, _ = run_script("""
+        from toolwire.sandbox.child import attempts
+        for _ in range(50):
+            attempts.FORBIDDEN["fork"]()
+            try:
+                os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                continue
+            sys.exit("still there")
+        print("gone each time")
+    """)
+    assert (code, out) == (0, "gone each time\n")
 
 
 def test_all_layers_together_are_the_best_level(run: Runner) -> None:

@@ -8,6 +8,7 @@ import resource
 import socket
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from . import syscalls
@@ -140,8 +141,12 @@ def _make_folder() -> None:
 
 
 def _fork() -> None:
-    if os.fork() == 0:
+    process = os.fork()
+    if process == 0:
         os._exit(0)
+    # The signal of its end would stop a process that is traced, which is tried last, for good.
+    with suppress(OSError):
+        os.waitpid(process, 0)
 
 
 def _execute() -> None:
