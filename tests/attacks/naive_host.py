@@ -28,7 +28,7 @@ import traceback
 from typing import Any
 
 AT_HAND = ("asyncio.trsock", "atexit", "codecs", "gc", "importlib.machinery", "logging", "marshal", "opcode", "string")
-CHANNEL = 3
+TO_HOST, FROM_HOST = 3, 4
 TOO_LARGE = 64 << 20
 HOST_SECRET = ctypes.create_string_buffer(b"host memory")
 RAN: list[str] = []
@@ -139,9 +139,11 @@ def run(source: str) -> None:
     """Runs one program and does with its result what hosts do."""
     printed = sys.stdout = io.StringIO()
     # So that neither end is given this number before it is wanted.
-    os.dup2(0, CHANNEL)
+    for number in (TO_HOST, FROM_HOST):
+        os.dup2(0, number)
     ours, theirs = socket.socketpair()
-    os.dup2(theirs.fileno(), CHANNEL)
+    for number in (TO_HOST, FROM_HOST):
+        os.dup2(theirs.fileno(), number)
     theirs.close()
     ours.settimeout(2)
     reader = threading.Thread(target=serve, args=(ours,), daemon=True)
@@ -150,10 +152,11 @@ def run(source: str) -> None:
         exec(compile(source, "<program>", "exec"), SPACE)
     except Exception as error:
         printed.write(f"{traceback.format_exc()}\n{error}")
-    try:
-        os.close(CHANNEL)
-    except OSError:
-        fault("its own descriptor is gone")
+    for number in (TO_HOST, FROM_HOST):
+        try:
+            os.close(number)
+        except OSError:
+            fault("its own descriptor is gone")
     reader.join()
     sys.stdout = sys.__stdout__
     text = printed.getvalue()

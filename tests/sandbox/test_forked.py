@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +16,27 @@ from tests.sandbox.programs import ECHO, FakeTools, Runner
 from toolwire.sandbox import forked
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import Answer, Program, ProgramCall
+from toolwire.vocabulary.errors import SandboxUnavailable
 
 BUSY = "sum(range(5_000_000))"
+
+
+def open_files() -> list[str]:
+    return sorted(str(entry) for entry in Path("/proc/self/fd").iterdir())
+
+
+def test_a_host_that_may_open_no_more_files_is_told_so_and_keeps_none() -> None:
+    """The kernel then hands over those descriptors for which there is room."""
+    before = open_files()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    rights = array.array("i", [0, 1])
+    theirs.sendmsg([b'{"started":1}'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+    released: list[int] = []
+    with pytest.raises(SandboxUnavailable, match="may open no more files") as refused:
+        forked.Spawning(ours, {"level": "kernel"}, lambda: released.append(1)).wait()
+    theirs.close()
+    assert "ulimit -n" in refused.value.how_to_fix
+    assert (released, open_files()) == ([1], before)
 
 
 def gone() -> int:

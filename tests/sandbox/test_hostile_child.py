@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable
+from io import FileIO
 from typing import Any
 
 import pytest
@@ -28,11 +29,36 @@ LIMITS = Limits(
 )
 
 
+class Other:
+    """The program's end of a channel."""
+
+    def __init__(self, reader: FileIO, writer: FileIO) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def recv(self) -> bytes:
+        return self._reader.read(65_536) or b""
+
+    def sendall(self, data: bytes) -> None:
+        while data:
+            data = data[self._writer.write(data) :]
+
+    def say_no_more(self) -> None:
+        self._writer.close()
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+
 class FakeChild:
     """The host's end of a channel whose other end is in the test's hands."""
 
     def __init__(self) -> None:
-        self.channel, self.other = socket.socketpair()
+        (reading, outgoing), (incoming, writing) = os.pipe(), os.pipe()
+        os.set_blocking(writing, False)
+        self.reader, self.writer = FileIO(reading, "r"), FileIO(writing, "w")
+        self.other = Other(FileIO(incoming, "r"), FileIO(outgoing, "w"))
         self.signals: list[signal.Signals] = []
 
     def signal(self, number: signal.Signals) -> None:
@@ -40,16 +66,16 @@ class FakeChild:
 
     def kill(self) -> None:
         self.signals.append(signal.SIGKILL)
-        # What killing does to a channel, without closing a descriptor that another thread may be using.
-        self.other.shutdown(socket.SHUT_RDWR)
+        self.other.close()
 
     def close(self) -> None:
-        self.channel.close()
+        self.reader.close()
+        self.writer.close()
         self.other.close()
 
 
 def drive(
-    attack: Callable[[socket.socket], None],
+    attack: Callable[[Other], None],
     tools: Callable[[ProgramCall], Answer | Parked] | None = None,
     replay: Replay | None = None,
 ) -> LiveProgram:
@@ -62,31 +88,31 @@ def drive(
     attacker.start()
     driver.start({})
     driver.run()
-    attacker.join(5)
     workers.close()
     child.close()
+    attacker.join(5)
     return live
 
 
-async def drive_async(attack: Callable[[socket.socket], None], replay: Replay | None = None) -> LiveProgram:
+async def drive_async(attack: Callable[[Other], None], replay: Replay | None = None) -> LiveProgram:
     child: Any = FakeChild()
     live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS, replay=replay), time.monotonic())
     attacker = threading.Thread(target=_quietly, args=(attack, child.other))
     attacker.start()
     await AsyncDrive(live, child, FakeTools().awaited).run()
-    await asyncio.to_thread(attacker.join, 5)
     child.close()
+    await asyncio.to_thread(attacker.join, 5)
     return live
 
 
-def _quietly(attack: Callable[[socket.socket], None], other: socket.socket) -> None:
+def _quietly(attack: Callable[[Other], None], other: Other) -> None:
     try:
         attack(other)
-    except OSError:
+    except (OSError, ValueError):
         return
 
 
-def sends(data: bytes) -> Callable[[socket.socket], None]:
+def sends(data: bytes) -> Callable[[Other], None]:
     return lambda other: other.sendall(data)
 
 
@@ -110,9 +136,9 @@ def test_a_bomb_ends_the_program(data: bytes) -> None:
     assert live.stop == "protocol_violation"
 
 
-def forged_calls(other: socket.socket) -> None:
+def forged_calls(other: Other) -> None:
     other.sendall(b"".join(frame("call", n, 0, False, {"a": n, "b": 0}) for n in range(1, 20)))
-    while other.recv(65_536):
+    while other.recv():
         pass
 
 
@@ -141,44 +167,44 @@ def test_more_parallel_calls_than_allowed_are_a_violation() -> None:
     assert (live.stop, live.detail) == ("protocol_violation", "more than 2 calls at the same time")
 
 
-def silent(other: socket.socket) -> None:
-    while other.recv(65_536):
+def silent(other: Other) -> None:
+    while other.recv():
         pass
 
 
-def never_reads(other: socket.socket) -> None:
+def never_reads(other: Other) -> None:
     for n in range(1, 5):
         other.sendall(frame("call", n, 2, False, {"value": "x" * 60_000}))
 
 
-def drips(other: socket.socket) -> None:
+def drips(other: Other) -> None:
     data = frame("print", "x" * 50_000)
     for place in range(len(data)):
         other.sendall(data[place : place + 1])
         time.sleep(0.005)
 
 
-def floods(other: socket.socket) -> None:
+def floods(other: Other) -> None:
     while True:
         other.sendall(frame("print", "x" * 1000) * 20)
 
 
-def wakes(other: socket.socket) -> None:
+def wakes(other: Other) -> None:
     while True:
         other.sendall(frame("wake", 1, 0))
 
 
-def wakes_late(other: socket.socket) -> None:
+def wakes_late(other: Other) -> None:
     while True:
         other.sendall(frame("wake", 1, 1000))
 
 
-def closes(other: socket.socket) -> None:
+def closes(other: Other) -> None:
     other.sendall(b"\x00\x00")
-    other.shutdown(socket.SHUT_RDWR)
+    other.close()
 
 
-ATTACKS: dict[str, tuple[Callable[[socket.socket], None], set[str | None]]] = {
+ATTACKS: dict[str, tuple[Callable[[Other], None], set[str | None]]] = {
     "says nothing": (silent, {"timeout_program", "deadline"}),
     "never reads its answers": (never_reads, {"timeout_program", "deadline"}),
     "drips": (drips, {"timeout_program", "deadline"}),
@@ -191,9 +217,7 @@ ATTACKS: dict[str, tuple[Callable[[socket.socket], None], set[str | None]]] = {
 
 @pytest.mark.threat(49)
 @pytest.mark.parametrize(("attack", "stops"), ATTACKS.values(), ids=ATTACKS.keys())
-def test_the_host_does_not_wait_longer_than_its_clocks(
-    attack: Callable[[socket.socket], None], stops: set[str | None]
-) -> None:
+def test_the_host_does_not_wait_longer_than_its_clocks(attack: Callable[[Other], None], stops: set[str | None]) -> None:
     started = time.monotonic()
     live = drive(attack)
     assert time.monotonic() - started < LIMITS.deadline_s + 0.5
@@ -202,7 +226,7 @@ def test_the_host_does_not_wait_longer_than_its_clocks(
 
 @pytest.mark.threat(49)
 @pytest.mark.parametrize(("attack", "stops"), ATTACKS.values(), ids=ATTACKS.keys())
-async def test_nor_does_a_loop(attack: Callable[[socket.socket], None], stops: set[str | None]) -> None:
+async def test_nor_does_a_loop(attack: Callable[[Other], None], stops: set[str | None]) -> None:
     started = time.monotonic()
     live = await drive_async(attack)
     assert time.monotonic() - started < LIMITS.deadline_s + 0.5
@@ -219,9 +243,9 @@ def test_damaged_conversations_end_in_typed_results() -> None:
             place = seeded.randrange(len(damaged))
             damaged[place : place + seeded.randint(0, 2)] = seeded.randbytes(seeded.randint(0, 3))
 
-        def attack(other: socket.socket, data: bytes = bytes(damaged)) -> None:
+        def attack(other: Other, data: bytes = bytes(damaged)) -> None:
             other.sendall(data)
-            other.shutdown(socket.SHUT_WR)
+            other.say_no_more()
 
         live = drive(attack)
         assert live.is_over or live.end is None
@@ -325,24 +349,24 @@ def test_what_it_calls_beyond_its_record_goes_the_normal_road() -> None:
     assert (live.stop, [(call.ordinal, call.arguments) for call in asked]) == ("suspended", [(3, {"value": "pay"})])
 
 
-def waits_without_end(other: socket.socket) -> None:
+def waits_without_end(other: Other) -> None:
     while True:
         other.sendall(frame("wait", 0, 0, 1e9))
 
 
-def waits_for_now(other: socket.socket) -> None:
+def waits_for_now(other: Other) -> None:
     while True:
         other.sendall(frame("wait", 0, 1e9, 0))
 
 
-def reads_nothing(other: socket.socket) -> None:
+def reads_nothing(other: Other) -> None:
     for n in range(1, 5):
         other.sendall(echo_frame(n, 0, "x" * 60_000, parallel=True))
     while True:
         other.sendall(frame("wait", 0, 0, None))
 
 
-WAITS: dict[str, Callable[[socket.socket], None]] = {
+WAITS: dict[str, Callable[[Other], None]] = {
     "waits without end": waits_without_end,
     "waits for what is over": waits_for_now,
     "reads nothing": reads_nothing,
@@ -352,7 +376,7 @@ FRESH = Replay(seed=1, started_at=0.0)
 
 @pytest.mark.threat(49)
 @pytest.mark.parametrize("attack", WAITS.values(), ids=WAITS.keys())
-def test_a_resumable_program_does_not_hold_the_host_either(attack: Callable[[socket.socket], None]) -> None:
+def test_a_resumable_program_does_not_hold_the_host_either(attack: Callable[[Other], None]) -> None:
     started = time.monotonic()
     live = drive(attack, replay=FRESH)
     assert time.monotonic() - started < LIMITS.deadline_s + 0.5
@@ -361,7 +385,7 @@ def test_a_resumable_program_does_not_hold_the_host_either(attack: Callable[[soc
 
 @pytest.mark.threat(49)
 @pytest.mark.parametrize("attack", WAITS.values(), ids=WAITS.keys())
-async def test_nor_does_it_hold_a_loop(attack: Callable[[socket.socket], None]) -> None:
+async def test_nor_does_it_hold_a_loop(attack: Callable[[Other], None]) -> None:
     started = time.monotonic()
     live = await drive_async(attack, FRESH)
     assert time.monotonic() - started < LIMITS.deadline_s + 0.5
@@ -382,9 +406,9 @@ def test_damaged_conversations_of_resumable_programs_end_in_typed_results(replay
             place = seeded.randrange(len(damaged))
             damaged[place : place + seeded.randint(0, 2)] = seeded.randbytes(seeded.randint(0, 3))
 
-        def attack(other: socket.socket, data: bytes = bytes(damaged)) -> None:
+        def attack(other: Other, data: bytes = bytes(damaged)) -> None:
             other.sendall(data)
-            other.shutdown(socket.SHUT_WR)
+            other.say_no_more()
 
         live = drive(attack, replay=replay)
         assert live.is_over or live.end is None

@@ -103,6 +103,12 @@ def test_a_tool_that_never_returns_does_not_hold_up_the_run(run: Runner, source:
 
 @pytest.mark.requirement("attp.isolation.memory")
 @pytest.mark.threat(49)
+def test_clocks_longer_than_the_kernel_s(run: Runner) -> None:
+    """A wait of the kernel's is at most 24 days."""
+    source = "import asyncio\nawait asyncio.sleep(0.01)\necho(1)"
+    assert run(source, wall_s=1e8, deadline_s=1e9).value == 1
+
+
 def test_memory(run: Runner) -> None:
     result = run("print('a')\nrows = []\nwhile True:\n    rows.append('x' * 1_000_000)", memory_mb=64)
     assert result.error is not None

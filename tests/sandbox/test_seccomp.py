@@ -162,9 +162,9 @@ def test_x32_is_killed_and_numbers_beyond_the_table_are_refused() -> None:
 @pytest.mark.threat(48)
 def test_reading_and_writing_are_for_the_channel_alone(program: list[Instruction], machine: str) -> None:
     column, audit = MACHINES.index(machine), AUDIT[machine]
-    for number in (READ[column], WRITE[column]):
+    for number, descriptor in ((WRITE[column], 3), (READ[column], 4)):
         allowed = [fd for fd in [*range(64), 0xFFFFFFFF] if verdict(program, audit, number, (fd,)) == ALLOW]
-        assert allowed == [3]
+        assert allowed == [descriptor]
         assert verdict(program, audit, number, (0,)) == EPERM
 
 
@@ -246,6 +246,8 @@ REFUSED = {
     "execute": "os.execv('/bin/sh', ['sh'])",
     "signal itself": "os.kill(os.getpid(), 0)",
     "signal everybody": "os.kill(-1, 0)",
+    "read what it writes": "os.read(3, 1)",
+    "write what it reads": "os.write(4, b'x')",
     "close the channel": "os.close(3)",
     "copy the channel": "os.dup(3)",
     "ask for the machine's name": "os.uname()",

@@ -85,7 +85,8 @@ NO_MEMORY_LIMIT = "_MEMORY = resource.RLIMIT_RSS"
 SUBTLE = {
     "the filter allows everything": ("seccomp.py", "def instructions(_): return [_return(RETURN_ALLOW)]", "process"),
     "the filter forgets to kill": ("seccomp.py", "KILLED = ()", "process"),
-    "any descriptor may be written": ("seccomp.py", "ALLOWED += ON_CHANNEL\nON_CHANNEL = ()", "process"),
+    "any descriptor may be read": ("seccomp.py", "ALLOWED += READING\nREADING = ()", "process"),
+    "any descriptor may be written": ("seccomp.py", "ALLOWED += WRITING\nWRITING = ()", "process"),
     "memory may be executable": ("seccomp.py", "ALLOWED += NOT_EXECUTABLE\nNOT_EXECUTABLE = ()", "process"),
     "the filter is for another processor": ("seccomp.py", ANOTHER_PROCESSOR, "process"),
     "the kernel refuses the filter": ("seccomp.py", "def loader(): return lambda: -1", "process"),
@@ -113,7 +114,7 @@ def test_a_layer_with_a_hole_is_found_out(name: str) -> None:
 
 
 def test_a_set_up_that_fails_ends_the_child_and_is_told() -> None:
-    broken = "def apply(channel, steps):\n    1 / 0"
+    broken = "def apply(outgoing, incoming, steps):\n    1 / 0"
     with weakened(("lockdown.py", broken)) as sandbox:
         isolation = sandbox.zygotes.current().isolation
     assert isolation.level == "none"

@@ -1,4 +1,4 @@
-"""Drives one program on an asyncio loop: a protocol on the channel, and a task for each call."""
+"""Drives one program on an asyncio loop: a callback for what it says, and a task for each call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.answers import Answer, Parked
@@ -71,7 +70,7 @@ async def run_in_worker(workers: Workers, run: Callable[[threading.Event], Progr
         raise
 
 
-class AsyncDrive(asyncio.Protocol):
+class AsyncDrive:
     """Feeds a live program from a loop's callbacks. All of it in the loop's own thread."""
 
     def __init__(self, live: LiveProgram, child: Child, call: Call) -> None:
@@ -83,7 +82,7 @@ class AsyncDrive(asyncio.Protocol):
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._heard: asyncio.Future[None] = self._loop.create_future()
-        self._transport: asyncio.Transport | None = None
+        self._writing: asyncio.WriteTransport | None = None
         self._writable = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._wake: asyncio.TimerHandle | None = None
@@ -93,10 +92,10 @@ class AsyncDrive(asyncio.Protocol):
     async def run(self) -> None:
         """Until the program is over and its calls have ended. Cancelled, it ends both and passes it on."""
         options = start_options(self._live.program)
-        self._child.channel.setblocking(False)
         self._writable.set()
         try:
-            await self._loop.create_unix_connection(lambda: self, sock=self._child.channel)
+            self._writing, _ = await self._loop.connect_write_pipe(lambda: _Writing(self._writable), self._child.writer)
+            self._loop.add_reader(self._child.reader, self._read)
             self._live.started_running(_clock())
             self._write(self._channel.start(self._live.program.source, options))
             if self._live.replaying is not None:
@@ -111,12 +110,18 @@ class AsyncDrive(asyncio.Protocol):
         if self._fatal is not None:
             raise self._fatal
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The channel is on the loop."""
-        self._transport = cast("asyncio.Transport", transport)
+    def _read(self) -> None:
+        # Not by a transport of the loop's: that takes in four times as much at once, and so holds up the loop as long.
+        data = self._child.reader.read(self._channel.missing or READ_BYTES)
+        if data:
+            self._take(data)
+        else:
+            self._loop.remove_reader(self._child.reader)
+            self._finish()
+        if (self._live.place is not None or not data) and not self._heard.done():
+            self._heard.set_result(None)
 
-    def data_received(self, data: bytes) -> None:
-        """Frames of the program."""
+    def _take(self, data: bytes) -> None:
         try:
             for frame in self._channel.receive(data):
                 if type(frame) is CallFrame:
@@ -134,30 +139,6 @@ class AsyncDrive(asyncio.Protocol):
             self._live.give_up("protocol_violation", str(violation))
         if self._live.is_over:
             self._finish()
-        if self._live.place is not None and not self._heard.done():
-            self._heard.set_result(None)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio gives the name
-        """The program's end of the channel is gone."""
-        self._read_rest()
-        self._finish()
-        self._writable.set()
-        if not self._heard.done():
-            self._heard.set_result(None)
-
-    def pause_writing(self) -> None:
-        """The program does not read: answers wait in their tasks."""
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        """It reads again."""
-        self._writable.set()
-
-    def _read_rest(self) -> None:
-        """After a failed write the transport reads no more, but the program's last words may be there already."""
-        with contextlib.suppress(OSError):
-            while not self._live.is_over and (data := self._child.channel.recv(READ_BYTES)):
-                self.data_received(data)
 
     def _finish(self) -> None:
         if not self._over.done():
@@ -261,8 +242,8 @@ class AsyncDrive(asyncio.Protocol):
         self._timer = self._loop.call_later(self._live.patience(now), self._look_at_clocks)
 
     def _write(self, data: bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
+        if self._writing is not None and not self._writing.is_closing():
+            self._writing.write(data)
 
     async def _hear_where(self) -> None:
         self._child.signal(signal.SIGTERM)
@@ -277,10 +258,30 @@ class AsyncDrive(asyncio.Protocol):
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
-        if self._transport is not None:
-            self._transport.abort()
+        self._loop.remove_reader(self._child.reader)
+        if self._writing is not None and not self._writing.is_closing():
+            self._writing.abort()
         if tasks:
             await asyncio.wait(tasks, timeout=_TASKS_GRACE_S)
+
+
+class _Writing(asyncio.BaseProtocol):
+    """The end of the channel that is written to."""
+
+    def __init__(self, writable: asyncio.Event) -> None:
+        self._writable = writable
+
+    def pause_writing(self) -> None:
+        """The program does not read: answers wait in their tasks."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        self._writable.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio gives the name
+        """It will not read any more. What it said before is still to be read."""
+        self._writable.set()
 
 
 async def _place(place: asyncio.Future[None], places: Places, until: float) -> None:

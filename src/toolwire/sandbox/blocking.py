@@ -6,9 +6,9 @@ workers, so that they run side by side; their answers are written by whoever has
 
 from __future__ import annotations
 
+import contextlib
+import select
 import signal
-import socket
-import struct
 import threading
 import time
 from collections.abc import Callable
@@ -25,13 +25,15 @@ from toolwire.sandbox.wire import Oversized
 from toolwire.vocabulary.errors import Unrepresentable
 
 READ_BYTES = 65_536
-_REARM_S = 0.1
-"""A wait may be too long by this much before it is set anew: setting it for every read would be a third call."""
+_LONGEST_WAIT_S = 3600.0
+"""After that, waiting begins anew: the kernel counts milliseconds, and to 24 days only."""
 _CANNOT_WAIT = AnswerError(
     type_name="",
     family="denied",
     message="the call waits for a person, and this program cannot be suspended: it is not resumable",
 )
+_CLOSED = (OSError, ValueError)
+"""What reading and writing raise on a closed channel: by the child's end, or by a host that waited long enough."""
 _clock = time.monotonic
 
 Call = Callable[[ProgramCall], Answer | Parked]
@@ -43,20 +45,20 @@ class BlockingDrive:
     def __init__(self, live: LiveProgram, child: Child, call: Call, workers: Workers) -> None:
         self._live = live
         self._child = child
-        self._socket = child.channel
+        self._arrived = select.poll()
+        self._arrived.register(child.reader, select.POLLIN)
         self._call = call
         self._workers = workers
         self._channel = channel_of(live)
         self._write_lock = threading.Lock()
-        self._arm_at = 0.0
         self._look_at = 0.0
+        """When a clock may have run out."""
         self._wake: tuple[float, int] | None = None
         self.fatal: BaseException | None = None
         """What a call raised that is no error of a tool: it belongs to whoever runs the program."""
 
     def start(self, options: dict[str, object]) -> None:
         """Sends the program. Its clock runs from here."""
-        _send_timeout(self._socket, min(self._live.limits.wall_s, self._live.limits.deadline_s))
         self._live.started_running(_clock())
         first = self._channel.start(self._live.program.source, options)
         self._write(first if self._live.replaying is None else first + self._live.replaying.begin())
@@ -67,38 +69,33 @@ class BlockingDrive:
             self._serve()
         except ProtocolViolation as violation:
             self._live.give_up("protocol_violation", str(violation))
-        except OSError:
-            # The channel was closed: by the child's end, or by a host that has waited long enough.
-            pass
         if self._live.stop in ("timeout_program", "deadline"):
             self._hear_where()
         self._child.kill()
 
     def _serve(self) -> None:
-        live, receive, read = self._live, self._channel.receive, self._socket.recv
+        live, channel = self._live, self._channel
+        arrived, read, receive = self._arrived.poll, self._child.reader.read, channel.receive
         while not live.is_over:
-            if _clock() >= self._arm_at:
-                self._arm()
-            try:
-                data = read(self._channel.missing or READ_BYTES)
-            except BlockingIOError:
-                data = None
-            if _clock() >= self._look_at:
-                self._look_at_clocks()
-            if data is None:
-                continue
-            if not data:
-                return
-            for frame in receive(data):
-                if type(frame) is CallFrame:
-                    self._take_call(frame)
-                else:
-                    self._take(frame)
+            now = _clock()
+            if now >= self._look_at:
+                self._look_at_clocks(now)
+            elif arrived((self._look_at - now) * 1000):
+                try:
+                    data = read(channel.missing or READ_BYTES)
+                except _CLOSED:
+                    return
+                if not data:
+                    return
+                for frame in receive(data):
+                    if type(frame) is CallFrame:
+                        self._take_call(frame)
+                    else:
+                        self._take(frame)
 
     def _take(self, frame: Frame) -> None:
         if isinstance(frame, WakeFrame):
-            self._wake = (_clock() + frame.seconds, frame.number)
-            self._arm_at = 0.0
+            self._set_wake(frame.seconds, frame.number)
         elif isinstance(frame, DropFrame):
             self._noted(lambda: self._live.dropped(frame.ordinal, _clock()))
         elif isinstance(frame, WaitFrame):
@@ -162,65 +159,66 @@ class BlockingDrive:
             # Another thread may be reading.
             self._child.kill()
         elif (seconds := live.replaying.patience()) is not None:
-            self._wake = (_clock() + seconds, 0)
-            self._arm_at = 0.0
+            self._set_wake(seconds, 0)
 
-    def _look_at_clocks(self) -> None:
-        now = _clock()
-        self._arm_at = 0.0
-        if self._wake is not None and now >= self._wake[0]:
-            number, self._wake = self._wake[1], None
-            if self._live.replaying is None:
-                self._write(self._channel.woke(number))
-            else:
-                self._go_on()
+    def _set_wake(self, seconds: float, number: int) -> None:
+        self._wake = (_clock() + seconds, number)
+        # Never later than it was: who asks for timers without end would put off the other clocks without end.
+        self._look_at = min(self._look_at, self._wake[0])
+
+    def _look_at_clocks(self, now: float) -> None:
+        self._look_at = now + min(self._live.patience(now), _LONGEST_WAIT_S)
         status = self._live.overdue(now)
         if status is not None:
             self._live.give_up(status)
+        if self._wake is None:
+            return
+        at, number = self._wake
+        if now < at:
+            self._look_at = min(self._look_at, at)
+            return
+        self._wake = None
+        if self._live.replaying is None:
+            self._write(self._channel.woke(number))
+        else:
+            self._go_on()
 
     def _hear_where(self) -> None:
         """Asks the program where it is, and listens for a moment."""
         self._child.signal(signal.SIGTERM)
         until = _clock() + STOP_GRACE_S
         try:
-            while self._live.place is None and (left := until - _clock()) > 0:
-                _receive_timeout(self._socket, left)
-                data = self._socket.recv(READ_BYTES)
+            while self._live.place is None and (left := until - _clock()) > 0 and self._arrived.poll(left * 1000):
+                data = self._child.reader.read(READ_BYTES)
                 if not data:
                     return
                 for frame in self._channel.receive(data):
                     if not isinstance(frame, CallFrame | DropFrame | WakeFrame | WaitFrame):
                         self._live.take(frame)
-        except (OSError, ProtocolViolation):
+        except (*_CLOSED, ProtocolViolation):
             # It was only to be told where; why it ended is known.
             return
 
-    def _arm(self) -> None:
-        """Keeps the next reads from outlasting the next clock."""
-        now = _clock()
-        # Who asks for timers without end would otherwise put this off without end.
-        status = self._live.overdue(now)
-        if status is not None:
-            self._live.give_up(status)
-        patience = self._live.patience(now)
-        if self._wake is not None:
-            patience = min(patience, self._wake[0] - now)
-        self._look_at = now + patience
-        self._arm_at = now + _REARM_S
-        _receive_timeout(self._socket, max(patience, 0.0))
-
     def _write(self, data: bytes) -> None:
-        try:
-            with self._write_lock:
-                sent = self._socket.send(data)
-                while sent < len(data):
-                    sent += self._socket.send(memoryview(data)[sent:])
-        except BlockingIOError:
-            # It has not read for as long as it may run, and the frame is cut in two: nothing can be sent any more.
-            self._live.give_up(self._live.overdue(_clock()) or "timeout_program")
-        except OSError:
-            # The child has ended. What it said before that is still to be read.
-            return
+        # A failure is the child's end, and what it said before that is still to be read.
+        with contextlib.suppress(*_CLOSED), self._write_lock:
+            written = self._child.writer.write(data) or 0
+            if written < len(data):
+                self._write_rest(memoryview(data)[written:])
+
+    def _write_rest(self, rest: memoryview) -> None:
+        """Waits until the child reads; called with the lock held."""
+        until = _clock() + min(self._live.limits.wall_s, self._live.limits.deadline_s)
+        has_room = select.poll()
+        has_room.register(self._child.writer, select.POLLOUT)
+        while rest:
+            left = min(until - _clock(), _LONGEST_WAIT_S)
+            if left <= 0:
+                # It has not read for as long as it may run, and the frame is cut in two: nothing more can be sent.
+                self._live.give_up(self._live.overdue(_clock()) or "timeout_program")
+                return
+            if has_room.poll(left * 1000):
+                rest = rest[self._child.writer.write(rest) or 0 :]
 
 
 def channel_of(live: LiveProgram) -> Channel:
@@ -267,17 +265,3 @@ def refusal(error: Unrepresentable | Oversized) -> AnswerError:
 def fault(error: Exception) -> AnswerError:
     """What a program reads when the host's own part failed; the exception itself is none of its business."""
     return AnswerError(type_name="", family="internal", message=f"the call could not be made: {type(error).__name__}")
-
-
-def _receive_timeout(receiver: socket.socket, seconds: float) -> None:
-    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(seconds))
-
-
-def _send_timeout(sender: socket.socket, seconds: float) -> None:
-    sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(seconds))
-
-
-def _timeval(seconds: float) -> bytes:
-    """A deadline for the kernel; zero would mean none."""
-    whole = int(seconds)
-    return struct.pack("@ll", whole, max(int((seconds - whole) * 1_000_000), 0 if whole else 1))

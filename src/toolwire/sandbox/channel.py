@@ -1,4 +1,4 @@
-"""The host's end of a channel as a pure state machine: bytes in, typed frames or a violation out. No sockets here.
+"""The host's end of a channel as a pure state machine: bytes in, typed frames or a violation out. No descriptors here.
 
 From the program:                                          To the program:
     ["call", ordinal, tool, parallel, arguments]               ["start", options, source]

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import FileIO
 from typing import Any
 
 from toolwire.vocabulary.errors import SandboxUnavailable
@@ -19,7 +20,9 @@ from toolwire.vocabulary.errors import SandboxUnavailable
 SPAWN_TIMEOUT_S = 10.0
 _PACKET_BYTES = 65_536
 _FDINFO_BYTES = 1024
-_FDS_BYTES = 2 * array.array("i").itemsize
+_FDS = 3
+"""What comes with a child: both ends of its channel that are ours, and its pidfd."""
+_RIGHTS_SPACE = socket.CMSG_SPACE(_FDS * array.array("i").itemsize)
 
 
 class ZygoteGone(Exception):
@@ -39,8 +42,13 @@ class Exit:
 class Child:
     """One forked child: its channel and what is needed to end it. Closing it kills it."""
 
-    def __init__(self, channel: socket.socket, pidfd: int, status: socket.socket, released: Callable[[], None]) -> None:
-        self.channel = channel
+    def __init__(
+        self, reader: FileIO, writer: FileIO, pidfd: int, status: socket.socket, released: Callable[[], None]
+    ) -> None:
+        self.reader = reader
+        """What it says."""
+        self.writer = writer
+        """What it is told; writing never blocks."""
         self._released = released
         self._pidfd = pidfd
         self._status = status
@@ -86,7 +94,8 @@ class Child:
                 return
             self._closed = True
             os.close(self._pidfd)
-        self.channel.close()
+        self.reader.close()
+        self.writer.close()
         self._status.close()
         self._released()
 
@@ -129,7 +138,7 @@ class Spawning:
 
     def _received(self) -> Child:
         try:
-            data, ancillary, _, _ = self.status.recvmsg(_PACKET_BYTES, socket.CMSG_SPACE(_FDS_BYTES))
+            data, ancillary, _, _ = self.status.recvmsg(_PACKET_BYTES, _RIGHTS_SPACE)
         except OSError as error:
             raise ZygoteGone(str(error)) from None
         if not data:
@@ -144,8 +153,17 @@ class Spawning:
         descriptors = array.array("i")
         for _, _, rights in ancillary:
             descriptors.frombytes(rights[: len(rights) - len(rights) % descriptors.itemsize])
-        channel, pidfd = descriptors
-        return Child(socket.socket(fileno=channel), pidfd, self.status, self._released)
+        if len(descriptors) != _FDS:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            raise SandboxUnavailable(
+                "no process can be started for a program: this process may open no more files",
+                report=self._report,
+                how_to_fix="Run fewer programs at once, or raise the limit of open files (ulimit -n).",
+            )
+        reading, writing, pidfd = descriptors
+        os.set_blocking(writing, False)
+        return Child(FileIO(reading, "r"), FileIO(writing, "w"), pidfd, self.status, self._released)
 
 
 def _process_id(pidfd: int) -> int:

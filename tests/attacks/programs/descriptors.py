@@ -13,7 +13,7 @@ ATTACKS = family(
             control="open child",
             source="""\
 for number in range(64):
-    if number != 3:
+    if number not in (3, 4):
         try:
             os.write(number, b'')
             found = True
@@ -63,6 +63,7 @@ got_through()
             name="peer of the channel",
             tries="asks the kernel who sits at the other end, and so learns ids of the host",
             sign="got through",
+            control="naive host",
             source="""\
 ctypes = native()
 libc = ctypes.CDLL(None, use_errno=True)
@@ -76,11 +77,30 @@ if libc.getsockopt(3, 1, 17, told, ctypes.byref(size)) == 0:
             name="ancillary data",
             tries="sends a descriptor of its own to the host along with a frame",
             sign="got through",
+            control="naive host",
             source="""\
 socket = sockets()
 channel = socket.socket(fileno=os.dup(3))
 channel.sendmsg([b'\\x00\\x00\\x00\\x0f["print","x\\\\n"]'], [(1, 1, sys.modules['struct'].pack('i', 3))])
 got_through()
+""",
+        ),
+        Attack(
+            name="the other ends of the channel",
+            tries="opens the pipes again in the host's direction, to answer itself and to read what it said",
+            sign="got through",
+            source="""\
+if os.open('/proc/self/fd/4', os.O_WRONLY) >= 0 and os.open('/proc/self/fd/3', os.O_RDONLY) >= 0:
+    got_through()
+""",
+        ),
+        Attack(
+            name="a larger channel",
+            tries="lets the kernel keep a megabyte more of what it says",
+            sign="got through",
+            source="""\
+if sys.modules['fcntl'].fcntl(3, 1031, 1 << 20) >= 1 << 20:
+    got_through()
 """,
         ),
         Attack(

@@ -190,7 +190,7 @@ for _ in range(40):
             "sends four megabytes that take a hundred and fifty when they are read",
             """\
 send(b'["call",1,1,false,{"text":[' + b'{"":0},' * 600_000 + b'0]}]')
-os.read(3, 10)
+os.read(4, 10)
 """,
         ),
     ],

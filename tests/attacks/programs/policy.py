@@ -86,7 +86,7 @@ sorted(['a', 'b'], key=forbidden)
             """\
 frame = json.dumps(['call', 1, 2, False, {'text': 'forged'}]).encode()
 os.write(3, len(frame).to_bytes(4, 'big') + frame)
-os.read(3, 10_000)
+os.read(4, 10_000)
 """,
         ),
         call(

@@ -76,7 +76,7 @@ await asyncio.gather(spin(), spin())
         busy(
             "waiting on the channel",
             "reads from the channel, where nothing comes",
-            "os.read(3, 1)",
+            "os.read(4, 1)",
         ),
         busy(
             "exceptions swallowed",

@@ -24,6 +24,7 @@ _PR_GET_DUMPABLE = 3
 _PR_GET_NO_NEW_PRIVS = 39
 _CAPABILITIES_VERSION = 0x20080522
 _PTRACE_TRACEME = 0
+_STDIN = 0
 _STDOUT = 1
 _NOWHERE = ("127.0.0.1", 9)
 _FOLDER = Path("/toolwire-self-test")
@@ -167,6 +168,7 @@ FORBIDDEN: dict[str, Callable[[], object]] = {
     "execute": _execute,
     "map executable memory": _map_executable,
     "signal the parent": lambda: os.kill(os.getppid(), 0),
+    "read from another descriptor": lambda: os.read(_STDIN, 1),
     "write to another descriptor": lambda: os.write(_STDOUT, b"x"),
     "ask for the machine's name": os.uname,
 }

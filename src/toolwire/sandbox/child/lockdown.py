@@ -1,6 +1,6 @@
 """The child's set-up, in its order. A step that fails ends the child: a program never runs with less than it says.
 
-    1  the channel becomes fd 3, every other descriptor is closed
+    1  the channel becomes fd 3 (to the host) and fd 4 (from it), every other descriptor is closed
     2  limits of the kernel
     3  no capabilities, no new privileges, death with the zygote, not dumpable
     4  Landlock
@@ -23,13 +23,15 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from . import landlock, seccomp, syscalls
+from .seccomp import FROM_HOST, TO_HOST
 
 Layer = Literal["limits", "landlock", "seccomp"]
 Step = Callable[[], object]
 """Done without a function of ours where that is possible: what it touches is copied. Anything true is a refusal."""
 
-CHANNEL = 3
-_RULESET = 4
+_RULESET = 5
+_NOWHERE = 1
+"""The zygote's standard output."""
 _dup2 = os.dup2
 _parent = os.getppid
 _set_limit = resource.setrlimit
@@ -66,6 +68,9 @@ class Lockdown:
     """The set-up, with everything done beforehand that children inherit. For the zygote, before it forks."""
 
     def __init__(self) -> None:
+        # So that no pipe of the zygote's gets these numbers: one end would be overwritten by the other.
+        for number in (TO_HOST, FROM_HOST):
+            _dup2(_NOWHERE, number)
         self._base_bytes = _address_space()
         self._most_bytes, self._most_cpu_s = _most(_MEMORY), _most(_PROCESSOR)
         self.landlock_abi = landlock.abi()
@@ -110,14 +115,15 @@ class Lockdown:
         _set_limit_of(process, _PROCESSOR, (min(cpu_s, self._most_cpu_s), min(cpu_s + 1, self._most_cpu_s)))
 
 
-def apply(channel: int, steps: tuple[Step, ...]) -> None:
+def apply(outgoing: int, incoming: int, steps: tuple[Step, ...]) -> None:
     """Locks the calling child down.
 
     Raises:
         OSError: a step was refused; the child must end.
     """
     # This clears close-on-exec, which is of no matter: nothing is ever executed.
-    _dup2(channel, CHANNEL)
+    _dup2(outgoing, TO_HOST)
+    _dup2(incoming, FROM_HOST)
     for step in steps:
         if step():
             raise OSError(f"{step} was refused")
@@ -150,7 +156,7 @@ def _closer() -> list[Step]:
         close_above: Step = partial(os.closerange, above, _FILES_CAP)
     else:
         close_above = syscalls.unchecked("close_range", above, _LAST_FILE, 0)
-    return [partial(os.closerange, 0, CHANNEL), close_above]
+    return [partial(os.closerange, 0, TO_HOST), close_above]
 
 
 def _capability_dropper() -> Step:

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from . import syscalls
 from .syscalls import Architecture
 
-CHANNEL = 3
+TO_HOST = 3
+"""The descriptor that a child writes to."""
+FROM_HOST = 4
+"""The one that it reads from. With the other: its channel."""
 ALLOWED = (
     "munmap",
     "mremap",
@@ -44,8 +47,9 @@ ALLOWED = (
     "getgid",
     "getegid",
 )
-ON_CHANNEL = ("read", "write")
-"""Allowed on the channel's descriptor alone."""
+READING = ("read",)
+WRITING = ("write",)
+"""Allowed on the channel's own descriptors, each in its one direction."""
 NOT_EXECUTABLE = ("mmap", "mprotect")
 """Allowed unless the memory is to be executed."""
 ABSENT = ("clone3",)
@@ -119,13 +123,21 @@ def instructions(architecture: Architecture) -> list[Instruction]:
     numbers = architecture.numbers
     answers: dict[str, list[Instruction]] = {
         "refuse": [_return(RETURN_EPERM)],
-        "channel": _only_if(_JUMP_EQUAL, argument=0, operand=CHANNEL),
+        "read": _only_if(_JUMP_EQUAL, argument=0, operand=FROM_HOST),
+        "write": _only_if(_JUMP_EQUAL, argument=0, operand=TO_HOST),
         "memory": _unless(_JUMP_ANY_BIT, argument=2, operand=_PROT_EXEC),
         "absent": [_return(RETURN_ENOSYS)],
         "allow": [_return(RETURN_ALLOW)],
         "kill": [_return(RETURN_KILL_PROCESS)],
     }
-    listed = {"channel": ON_CHANNEL, "memory": NOT_EXECUTABLE, "allow": ALLOWED, "absent": ABSENT, "kill": KILLED}
+    listed = {
+        "read": READING,
+        "write": WRITING,
+        "memory": NOT_EXECUTABLE,
+        "allow": ALLOWED,
+        "absent": ABSENT,
+        "kill": KILLED,
+    }
     by_number = {numbers[name]: answer for answer, names in listed.items() for name in names}
     ranges = _ranges(by_number, "kill" if architecture.has_x32 else "refuse")
     places: dict[str, int] = {}

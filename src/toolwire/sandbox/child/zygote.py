@@ -2,7 +2,7 @@
 
 At start it sends `{"process": id}` if it runs in namespaces, then `{"ready": report, "level": level}`. Each request is
 a JSON packet `{"memory": bytes, "cpu": seconds}` with one end of a socket pair beside it. On that socket the zygote
-answers with the host's end of a new channel and the child's pidfd, later with `{"status": wait status, "cpu_s":
+answers with the host's ends of a new channel and the child's pidfd, later with `{"status": wait status, "cpu_s":
 seconds}`, and closes it. So runs never wait for each other.
 
 Children are locked down before anybody knows what they will run, and some are kept ready. Each plays one program.
@@ -19,11 +19,12 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 from . import lockdown, memory, namespaces, program, self_test, warmup
-from .lockdown import Allowance, Layer, Step
+from .lockdown import FROM_HOST, TO_HOST, Allowance, Layer, Step
 from .namespaces import Entered
 from .wire import scan
 
@@ -34,7 +35,7 @@ SPARES = 2
 IDLE_MS = 10
 """Milliseconds without a request after which a spare is made: under load it would only stand in a program's way."""
 _ONE_FD = struct.Struct("i")
-_TWO_FDS = struct.Struct("ii")
+_THREE_FDS = struct.Struct("iii")
 _RIGHTS = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
 _PACKETS = int(socket.AF_UNIX), int(socket.SOCK_SEQPACKET), 0
 _FD_SPACE = socket.CMSG_SPACE(_ONE_FD.size)
@@ -45,10 +46,16 @@ zygote's memory are copied for it after each fork."""
 
 
 class Kept(NamedTuple):
-    """A locked child and the host's end of its channel."""
+    """A locked child and the host's ends of its channel, two pipes: a third quicker there and back than a socket."""
 
     process: int
-    channel: Socket
+    reading: int
+    writing: int
+
+    def close(self) -> None:
+        """Lets go of the channel."""
+        os.close(self.reading)
+        os.close(self.writing)
 
 
 def main() -> None:
@@ -83,7 +90,7 @@ class Zygote:
         self._locks = locks
         self._entered = entered
         self._layers = locks.present
-        self._stage = program.Stage(partial(os.read, lockdown.CHANNEL), partial(os.write, lockdown.CHANNEL))
+        self._stage = program.Stage(partial(os.read, FROM_HOST), partial(os.write, TO_HOST))
         warmup.usual()()
         self._rehearse = warmup.usual()
         self._stage.take_signals()
@@ -137,19 +144,19 @@ class Zygote:
 
     def _start(self, request: dict[str, Any], status: Socket) -> None:
         if "bare" in request:
-            process, channel = self._make(None, _end)
+            kept = self._make(None, _end)
         else:
             spare = self._spare() if "fresh" not in request else None
-            process, channel = spare or self._make(self._steps, self._stage.play)
-            self._locks.allow(process, Allowance(request["memory"], request["cpu"]))
+            kept = spare or self._make(self._steps, self._stage.play)
+            self._locks.allow(kept.process, Allowance(request["memory"], request["cpu"]))
         try:
-            pidfd = os.pidfd_open(process)
+            pidfd = os.pidfd_open(kept.process)
             self._poll.register(pidfd, select.POLLIN)
-            self._children[pidfd] = (process, status)
-            rights = _TWO_FDS.pack(channel.fileno(), pidfd)
-            _send(status, b'{"started":%d}' % process, [(*_RIGHTS, rights)])
+            self._children[pidfd] = (kept.process, status)
+            rights = _THREE_FDS.pack(kept.reading, kept.writing, pidfd)
+            _send(status, b'{"started":%d}' % kept.process, [(*_RIGHTS, rights)])
         finally:
-            channel.close()
+            kept.close()
 
     def _make_spare(self) -> None:
         try:
@@ -168,21 +175,25 @@ class Zygote:
             spare = self._spares.popleft()
             if os.waitpid(spare.process, os.WNOHANG)[0] == 0:
                 return spare
-            spare.channel.close()
+            spare.close()
         return None
 
     def _make(self, steps: tuple[Step, ...] | None, play: Callable[[], None]) -> Kept:
-        """A child that takes these steps, or none, plays, and never comes back; and our end of its channel."""
-        ours, theirs = _socket.socketpair()
+        """A child that takes these steps, or none, plays, and never comes back; and our ends of its channel."""
+        opened: list[int] = []
         try:
+            reading, outgoing = _pipe(opened)
+            incoming, writing = _pipe(opened)
             process = self._fork()
             if process < 0:
                 process = self._fork_or_say_why()
             if process == 0:
-                _become(theirs.fileno(), steps, play)
+                _become(outgoing, incoming, steps, play)
+            opened = [outgoing, incoming]
         finally:
-            theirs.close()
-        return Kept(process, ours)
+            for descriptor in opened:
+                os.close(descriptor)
+        return Kept(process, reading, writing)
 
     def _try(
         self,
@@ -193,17 +204,18 @@ class Zygote:
         """A child of the self-test. As a program does, it waits on its channel until its limits are set."""
 
         def play() -> None:
-            os.read(lockdown.CHANNEL, PACKET_BYTES)
-            os.write(lockdown.CHANNEL, json.dumps(dict(attempts())).encode())
+            os.read(FROM_HOST, PACKET_BYTES)
+            os.write(TO_HOST, json.dumps(dict(attempts())).encode())
             last()
 
-        process, channel = self._make(self._locks.steps(self._id, layers), play)
+        kept = self._make(self._locks.steps(self._id, layers), play)
         if "limits" in layers:
-            self._locks.allow(process, self_test.ALLOWANCE)
-        _send(channel, b"{}")
-        data = _read_all(channel)
-        channel.close()
-        return self_test.Tried(outcomes=json.loads(data or b"{}"), status=os.waitpid(process, 0)[1])
+            self._locks.allow(kept.process, self_test.ALLOWANCE)
+        with suppress(BrokenPipeError):
+            os.write(kept.writing, b"{}")
+        data = _read_all(kept.reading)
+        kept.close()
+        return self_test.Tried(outcomes=json.loads(data or b"{}"), status=os.waitpid(kept.process, 0)[1])
 
     def _reap(self, pidfd: int) -> None:
         process, status = self._children.pop(pidfd)
@@ -222,11 +234,11 @@ def _empty_environment() -> None:
         os.putenv("TZ", zone)
 
 
-def _become(channel: int, steps: tuple[Step, ...] | None, play: Callable[[], None]) -> None:
+def _become(outgoing: int, incoming: int, steps: tuple[Step, ...] | None, play: Callable[[], None]) -> None:
     code = _SETUP_FAILED
     try:
         if steps is not None:
-            lockdown.apply(channel, steps)
+            lockdown.apply(outgoing, incoming, steps)
         play()
         code = 0
     finally:
@@ -238,14 +250,17 @@ def _end() -> None:
     """All that a bare child does."""
 
 
-def _read_all(channel: Socket) -> bytes:
+def _pipe(opened: list[int]) -> tuple[int, int]:
+    """The ends to read from and to write to, which are noted as well."""
+    ends = os.pipe()
+    opened += ends
+    return ends
+
+
+def _read_all(descriptor: int) -> bytes:
     pieces: list[bytes] = []
-    try:
-        while piece := channel.recv(PACKET_BYTES):
-            pieces.append(piece)
-    except ConnectionResetError:
-        # It went without reading what it was sent.
-        return b""
+    while piece := os.read(descriptor, PACKET_BYTES):
+        pieces.append(piece)
     return b"".join(pieces)
 
 
