@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.answers import Answer, Parked
-from toolwire.sandbox.blocking import READ_BYTES, answer_frame, channel_of, fault, only_answer
+from toolwire.sandbox.blocking import answer_frame, channel_of, fault, only_answer
 from toolwire.sandbox.channel import ProtocolViolation
 from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
 from toolwire.sandbox.frames import CallFrame, DropFrame, WaitFrame, WakeFrame
@@ -26,9 +26,11 @@ from toolwire.sandbox.zygote import Zygote, Zygotes, lost
 Call = Callable[[ProgramCall], Awaitable[Answer | Parked]]
 
 EXIT_TIMEOUT_S = 0.2
+PIECE_BYTES = 16_384
+"""Bytes of small frames that are taken in before others on the loop have their turn: a thousand frames, some
+milliseconds. A transport of the loop's would take sixteen times as many."""
 _TASKS_GRACE_S = 0.2
 """Seconds that cancelled calls get to end."""
-_REARM_S = 0.1
 _clock = time.monotonic
 
 
@@ -111,8 +113,7 @@ class AsyncDrive:
             raise self._fatal
 
     def _read(self) -> None:
-        # Not by a transport of the loop's: that takes in four times as much at once, and so holds up the loop as long.
-        data = self._child.reader.read(self._channel.missing or READ_BYTES)
+        data = self._child.reader.read(self._channel.missing or PIECE_BYTES)
         if data:
             self._take(data)
         else:
