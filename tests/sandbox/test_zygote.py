@@ -12,6 +12,7 @@ import pytest
 
 from tests.sandbox.programs import FakeTools, Runner
 from tests.sandbox.subprocesses import run_script
+from tests.sandbox.weakened import weakened
 from toolwire.sandbox import zygote as zygote_module
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import Answer, ProgramCall
@@ -36,8 +37,8 @@ def is_gone(process: int) -> bool:
     return False
 
 
-def open_descriptors() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+def open_descriptors(process: int | str = "self") -> int:
+    return sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
 
 
 def children_of(process: int) -> list[int]:
@@ -157,6 +158,29 @@ def test_runs_leave_no_descriptors_and_no_processes(run: Runner) -> None:
     assert open_descriptors() == before
     process = run.sandbox.zygotes.current().process_id
     assert len(children_of(process)) <= SPARES
+
+
+def test_a_child_that_cannot_be_limited_is_refused_and_leaves_nothing_open() -> None:
+    unlimited = """
+limited = Lockdown.allow
+def allow(self, process, allowance):
+    if allowance.cpu_s == 77:
+        raise ProcessLookupError("it is gone")
+    limited(self, process, allowance)
+Lockdown.allow = allow
+"""
+    with weakened(("lockdown.py", unlimited)) as sandbox:
+        assert Runner(sandbox)("1").value == 1
+        zygote = sandbox.zygotes.current().process_id
+        until = time.monotonic() + WAIT_S
+        counts: set[int] = set()
+        for _ in range(10):
+            with pytest.raises(SandboxUnavailable, match="ProcessLookupError: it is gone"):
+                Runner(sandbox)("1", cpu_s=77)
+            while len(children_of(zygote)) < SPARES and time.monotonic() < until:
+                threading.Event().wait(0.002)
+            counts.add(open_descriptors(zygote))
+        assert len(counts) == 1
 
 
 def test_a_zygote_that_does_not_start_says_what_failed() -> None:

@@ -143,13 +143,15 @@ class Zygote:
         return True
 
     def _start(self, request: dict[str, Any], status: Socket) -> None:
-        if "bare" in request:
+        is_bare = "bare" in request
+        if is_bare:
             kept = self._make(None, _end)
         else:
             spare = self._spare() if "fresh" not in request else None
             kept = spare or self._make(self._steps, self._stage.play)
-            self._locks.allow(kept.process, Allowance(request["memory"], request["cpu"]))
         try:
+            if not is_bare:
+                self._locks.allow(kept.process, Allowance(request["memory"], request["cpu"]))
             pidfd = os.pidfd_open(kept.process)
             self._poll.register(pidfd, select.POLLIN)
             self._children[pidfd] = (kept.process, status)
