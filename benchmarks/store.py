@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import sqlite3
 import statistics
 import subprocess
@@ -14,9 +15,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TypeAlias
 
 from benchmarks.kills import begun, start_of, step_number
 from benchmarks.timing import Figure
@@ -39,11 +41,15 @@ _SEALED = os.urandom(350)
 """About as much as a step that was begun weighs."""
 
 
+_Asked: TypeAlias = "queue.SimpleQueue[threading.Lock | None]"
+
+
 def figures() -> list[Figure]:
     """Rates by number of callers, on this disk and on one as slow as the bounds were set on; what a call weighs."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
         here = [*_rates(store, Path(folder)), *(_bare(Path(folder), callers) for callers in WANTED)]
-        return [*here, *_on_a_slow_disk(Path(folder)), _weight(store, Path(folder))]
+        handed = [_handed(Path(folder), callers) for callers in WANTED if callers > 1]
+        return [*here, *handed, *_on_a_slow_disk(Path(folder)), _weight(store, Path(folder))]
 
 
 def _rates(store: Store, folder: Path) -> list[Figure]:
@@ -111,6 +117,32 @@ def _commit(driver: sqlite3.Connection, runs: list[str], turn: int, number: int)
     driver.execute("COMMIT")
 
 
+def _handed(folder: Path, callers: int) -> Figure:
+    """What the handoff alone allows: one thread answers so many others, and nothing is written."""
+    ratios: list[float] = []
+    for _ in range(ROUNDS):
+        floor = _synced(folder / "floor")
+        asked: _Asked = queue.SimpleQueue()
+        answering = threading.Thread(target=_answer_all, args=(asked,))
+        answering.start()
+        ratios.append(_together([_asking(asked) for _ in range(callers)]) / floor)
+        asked.put(None)
+        answering.join()
+    name = f"answers handed to {callers} threads by one, nothing written, times fdatasync"
+    return Figure(name=name, ratio=statistics.median(ratios), limit=None)
+
+
+def _answer_all(asked: _Asked) -> None:
+    while (turn := asked.get()) is not None:
+        turn.release()
+
+
+def _asking(asked: _Asked) -> Callable[[int], object]:
+    turn = threading.Lock()
+    turn.acquire()
+    return lambda _: (asked.put(turn), turn.acquire())
+
+
 def _synced(path: Path) -> float:
     """Writes a second that are each on the disk before the next, into a file that is as long already."""
     file = os.open(path, os.O_CREAT | os.O_WRONLY)
@@ -126,13 +158,17 @@ def _synced(path: Path) -> float:
 
 
 def _records(ledgers: list[RunLedger]) -> float:
-    rates = [0.0] * len(ledgers)
+    return _together([lambda number, ledger=ledger: ledger.begin(_STARTS[number]).result() for ledger in ledgers])
+
+
+def _together(acts: Sequence[Callable[[int], object]]) -> float:
+    """What threads make together, a second; each does one of them again and again."""
+    rates = [0.0] * len(acts)
 
     def call(place: int) -> None:
-        ledger = ledgers[place]
-        rates[place] = _per_second(lambda number: ledger.begin(_STARTS[number]).result())
+        rates[place] = _per_second(acts[place])
 
-    threads = [threading.Thread(target=call, args=(place,)) for place in range(len(ledgers))]
+    threads = [threading.Thread(target=call, args=(place,)) for place in range(len(acts))]
     for thread in threads:
         thread.start()
     for thread in threads:

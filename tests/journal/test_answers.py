@@ -25,8 +25,8 @@ class Shown(Answer[int]):
         super().__init__()
         self.is_awaited = threading.Event()
 
-    def add_done_callback(self, fn: Any) -> None:
-        super().add_done_callback(fn)
+    def _expect(self, turn: Turn) -> None:
+        super()._expect(turn)
         self.is_awaited.set()
 
 
@@ -37,14 +37,14 @@ class Hasty(Answer[int]):
         super().__init__()
         self._before = before
 
-    def add_done_callback(self, fn: Any) -> None:
+    def _expect(self, turn: Turn) -> None:
         if not self._before:
-            super().add_done_callback(fn)
+            super()._expect(turn)
         turns = self.round = deque[Turn]()
         self.set_result(1)
         wake(turns)
         if self._before:
-            super().add_done_callback(fn)
+            super()._expect(turn)
 
 
 def test_those_of_a_round_wake_each_other() -> None:

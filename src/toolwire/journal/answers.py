@@ -8,10 +8,24 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class Source(Protocol):
+    """Where an answer comes from."""
+
+    def help(self, answer: Future[Any], /) -> float | None:
+        """Told by a thread that waits for the answer and may be held up: it may be made to work for it. Seconds after
+        which to tell it again; None when there is no need to."""
+        ...
+
+    def call(self) -> None:
+        """Told by who wants the answer and cannot be held up."""
+        ...
 
 
 class Turn:
@@ -26,9 +40,9 @@ class Turn:
         self.round: deque[Turn] | None = None
         """Those that wait for the same commit, until they are woken."""
 
-    def wait(self) -> None:
-        """Returns when it is woken."""
-        self._lock.acquire()
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it was woken, in that time; None: returns when it is."""
+        return self._lock.acquire(timeout=-1 if seconds is None else seconds)
 
     def leave(self) -> None:
         """Says that nobody waits here any more, woken or not, and wakes the next one."""
@@ -52,23 +66,43 @@ class Turn:
 
 
 class Answer(Future[T], Generic[T]):
-    """A future whose `result()` waits for its turn. Whoever sets it may say in which round that is."""
+    """A future whose `result()` waits for its turn, and helps. Whoever sets it may say in which round that is."""
 
     round: deque[Turn] | None = None
     """Gets the turn of the thread that waits; without one that thread is woken at once."""
+    source: Source | None = None
+    """Who will set it; None when that is nobody who has to be told that it is waited for."""
+
+    def add_done_callback(self, fn: Callable[[Future[T]], object]) -> None:
+        """As a future's."""
+        super().add_done_callback(fn)
+        if self.source is not None and not self.done():
+            self.source.call()
 
     def result(self, timeout: float | None = None) -> T:
         """As a future's."""
         if timeout is None:
-            turn = Turn()
-            self.add_done_callback(turn.come)
-            try:
-                # What is there already, or came in between, may have woken its round before it had this turn.
-                if turn.round is None:
-                    turn.wait()
-            finally:
-                turn.leave()
+            self._wait()
+        elif self.source is not None:
+            # What helping takes cannot be said before.
+            self.source.call()
         return super().result(timeout)
+
+    def _wait(self) -> None:
+        pause = None if self.source is None else self.source.help(self)
+        if self.done():
+            return
+        turn = Turn()
+        self._expect(turn)
+        try:
+            # What is there already, or came in between, may have woken its round before it had this turn.
+            while turn.round is None and not turn.wait(pause):
+                pause = None if self.source is None else self.source.help(self)
+        finally:
+            turn.leave()
+
+    def _expect(self, turn: Turn) -> None:
+        super().add_done_callback(turn.come)
 
 
 def wake(turns: deque[Turn]) -> None:

@@ -57,7 +57,7 @@ class LogCheck:
 
 
 class LogRows:
-    """The kind of record that goes to the end of the chain. Redacted here, in the writer's thread."""
+    """The kind of record that goes to the end of the chain. Redacted here, by whoever writes."""
 
     rank = 9
 

@@ -21,7 +21,8 @@ from toolwire.journal.owner import RENEW_S, Owner
 from toolwire.journal.schema import is_current, upgrade
 from toolwire.journal.sealing import Sealer
 from toolwire.journal.tables import META
-from toolwire.journal.writer import Work, Writer
+from toolwire.journal.work import Work
+from toolwire.journal.writer import Writer
 from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -67,9 +68,11 @@ class Database:
         self._renewed_at = time.monotonic()
         self.writer = Writer(writing(self._engine), self._tick)
 
-    def run(self, job: Callable[[Connection], T]) -> Future[T]:
-        """Writes; the answer comes once it is durable."""
-        return self.writer.run(job)
+    def run(
+        self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
+    ) -> Future[T]:
+        """Writes; the answer comes once it is durable. `otherwise` as `Work` says."""
+        return self.writer.run(job, otherwise)
 
     def put(self, work: Work) -> None:
         """Writes as `Work` says."""

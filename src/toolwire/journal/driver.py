@@ -10,6 +10,31 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 
+def begin(connection: Connection) -> None:
+    """Begins a transaction that takes the write lock at once. SQLAlchemy finds it begun when it is used itself."""
+    if connection.dialect.name == "sqlite":
+        run(connection, "BEGIN IMMEDIATE")
+    else:
+        connection.begin()
+
+
+def commit(connection: Connection) -> None:
+    """Ends it.
+
+    Raises:
+        DBAPIError: as SQLAlchemy would.
+    """
+    if connection.in_transaction():
+        connection.commit()
+    else:
+        run(connection, "COMMIT")
+
+
+def is_begun(connection: Connection) -> bool:
+    """Whether SQLite is in a transaction, known to SQLAlchemy or not."""
+    return bool(getattr(connection.connection.dbapi_connection, "in_transaction", False))
+
+
 def run(connection: Connection, statement: str) -> None:
     """Runs a statement without values.
 

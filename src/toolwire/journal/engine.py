@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from toolwire.journal.driver import run
+from toolwire.journal.driver import is_begun, run
 from toolwire.journal.location import Location
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -108,4 +108,5 @@ def _set_up(driver: Any, _: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    run(connection, "BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
+    if not is_begun(connection):
+        run(connection, "BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")

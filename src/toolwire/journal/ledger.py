@@ -37,7 +37,7 @@ from toolwire.journal.steps import (
     root_of,
 )
 from toolwire.journal.tables import RUNS
-from toolwire.journal.writer import Kind, Work
+from toolwire.journal.work import Kind, Work
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key
@@ -147,7 +147,7 @@ class RunLedger:
         """Says that the step is about to run, uses up its approval, and gives when it began; a result when it must
         not run: somebody else began it, the run is somebody else's by now, or its approval does not allow it."""
         now = time.time()
-        future: Future[float | ToolResult] = Answer()
+        future = Answer[float | ToolResult]()
         with self._lock:
             refused = self._refusal(start)
             if refused is not None:
@@ -177,7 +177,7 @@ class RunLedger:
 
     def settle(self, step: Step, result: ToolResult) -> Future[None]:
         """Takes down how the step ended."""
-        future: Future[None] = Answer()
+        future = Answer[None]()
         now = time.time()
         with self._lock:
             kept = self._steps.setdefault(step.key, Kept(step=step))
@@ -242,7 +242,7 @@ class RunLedger:
         if not self._is_given_up:
             self._is_given_up = True
             return self._database.run(job)
-        future: Future[None] = Answer()
+        future = Answer[None]()
         future.set_result(None)
         return future
 
@@ -263,14 +263,12 @@ class RunLedger:
     # -- how --------------------------------------------------------------------------------------------------------
 
     def _run(self, job: Callable[[Connection], T]) -> Future[T]:
-        future: Future[T] = Answer()
-        self._database.put(Work(future=future, job=job, otherwise=self._refused))
-        return future
+        return self._database.run(job, self._refused)
 
     def _put(
         self,
         records: Sequence[tuple[Kind, Mapping[str, Any]]],
-        future: Future[Any] | None,
+        future: Answer[None] | None,
         otherwise: Callable[[Connection, Exception], Any] | None,
     ) -> None:
         if self._lease is not None:

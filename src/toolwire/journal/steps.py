@@ -19,8 +19,8 @@ from toolwire.vocabulary.steps import Start, Step
 
 
 class Rows:
-    """A kind of record that is one statement, run for many rows at once. A column that is a draft is sealed here: in
-    the writer's thread, which does not have to wait for the interpreter after each of them."""
+    """A kind of record that is one statement, run for many rows at once. A column that is a draft is sealed here: by
+    whoever writes, who does not have to wait for the interpreter after each of them."""
 
     def __init__(self, rank: int, statement: str, *columns: str, draft: str = "") -> None:
         self.rank = rank

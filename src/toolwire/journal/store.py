@@ -26,7 +26,7 @@ from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.runs import RunInfo
 from toolwire.journal.steps import Story, story_of
 from toolwire.journal.tables import REQUESTS, RUNS, STEPS
-from toolwire.journal.writer import Work
+from toolwire.journal.work import Work
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.policy import Rule
 from toolwire.runtime.runtime import Runtime, default_runtime
@@ -106,9 +106,7 @@ class Store:
                 raise DecisionRefused("run_busy", f"run {run.run_id!r} was started before") from error
             raise error
 
-        future: Future[RunLedger] = Future()
-        database.put(Work(future=future, job=job, otherwise=refused))
-        return future
+        return database.run(job, refused)
 
     def reopen(self, run_id: str) -> Future[RunLedger]:
         """A run that was started before, as it stands, and the right to go on with it.

@@ -1,4 +1,9 @@
-"""The one thread that writes a database: what waits together is committed together, and answered after that."""
+"""Who writes a database: one thread at a time, and what waits together is committed together and answered after that.
+
+A thread that waits for its answer and finds nobody writing does it itself: two threads that hand over to each other
+cost more than the record. It does so if all goes well; whatever else happens is left to a thread of the writer's own,
+and so is what nobody waits for.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,16 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
-from toolwire.journal.answers import Answer, Turn, wake
+from toolwire.journal.answers import Answer
+from toolwire.journal.line import Line
+from toolwire.journal.work import Work, fail
 from toolwire.vocabulary.errors import StoreUnavailable, ToolwireError
 
 T = TypeVar("T")
@@ -33,8 +37,8 @@ CLOSE_LIMIT_S = 30.0
 TICK_S = 5.0
 """Seconds between two looks at what is to be done without being asked: leases to renew."""
 
-TRIES = 4
-"""Times that a batch is begun which never got the database to itself: 40 seconds, then its callers are told."""
+UNASKED_S = 0.005
+"""Seconds after which something is written that nobody has come for: it goes with the next record, if one comes."""
 
 GATHER_PART = 0.5
 """Of the time that the last transaction took, the part in which another caller has to come for the next one to go on
@@ -46,51 +50,48 @@ GATHER_LIMIT = 2.0
 _LOG = logging.getLogger("toolwire.store")
 
 
-class Kind(Protocol):
-    """A sort of record; many of one are written at once. Of one batch, lower ranks are written first."""
-
-    @property
-    def rank(self) -> int: ...
-    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> object: ...
-
-
-@dataclass(slots=True, kw_only=True)
-class Work:
-    """One thing to write. It is written whole or not at all, whatever becomes of others in its transaction."""
-
-    future: Future[Any] | None
-    """Answered after the commit; None when nobody waits."""
-    job: Callable[[Connection], Any] | None = None
-    """Writes it and gives the answer. May run twice: the first attempt is then undone."""
-    records: Sequence[tuple[Kind, Mapping[str, Any]]] = ()
-    """Without a job: rows that need no look at the database first."""
-    answer: Any = None
-    """What the future gives then."""
-    otherwise: Callable[[Connection, Exception], Any] | None = None
-    """Gives the answer when it was refused, in a transaction of its own; None: the future raises."""
-    failed: Callable[[Exception], Any] | None = None
-    """Gives the answer when the database failed; None: the future raises."""
-
-
 class Writer:
-    """A queue and a thread. Any thread may give it work."""
+    """A queue, and who writes what is in it. Any thread may give it work."""
 
     def __init__(self, engine: Engine, tick: Callable[[], None]) -> None:
         self._engine = engine
         self._tick = tick
         self._waiting: deque[Work] = deque()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        """For the writer's own thread."""
+        self._room = threading.Condition(self._lock)
         self._closed = False
-        self._is_busy = False
-        self._wanted = 1
-        """How many have to wait before the writer looks."""
+        self._leader: int | None = None
+        """The thread that writes."""
+        self._line = Line(engine)
+        """Its own."""
+        self._batch: Sequence[Work] = ()
+        """What it writes."""
+        self._is_called = False
+        """What waits is to be written by the writer's own thread."""
+        self._is_asleep = False
+        """That thread does not know that anything waits."""
+        self._wanted = BATCH_LIMIT
+        """How many have to wait for it to be called."""
+        self._guard: Future[Any] | None = None
+        """The answer whose thread waits a little for other callers, and then writes."""
+        self._gathered = 0
+        """How many waited when it looked last."""
+        self._gather_end = 0.0
         self._expected = 1
         """Callers that wrote when the last batch was written."""
         self._took = 0.0
         """Seconds that it took."""
+        self._began = 0.0
+        self._seen = 0
+        """Transactions when the writer's own thread looked last."""
         self._thread: threading.Thread | None = None
-        self.commits = 0
+
+    @property
+    def commits(self) -> int:
         """Transactions so far."""
+        return self._line.commits
 
     @property
     def is_full(self) -> bool:
@@ -100,230 +101,219 @@ class Writer:
     @property
     def is_idle(self) -> bool:
         """Whether everything is written that was given to it."""
-        return not self._waiting and not self._is_busy
+        return not self._waiting and not self._batch and self._leader is None
 
-    def run(self, job: Callable[[Connection], T]) -> Future[T]:
-        """What the job gives, once it is durable."""
-        future: Future[T] = Answer()
-        self.put(Work(future=future, job=job))
+    def run(
+        self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
+    ) -> Future[T]:
+        """What the job gives, once it is durable; `otherwise` as `Work` says."""
+        future = Answer[T]()
+        self.put(Work(future=future, job=job, otherwise=otherwise))
         return future
 
     def put(self, work: Work) -> None:
         """Takes work. After `close` its future raises."""
-        with self._changed:
+        with self._lock:
             if not self._closed:
+                if work.future is not None:
+                    work.future.source = self
                 self._waiting.append(work)
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._work, name="toolwire-store", daemon=True)
                     self._thread.start()
-                if len(self._waiting) >= self._wanted:
+                if len(self._waiting) == self._wanted:
+                    self._call()
+                elif self._is_asleep:
+                    self._is_asleep = False
                     self._changed.notify()
                 return
-        _fail(work, StoreUnavailable("the store was closed"))
+        fail(work, StoreUnavailable("the store was closed"))
+
+    def call(self) -> None:
+        """Says that somebody wants an answer and cannot be held up."""
+        with self._lock:
+            if self._waiting and not self._is_called:
+                self._call()
+
+    def help(self, wanted: Future[Any]) -> float | None:
+        """Writes, in a thread that waits for that answer: if nobody does, and nobody more is expected. Seconds after
+        which to come again; None: it will be answered."""
+        if self._is_cared_for(wanted):
+            return None
+        me = threading.get_ident()
+        try:
+            pause = self._find_out(wanted)
+            if self._leader == me:
+                if self._line.try_to_write(self._batch):
+                    self._batch = ()
+                self._leave()
+            return pause
+        finally:
+            # Interrupted: first what makes room for others, and no call before it, where it could be interrupted again.
+            # What it leaves in `_batch` the writer's own thread takes back, called or not.
+            if self._leader == me:
+                self._leader = None
+                with self._lock:
+                    self._call()
 
     def wait_for_room(self) -> None:
         """Returns when the queue is not full: who writes without waiting is slowed down here."""
-        if self.is_full and threading.current_thread() is not self._thread:
-            with self._changed:
-                self._changed.wait_for(lambda: not self.is_full or self._closed)
+        if self.is_full and self._leader != threading.get_ident():
+            with self._lock:
+                self._room.wait_for(lambda: not self.is_full or self._closed)
 
     def close(self) -> None:
         """Writes what waits and ends the thread."""
-        with self._changed:
+        with self._lock:
             self._closed = True
-            self._changed.notify_all()
+            self._room.notify_all()
+            self._changed.notify()
             thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and threading.get_ident() not in (thread.ident, self._leader):
             thread.join(CLOSE_LIMIT_S)
 
     def after_fork(self) -> None:
-        """In a forked child: the thread is the parent's, and so is what waited for it."""
-        self._changed, self._waiting, self._closed, self._thread = threading.Condition(), deque(), True, None
+        """In a forked child: the threads are the parent's, and so is what waited for them. So is the connection: a
+        thread that was writing holds it for ever, in a frame that nobody has any more."""
+        self.__init__(self._engine, self._tick)
+        self._closed = True
+
+    def _is_cared_for(self, wanted: Future[Any]) -> bool:
+        # Without the lock: what was put before is taken by whoever leads, or seen by them when they leave.
+        if self._leader is not None:
+            return True
+        return self._guard not in (None, wanted) and len(self._waiting) < self._expected
+
+    def _find_out(self, wanted: Future[Any]) -> float | None:
+        """Makes this thread the leader, if it is to write now; else what `help` gives."""
+        with self._lock:
+            if self._leader is not None or not self._waiting:
+                return None
+            if not self._may_lead(wanted):
+                self._call()
+                return None
+            if len(self._waiting) < self._expected:
+                # The first of those who were answered together waits for the others. The last one writes.
+                if self._guard is None:
+                    self._guard = wanted
+                    self._begin_to_gather()
+                if self._guard is not wanted:
+                    return None
+                if self._goes_on_gathering():
+                    return self._took * GATHER_PART
+            self._lead()
+            return None
+
+    def _may_lead(self, wanted: Future[Any]) -> bool:
+        if self._batch or self._closed or len(self._waiting) > BATCH_LIMIT or not self._line.is_sqlite:
+            return False
+        if threading.get_ident() != threading.main_thread().ident:
+            return True
+        # What signals raise comes up here, even while answers are given: they must be nobody else's.
+        return all(work.future is None or work.future is wanted for work in self._waiting)
+
+    def _begin_to_gather(self) -> None:
+        self._gathered, self._gather_end = 0, time.monotonic() + self._took * GATHER_LIMIT
+
+    def _goes_on_gathering(self) -> bool:
+        before, self._gathered = self._gathered, len(self._waiting)
+        return before < self._gathered < self._expected and time.monotonic() < self._gather_end
+
+    def _call(self) -> None:
+        # Who leads calls when they leave.
+        if self._leader is None:
+            self._is_called = True
+            self._changed.notify()
+
+    def _lead(self) -> None:
+        """Takes what is written at once; called with the lock held."""
+        was_full = self.is_full
+        self._line.has_committed = False
+        self._leader = threading.get_ident()
+        if len(self._waiting) <= BATCH_LIMIT:
+            # In one go: who is interrupted in the middle of it would lose some.
+            self._batch, self._waiting = self._waiting, deque()
+        else:
+            self._batch = [self._waiting.popleft() for _ in range(BATCH_LIMIT)]
+        self._is_called, self._guard, self._began = False, None, time.monotonic()
+        self._expected = sum(work.future is not None for work in self._batch)
+        if was_full:
+            self._room.notify_all()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._took = time.monotonic() - self._began
+            # Those that came meanwhile are as many callers more.
+            self._expected = min(BATCH_LIMIT, self._expected + len(self._waiting))
+            self._leader = None
+            if self._waiting or self._batch:
+                self._call()
 
     def _work(self) -> None:
-        # Nowhere but in this frame: a forked child has no such frame, and must not say goodbye to the parent's server.
-        line = _Line(self._engine)
         due = time.monotonic() + TICK_S
-        while (batch := self._next(due)) is not None:
-            if batch:
-                began = time.monotonic()
-                self._write(line, batch)
-                self._took = time.monotonic() - began
-                # Those that came meanwhile are as many callers more.
-                self._expected = min(BATCH_LIMIT, _waited_for(batch) + len(self._waiting))
-                self._is_busy = False
-            # A thread that waits must not keep the last batch's objects alive.
-            del batch
+        while (is_leading := self._next(due)) is not None:
+            if is_leading:
+                self._line.write(self._batch)
+                # A thread that waits must not keep the last batch's objects alive.
+                self._batch = ()
+                self._leave()
             if time.monotonic() >= due:
                 self._on_tick()
                 due = time.monotonic() + TICK_S
-        line.close()
+        self._line.close()
 
-    def _next(self, due: float) -> list[Work] | None:
-        """What waits, or so much of it as is written at once; nothing when it is time for a tick; None at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closed, max(0.0, due - time.monotonic()))
-            if not self._waiting:
-                return None if self._closed else []
-            self._gather()
-            # Before anything is taken from the queue: `is_idle` must not be true in between.
-            was_full, self._is_busy = self.is_full, True
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_LIMIT))]
-            if was_full:
-                self._changed.notify_all()
-            return batch
+    def _next(self, due: float) -> bool | None:
+        """Whether there is something to write, rather than time for a tick; None at the end."""
+        with self._lock:
+            while not self._is_due():
+                if self._closed and self.is_idle:
+                    return None
+                left = due - time.monotonic()
+                if left <= 0:
+                    return False
+                self._rest(left)
+            self._lead()
+            return True
 
-    def _gather(self) -> None:
-        """Waits a little for those who were answered together; called with the lock held."""
+    def _is_due(self) -> bool:
+        self._take_back()
+        if self._leader is not None or not self._waiting or not (self._is_called or self._closed):
+            return False
         self._wanted = self._expected
-        end, before = time.monotonic() + self._took * GATHER_LIMIT, 0
-        while before < len(self._waiting) < self._wanted and not self._closed and time.monotonic() < end:
-            before = len(self._waiting)
+        self._begin_to_gather()
+        while self._leader is None and not self._closed and self._goes_on_gathering():
             self._changed.wait(self._took * GATHER_PART)
-        self._wanted = 1
+        self._wanted = BATCH_LIMIT
+        return self._leader is None and not self._batch and bool(self._waiting)
+
+    def _take_back(self) -> None:
+        """What a caller did not bring to its end: it failed, or was interrupted."""
+        if self._leader is not None or not self._batch:
+            return
+        rest = [work for work in self._batch if work.future is None or not work.future.done()]
+        if self._line.has_committed:
+            rest = [work for work in rest if work.future is not None]
+            for work in rest:
+                work.job, work.records = None, ()
+        self._batch = ()
+        self._waiting.extendleft(reversed(rest))
+        self._is_called = True
+
+    def _rest(self, left: float) -> None:
+        """Waits until something is to be written: because somebody calls, or because nobody has come for it."""
+        oldest = self._waiting[0] if self._waiting else None
+        was, self._seen = self._seen, self.commits
+        if self.is_idle and was == self.commits:
+            self._is_asleep = True
+            self._changed.wait(left)
+            self._is_asleep = False
+            return
+        self._changed.wait(min(left, UNASKED_S + self._took * GATHER_LIMIT))
+        if oldest is not None and self._waiting and self._waiting[0] is oldest:
+            self._is_called = True
 
     def _on_tick(self) -> None:
         try:
             self._tick()
         except (SQLAlchemyError, ToolwireError):
             _LOG.exception("renewing what this process holds in the store failed; it is tried again")
-
-    def _write(self, line: _Line, batch: Sequence[Work]) -> None:
-        try:
-            answers = self._patiently(line, batch)
-        except _NotCommitted as error:
-            for work in batch:
-                _fail(work, StoreUnavailable(f"the store could not be written: {error.__cause__}"))
-        except Exception as error:  # noqa: BLE001 - whatever a job raises is told to who waits for it
-            if len(batch) == 1:
-                self._refuse(batch[0], error)
-                return
-            # One of them is to blame; alone, the others succeed.
-            for work in batch:
-                self._write(line, [work])
-        else:
-            turns: deque[Turn] = deque()
-            for work, answer in zip(batch, answers, strict=True):
-                if isinstance(work.future, Answer):
-                    work.future.round = turns
-                _answer(work, answer)
-            # When all have their answers: nobody takes the interpreter from this thread before.
-            wake(turns)
-
-    def _patiently(self, line: _Line, batch: Sequence[Work]) -> list[Any]:
-        for tries_left in reversed(range(TRIES)):
-            try:
-                return self._commit(line, batch)
-            except DBAPIError as error:
-                if not _is_passing(error):
-                    raise
-                if not tries_left:
-                    raise _NotCommitted from error.orig
-        raise AssertionError("a batch is tried at least once")
-
-    def _commit(self, line: _Line, batch: Sequence[Work]) -> list[Any]:
-        with line.connection() as connection:
-            transaction = connection.begin()
-            try:
-                answers = _written(connection, batch)
-            except BaseException:
-                transaction.rollback()
-                raise
-            try:
-                transaction.commit()
-            except DBAPIError as error:
-                # Of a server that went away nobody knows whether it did it: it must not be done again.
-                raise _NotCommitted from error.orig
-        self.commits += 1
-        return answers
-
-    def _refuse(self, work: Work, error: Exception) -> None:
-        if work.otherwise is None:
-            _fail(work, error)
-            return
-        try:
-            with self._engine.begin() as connection:
-                answer = work.otherwise(connection, error)
-        except Exception as second:  # noqa: BLE001 - as above
-            _fail(work, second)
-        else:
-            _answer(work, answer)
-
-
-class _Line:
-    """The writer's connection: kept from one transaction to the next, since having it from the pool costs as much as
-    writing a record; given back when something went wrong with it."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._kept: Connection | None = None
-
-    @contextmanager
-    def connection(self) -> Generator[Connection, None, None]:
-        if self._kept is None:
-            self._kept = self._engine.connect()
-        try:
-            yield self._kept
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.close()
-
-
-class _NotCommitted(Exception):
-    """Nothing more is tried: the database could not be had, or did not say what became of the transaction."""
-
-
-def _is_passing(error: DBAPIError) -> bool:
-    """Whether another process was in the way, or the connection broke: not the fault of what was to be written."""
-    name = getattr(error.orig, "sqlite_errorname", "")
-    return error.connection_invalidated or name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-
-
-def _waited_for(batch: Sequence[Work]) -> int:
-    return sum(work.future is not None for work in batch)
-
-
-def _written(connection: Connection, batch: Sequence[Work]) -> list[Any]:
-    answers: list[Any] = []
-    for is_job, group in groupby(batch, lambda work: work.job is not None):
-        some = list(group)
-        if is_job:
-            answers += [work.job(connection) for work in some if work.job is not None]
-        else:
-            _write_records(connection, some)
-            answers += [work.answer for work in some]
-    return answers
-
-
-def _write_records(connection: Connection, works: Sequence[Work]) -> None:
-    rows: dict[Kind, list[Mapping[str, Any]]] = {}
-    for work in works:
-        for kind, row in work.records:
-            rows.setdefault(kind, []).append(row)
-    for kind in sorted(rows, key=lambda kind: kind.rank):
-        kind.write(connection, rows[kind])
-
-
-def _answer(work: Work, answer: Any) -> None:
-    if work.future is not None and work.future.set_running_or_notify_cancel():
-        work.future.set_result(answer)
-
-
-def _fail(work: Work, error: Exception) -> None:
-    if isinstance(error, DBAPIError):
-        unavailable = StoreUnavailable(f"the store could not be written: {error.orig}")
-        unavailable.__cause__ = error
-        error = unavailable
-    if work.future is None:
-        _LOG.error("something could not be written to the store", exc_info=error)
-    elif not work.future.set_running_or_notify_cancel():
-        return
-    elif work.failed is not None and isinstance(error, StoreUnavailable):
-        work.future.set_result(work.failed(error))
-    else:
-        work.future.set_exception(error)

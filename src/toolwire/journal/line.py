@@ -1,0 +1,124 @@
+"""The connection that a database is written by, and what becomes of a batch on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from toolwire.journal.driver import begin, commit, is_begun
+from toolwire.journal.work import Work, answer, fail, write
+from toolwire.vocabulary.errors import StoreUnavailable
+
+TRIES = 4
+"""Times that a batch is begun which never got the database to itself: 40 seconds, then its callers are told."""
+
+
+class Line:
+    """A connection for one thread at a time: kept from one transaction to the next, since having it from the pool
+    costs as much as writing a record; given back when something went wrong with it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.is_sqlite = engine.dialect.name == "sqlite"
+        self.has_committed = False
+        """Whether what was last given to it is durable. Whoever has it next sets it back before they take anything:
+        they may be interrupted before they give it that."""
+        self.commits = 0
+        """Transactions so far."""
+        self._engine = engine
+        self._kept: Connection | None = None
+
+    def try_to_write(self, batch: Sequence[Work]) -> bool:
+        """Writes and answers all of it, if all goes well; whether that is done with, one way or the other."""
+        try:
+            self._commit(batch)
+        except _NotCommitted as error:
+            _fail_all(batch, error)
+        except Exception:  # noqa: BLE001 - `write` finds out what it is, and tells
+            return False
+        else:
+            answer(batch)
+        return True
+
+    def write(self, batch: Sequence[Work]) -> None:
+        """Writes and answers all of it; what cannot be written is told so."""
+        try:
+            self._patiently(batch)
+        except _NotCommitted as error:
+            _fail_all(batch, error)
+        except Exception as error:  # noqa: BLE001 - whatever a job raises is told to who waits for it
+            if len(batch) == 1:
+                self._refuse(batch[0], error)
+                return
+            # One of them is to blame; alone, the others succeed.
+            for work in batch:
+                self.write([work])
+        else:
+            answer(batch)
+
+    def close(self) -> None:
+        """Gives the connection back; what was begun on it is undone."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
+
+    def _patiently(self, batch: Sequence[Work]) -> None:
+        for tries_left in reversed(range(TRIES)):
+            try:
+                return self._commit(batch)
+            except DBAPIError as error:
+                if not _is_passing(error):
+                    raise
+                if not tries_left:
+                    raise _NotCommitted from error.orig
+        raise AssertionError("a batch is tried at least once")
+
+    def _commit(self, batch: Sequence[Work]) -> None:
+        self.has_committed = False
+        if self._kept is None:
+            self._kept = self._engine.connect()
+        connection = self._kept
+        try:
+            begin(connection)
+            write(connection, batch)
+            self.has_committed = True
+            try:
+                commit(connection)
+            except DBAPIError as error:
+                # Of a server that went away nobody knows whether it did it: it must not be done again.
+                raise _NotCommitted from error.orig
+        except BaseException as error:
+            # Interrupted where it was committed, just before or just after: SQLite knows.
+            is_known = self.is_sqlite and not isinstance(error, _NotCommitted)
+            self.has_committed = self.has_committed and is_known and not is_begun(connection)
+            self.close()
+            raise
+        self.commits += 1
+
+    def _refuse(self, work: Work, error: Exception) -> None:
+        if work.otherwise is None:
+            fail(work, error)
+            return
+        try:
+            with self._engine.begin() as connection:
+                work.answer = work.otherwise(connection, error)
+        except Exception as second:  # noqa: BLE001 - as above
+            fail(work, second)
+        else:
+            answer([work])
+
+
+class _NotCommitted(Exception):
+    """Nothing more is tried: the database could not be had, or did not say what became of the transaction."""
+
+
+def _fail_all(batch: Sequence[Work], error: _NotCommitted) -> None:
+    for work in batch:
+        fail(work, StoreUnavailable(f"the store could not be written: {error.__cause__}"))
+
+
+def _is_passing(error: DBAPIError) -> bool:
+    """Whether another process was in the way, or the connection broke: not the fault of what was to be written."""
+    name = getattr(error.orig, "sqlite_errorname", "")
+    return error.connection_invalidated or name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
