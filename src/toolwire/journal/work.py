@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
-from itertools import groupby
+from operator import attrgetter
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from toolwire.journal.answers import Answer, Turn, wake
 from toolwire.vocabulary.errors import StoreUnavailable
 
+_rank = attrgetter("rank")
 _LOG = logging.getLogger("toolwire.store")
 
 
@@ -47,13 +48,14 @@ class Work:
 
 def write(connection: Connection, batch: Sequence[Work]) -> None:
     """Writes all of it, in the order given, and keeps what each is to be answered."""
-    for is_job, some in groupby(batch, lambda work: work.job is not None):
-        if not is_job:
-            _write_records(connection, some)
-            continue
-        for work in some:
-            if work.job is not None:
-                work.answer = work.job(connection)
+    rows: dict[Kind, list[Mapping[str, Any]]] = {}
+    for work in batch:
+        for kind, row in work.records:
+            rows.setdefault(kind, []).append(row)
+        if work.job is not None:
+            _write_rows(connection, rows)
+            work.answer = work.job(connection)
+    _write_rows(connection, rows)
 
 
 def answer(batch: Sequence[Work]) -> None:
@@ -90,10 +92,6 @@ def _set(future: Future[Any], value: Any) -> None:
         future.set_running_or_notify_cancel()
 
 
-def _write_records(connection: Connection, works: Iterable[Work]) -> None:
-    rows: dict[Kind, list[Mapping[str, Any]]] = {}
-    for work in works:
-        for kind, row in work.records:
-            rows.setdefault(kind, []).append(row)
-    for kind in sorted(rows, key=lambda kind: kind.rank):
-        kind.write(connection, rows[kind])
+def _write_rows(connection: Connection, rows: dict[Kind, list[Mapping[str, Any]]]) -> None:
+    for kind in sorted(rows, key=_rank):
+        kind.write(connection, rows.pop(kind))
