@@ -20,6 +20,7 @@ from tests.journal.world import PAID, done, started
 from toolwire.journal import writer
 from toolwire.journal.events import run_event
 from toolwire.journal.store import Store
+from toolwire.vocabulary.errors import StoreUnavailable
 
 _PATIENCE_S = 20.0
 
@@ -172,6 +173,13 @@ def test_who_writes_does_not_wait_for_room_that_only_they_can_make(
     told = store._database.run(lambda _: [store.tell(run_event("r_1", "started")) for _ in range(3)])
     told.result()
     assert store.log_length() == 3
+
+
+def test_who_writes_and_waits_for_more_is_told_so(store: Store) -> None:
+    database = store._database
+    with pytest.raises(StoreUnavailable, match="waits for the store"):
+        database.run(lambda _: database.run(whose).result()).result()
+    assert database.run(whose).result()
 
 
 def _leading(store: Store, until: Callable[[], object], pool: ThreadPoolExecutor) -> Future[int]:

@@ -57,7 +57,8 @@ class Writer:
         self._engine = engine
         self._tick = tick
         self._waiting: deque[Work] = deque()
-        self._lock = threading.Lock()
+        # A signal's handler may give it work while this very thread holds it.
+        self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         """For the writer's own thread."""
         self._room = threading.Condition(self._lock)
@@ -137,10 +138,18 @@ class Writer:
 
     def help(self, wanted: Future[Any]) -> float | None:
         """Writes, in a thread that waits for that answer: if nobody does, and nobody more is expected. Seconds after
-        which to come again; None: it will be answered."""
+        which to come again; None: it will be answered.
+
+        Raises:
+            StoreUnavailable: this thread is in the middle of writing, and would wait for itself.
+        """
+        me = threading.get_ident()
+        if self._leader == me:
+            raise StoreUnavailable(
+                "a job of the store, or a signal's handler that came in between, waits for the store"
+            )
         if self._is_cared_for(wanted):
             return None
-        me = threading.get_ident()
         try:
             pause = self._find_out(wanted)
             if self._leader == me:
