@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
-import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.kills import begun, in_child, start_of, step_number
+from benchmarks.kills import in_child, start_of, step_number
 
 from tests.journal.test_ledger import kind
 from tests.journal.world import PAID, done, started
@@ -101,43 +99,6 @@ def test_an_interrupted_caller_loses_nobodys_work_and_writes_nothing_twice(store
     assert (done(first), done(last)) == (None, None)
     assert (done(mine) in interrupted) == (is_answering and bool(interrupted))
     assert (store.runs()[0].steps, store.log_length()) == (2, rows + 1)
-
-
-def test_a_caller_that_is_interrupted_again_and_again_goes_on(tmp_path: Path) -> None:
-    """Signals at any moment of a record, while another thread records too."""
-
-    def work() -> None:
-        chance, interrupts, recorded = random.Random(1), 0, list[int]()
-        with Store.open(f"sqlite:///{tmp_path}/runs.db") as store:
-            mine, other = begun(store, "r_1"), begun(store, "r_2")
-            ending = threading.Event()
-
-            def record() -> None:
-                while not ending.is_set():
-                    assert isinstance(other.begin(start_of(step_number(len(recorded)))).result(), float)
-                    recorded.append(1)
-
-            signal.signal(signal.SIGALRM, lambda *_: signal.default_int_handler(signal.SIGINT, None))
-            thread = threading.Thread(target=record, daemon=True)
-            thread.start()
-            number = 0
-            while interrupts < 200:
-                try:
-                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-5, 2e-3))
-                    while True:
-                        number += 1
-                        mine.begin(start_of(step_number(number))).result()
-                except KeyboardInterrupt:
-                    interrupts += 1
-            signal.signal(signal.SIGALRM, signal.SIG_IGN)
-            ending.set()
-            thread.join(_PATIENCE_S)
-            assert not thread.is_alive()
-            assert store.run("r_2").steps == 0
-            for ledger in (mine, other):
-                done(ledger.settle(step_number(0), PAID))
-
-    assert os.waitstatus_to_exitcode(os.waitpid(in_child(work), 0)[1]) == 0
 
 
 def test_when_the_one_that_waits_for_the_others_goes_away_they_are_answered_all_the_same(store: Store) -> None:
