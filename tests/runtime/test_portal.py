@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -152,6 +153,38 @@ def test_a_tool_may_close_the_portal_that_runs_it() -> None:
         return "closed"
 
     assert portal.run(close) == "closed"
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_an_interrupt_that_comes_while_it_is_being_started_ends_it_too(
+    portal: Portal, monkeypatch: pytest.MonkeyPatch, is_begun: bool
+) -> None:
+    loop, _ = portal.run(where)
+    begun, ended, free = threading.Event(), threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    def start_interrupted(*arguments: Any) -> None:
+        # A signal can come after the loop was handed its work, and before that is known here.
+        monkeypatch.undo()
+        if not is_begun:
+            loop.call_soon_threadsafe(free.wait, PATIENCE_S)
+        loop.call_soon_threadsafe(*arguments)
+        assert not is_begun or begun.wait(PATIENCE_S)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", start_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        portal.run(wait)
+    free.set()
+    assert ended.wait(PATIENCE_S if is_begun else 0) == is_begun
+    # By now the loop has come past it.
+    assert (portal.run(where)[0], begun.is_set()) == (loop, is_begun)
 
 
 def test_an_interrupt_of_the_waiting_thread_cancels_what_it_waits_for() -> None:

@@ -43,8 +43,10 @@ class Portal:
         """
         if threading.current_thread() is self._thread or self in _HELD_UP.get():
             return _run_elsewhere(function, _HELD_UP.get() | {self})
-        future = self.start(function)
+        # Made before anything runs: an interrupt comes as well while it is being started, and has to end it then too.
+        future: Future[T] = Future()
         try:
+            self._start(function, future)
             return future.result()
         except BaseException:
             future.cancel()
@@ -56,10 +58,9 @@ class Portal:
         Raises:
             RuntimeError: the portal was closed.
         """
-        with self._lock:
-            if self._is_closed:
-                raise RuntimeError("the portal was closed")
-            return asyncio.run_coroutine_threadsafe(function(), self._loop)
+        future: Future[T] = Future()
+        self._start(function, future)
+        return future
 
     def close(self) -> None:
         """Cancels what still runs and ends the loop."""
@@ -73,6 +74,12 @@ class Portal:
 
     def after_fork(self) -> None:
         """In a forked child the thread is gone: nothing to stop, and the loop's files are not ours."""
+
+    def _start(self, function: Callable[[], Coroutine[Any, Any, T]], future: Future[T]) -> None:
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("the portal was closed")
+            self._loop.call_soon_threadsafe(_tie, function(), future)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -88,6 +95,37 @@ class Portal:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         finally:
             self._loop.close()
+
+
+def _tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> None:
+    """Runs the coroutine on this loop: its end is the future's, and a future that is cancelled cancels it.
+
+    As `asyncio.run_coroutine_threadsafe` does, which makes the future itself and hands it over only afterwards.
+    """
+    if future.cancelled():
+        coroutine.close()
+        return
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(coroutine)
+
+    def end(_: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            future.cancel()
+        error = None if task.cancelled() else task.exception()
+        # Whoever waited may have left by now, and the outcome with it.
+        if not future.set_running_or_notify_cancel():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(task.result())
+
+    def leave(left: Future[T]) -> None:
+        if left.cancelled() and not task.done():
+            loop.call_soon_threadsafe(task.cancel)
+
+    task.add_done_callback(end)
+    future.add_done_callback(leave)
 
 
 def _run_elsewhere(function: Callable[[], Coroutine[Any, Any, T]], held_up: frozenset[Portal]) -> T:
