@@ -10,6 +10,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ def test_what_was_changed_in_the_database_is_not_gone_on_with(tmp_path: Path) ->
     with Store.open(url) as store:
         for run_id in ("r_1", "r_2"):
             done(started(store, run_id).release())
-    with sqlite3.connect(tmp_path / "runs.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
         sealed = connection.execute("SELECT start FROM runs WHERE run_id = 'r_1'").fetchone()[0]
     changes = [bytes([*sealed[:at], sealed[at] ^ 1, *sealed[at + 1 :]]) for at in range(len(sealed))]
     assert len(changes) >= 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ def test_no_secret_stands_in_the_database(folder: Path) -> None:
         assert found_in(raw(folder)) == 0
     assert found_in(raw(folder)) == 0
     # The log says what happened all the same.
-    with sqlite3.connect(folder / "runs.db") as connection:
+    with closing(sqlite3.connect(folder / "runs.db")) as connection:
         assert connection.execute("SELECT count(*) FROM log WHERE tool = 'pay' AND kind = 'call'").fetchone() == (
             2 * len(FORMS),
         )
