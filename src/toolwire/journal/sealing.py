@@ -76,8 +76,5 @@ def _derived(key: bytes, purpose: bytes) -> bytes:
 
 def _bound(parts: tuple[str, ...]) -> bytes:
     """The parts as one text, in which none can stand for two."""
-    written: list[bytes] = []
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        written += (len(data).to_bytes(4, "big"), data)
-    return b"".join(written)
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return b"".join([len(part).to_bytes(4, "big") + part for part in encoded])
