@@ -183,6 +183,13 @@ def test_a_named_mistake_is_answered_with_its_sentence(run: Runner, name: str, s
     assert error.hint == text
 
 
+@pytest.mark.parametrize(("line", "is_answered"), [("add(1，2)", True), ("x = 1abc", False), ("x = 1é", False)])
+def test_a_typographic_character_that_is_taken_for_a_part_of_a_number(line: str, is_answered: bool) -> None:
+    """As early releases of Python 3.11 say it."""
+    scene = Scene(signatures={}, names={}, line=line)
+    assert hint(SyntaxError("invalid decimal literal"), scene).startswith("Use the plain") == is_answered
+
+
 def test_every_named_mistake_is_made_above() -> None:
     assert {mistake.name for mistake in MISTAKES} == {name for name, _, _ in PROGRAMS}
     assert len(MISTAKES) >= 20

@@ -122,7 +122,7 @@ ctypes.c_uint32.from_address(id(255) + 24).value = 77
             source="""\
 ctypes = native()
 libc = ctypes.CDLL(None, use_errno=True)
-codes = {'x86_64': bytes.fromhex('b8efbeadde' 'c3'), 'aarch64': bytes.fromhex('e0ddd752' 'a0d5bb72' 'c0035fd6')}
+codes = {'x86_64': bytes.fromhex('b8efbeadde' 'c3'), 'aarch64': bytes.fromhex('e0dd9752' 'a0d5bb72' 'c0035fd6')}
 code = codes[os.uname().machine]
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]

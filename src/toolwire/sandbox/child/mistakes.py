@@ -207,8 +207,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="typographic_character",
         error="SyntaxError",
-        pattern=r"invalid (?:non-printable )?character '?(.)?'? ?\(?(U\+[0-9A-F]+)",
-        text="Use the plain characters of the keyboard for quotes, commas and brackets in code.",
+        pattern=r"invalid (?:(?:non-printable )?character .*U\+[0-9A-F]+|decimal literal)",
+        text=scene.typographic,
     ),
     Mistake(
         name="return_at_top",

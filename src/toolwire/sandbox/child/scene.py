@@ -174,6 +174,13 @@ def fence(_: re.Match[str], scene: Scene) -> str:
     return "Leave out the ``` fence: the code is the program itself." if scene.line.lstrip().startswith("```") else ""
 
 
+def typographic(found: re.Match[str], scene: Scene) -> str:
+    # Early releases of 3.11 blame the number that such a character follows.
+    if "literal" in found[0] and not re.search(r"\d[^\x00-\x7f\w]", scene.line):
+        return ""
+    return "Use the plain characters of the keyboard for quotes, commas and brackets in code."
+
+
 def foreign_operator(_: re.Match[str], scene: Scene) -> str:
     for sign, meant in (("&&", "and"), ("||", "or"), ("!", "not"), ("++", "+= 1"), ("?.", "if ... is not None")):
         if sign in scene.line.replace("!=", ""):
