@@ -72,12 +72,12 @@ def test_the_file_and_its_key_are_its_owners_alone(tmp_path: Path) -> None:
 
 def test_every_connection_writes_through_and_waits(tmp_path: Path) -> None:
     with Store.open(f"sqlite:///{tmp_path}/runs.db") as store:
-        names = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys", "journal_size_limit", "page_size")
+        names = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys", "journal_size_limit")
 
         def settings(connection: Any) -> list[Any]:
             return [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names]
 
-        expected = ["wal", 2, 10_000, 1, 64 * 1024 * 1024, 2048]
+        expected = ["wal", 2, 10_000, 1, 64 * 1024 * 1024]
         assert store._database.read(settings) == done(store._database.run(settings)) == expected
         strict = store._database.read(
             lambda connection: connection.execute(

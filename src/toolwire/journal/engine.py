@@ -19,10 +19,6 @@ BUSY_TIMEOUT_S = 10.0
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 """Bytes of write-ahead log that stay on disk between checkpoints."""
 
-PAGE_BYTES = 2048
-"""Bytes of a page of a new SQLite file, half of its default: a record of half a kilobyte changes three pages, and each
-goes to the write-ahead log whole. Still smaller ones bring nothing."""
-
 READERS = 8
 """Connections that may read at once; further readers wait for one. One more is the writer's."""
 
@@ -101,7 +97,6 @@ def _use_wal(connection: Connection) -> None:
 
 def _set_up(driver: Any, _: object) -> None:
     for pragma in (
-        f"page_size={PAGE_BYTES}",
         f"busy_timeout={int(BUSY_TIMEOUT_S * 1000)}",
         # FULL: a commit that was answered outlives a power cut.
         "synchronous=FULL",
