@@ -20,6 +20,7 @@ from toolwire.runtime.workers import Workers
 from toolwire.sandbox.answers import PARKED, Answer, Parked, Recorded, Replay, arguments_digest
 from toolwire.sandbox.asynchronous import AsyncDrive
 from toolwire.sandbox.blocking import BlockingDrive
+from toolwire.sandbox.channel import Channel
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.program import Program, ProgramCall
@@ -86,11 +87,13 @@ def drive(
     driver = BlockingDrive(live, child, tools or FakeTools(), workers)
     attacker = threading.Thread(target=_quietly, args=(attack, child.other))
     attacker.start()
-    driver.start({})
-    driver.run()
-    workers.close()
-    child.close()
-    attacker.join(5)
+    try:
+        driver.start({})
+        driver.run()
+    finally:
+        workers.close()
+        child.close()
+        attacker.join(5)
     return live
 
 
@@ -99,9 +102,11 @@ async def drive_async(attack: Callable[[Other], None], replay: Replay | None = N
     live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS, replay=replay), time.monotonic())
     attacker = threading.Thread(target=_quietly, args=(attack, child.other))
     attacker.start()
-    await AsyncDrive(live, child, FakeTools().awaited).run()
-    child.close()
-    await asyncio.to_thread(attacker.join, 5)
+    try:
+        await AsyncDrive(live, child, FakeTools().awaited).run()
+    finally:
+        child.close()
+        await asyncio.to_thread(attacker.join, 5)
     return live
 
 
@@ -134,6 +139,17 @@ async def test_a_violation_ends_the_program_on_a_loop_too(data: bytes) -> None:
 def test_a_bomb_ends_the_program(data: bytes) -> None:
     live = drive(sends((len(data) - 4).to_bytes(4, "big") + data[4:]))
     assert live.stop == "protocol_violation"
+
+
+async def test_a_fault_of_the_host_s_own_ends_the_run_and_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def receive(self: Channel, data: bytes) -> None:
+        raise LookupError("a fault")
+
+    monkeypatch.setattr(Channel, "receive", receive)
+    with pytest.raises(LookupError, match="a fault"):
+        await drive_async(sends(frame("print", "x")))
+    with pytest.raises(LookupError, match="a fault"):
+        await asyncio.to_thread(drive, sends(frame("print", "x")))
 
 
 def forged_calls(other: Other) -> None:

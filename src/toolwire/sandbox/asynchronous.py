@@ -138,6 +138,8 @@ class AsyncDrive:
                     self._live.take(frame)
         except ProtocolViolation as violation:
             self._live.give_up("protocol_violation", str(violation))
+        except Exception as error:  # noqa: BLE001 - a loop would only log it, and call again: raised by `run`
+            self._end_by(error)
         if self._live.is_over:
             self._finish()
 

@@ -64,7 +64,7 @@ class BlockingDrive:
         self._write(first if self._live.replaying is None else first + self._live.replaying.begin())
 
     def run(self) -> None:
-        """Until the program is over and its last words are read. Raises nothing."""
+        """Until the program is over and its last words are read. Raises only what is a fault of ours."""
         try:
             self._serve()
         except ProtocolViolation as violation:
