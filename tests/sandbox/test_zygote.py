@@ -172,15 +172,13 @@ Lockdown.allow = allow
     with weakened(("lockdown.py", unlimited)) as sandbox:
         assert Runner(sandbox)("1").value == 1
         zygote = sandbox.zygotes.current().process_id
-        until = time.monotonic() + WAIT_S
-        counts: set[int] = set()
-        for _ in range(10):
+        counts: list[int] = []
+        for _ in range(20):
             with pytest.raises(SandboxUnavailable, match="ProcessLookupError: it is gone"):
                 Runner(sandbox)("1", cpu_s=77)
-            while len(children_of(zygote)) < SPARES and time.monotonic() < until:
-                threading.Event().wait(0.002)
-            counts.add(open_descriptors(zygote))
-        assert len(counts) == 1
+            counts.append(open_descriptors(zygote))
+        # Each spare that is ready has two; each child that was refused would have left two.
+        assert max(counts) - min(counts) <= 2 * SPARES
 
 
 def test_a_zygote_that_does_not_start_says_what_failed() -> None:
