@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,11 +43,8 @@ class Touch:
         Raises:
             LeaseLost: one of the runs belongs to somebody else.
         """
-        times: dict[Lease, int] = {}
-        for row in rows:
-            lease = row["lease"]
-            times[lease] = times.get(lease, 0) + 1
-        now = max([row["now"] for row in rows])
+        times = Counter[Lease](row["lease"] for row in rows)
+        now = max(row["now"] for row in rows)
         values = [(more, now, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
         if run_many(connection, _TOUCH, values) != len(times):
             raise LeaseLost
