@@ -23,7 +23,7 @@ from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
 from toolwire.facade.tracing import Traced
 from toolwire.invocation.ports import Tracer
-from toolwire.permission.approval import Approver
+from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Rule
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import ToolCall
@@ -68,6 +68,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         whether a tool is there for a caller, here and in every toolkit and session made of this registry, and
         `middleware` stands around every call, the first outermost.
         """
+        refuse_wrong_approver(approver)
         parts = self._parts
         if result_limit_bytes is not None and result_limit_bytes <= 0:
             raise ConfigurationError(f"result_limit_bytes={result_limit_bytes!r}: give a number above 0")

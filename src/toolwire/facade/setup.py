@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware, check_middleware
@@ -50,6 +51,8 @@ class Setup:
     """Whose tools can be called only while their group is active; None: all can be."""
 
     def __post_init__(self) -> None:
+        if not isinstance(cast("object", self.caller), Caller):
+            raise ConfigurationError(f"caller={self.caller!r:.80}: write caller=Caller(principal='...')")
         for visible in self.visible:
             _check_predicate(visible)
         for layer in self.middleware:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from toolwire.permission.rule import Rule
 from toolwire.vocabulary.calls import NOBODY, Caller
@@ -94,9 +95,19 @@ class ApprovalRequest:
     """Seconds since the epoch after which no decision counts; 0: never."""
 
 
+def _check_text(record: Decider | Decision, name: str) -> None:
+    value = getattr(record, name)
+    if not isinstance(value, str):
+        raise ConfigurationError(f"{type(record).__name__}({name}={value!r:.80}): write text, {name}='...'")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
-    """Who decided, and through what."""
+    """Who decided, and through what.
+
+    Raises:
+        ConfigurationError: a field is not text.
+    """
 
     principal: str = ""
     """The person or service; empty when nobody said."""
@@ -104,6 +115,10 @@ class Decider:
     """Through what: `console`, `cli`, `callback`, `model`, or a name of your own."""
     authn: str = ""
     """How they proved who they are; empty when they did not."""
+
+    def __post_init__(self) -> None:
+        for name in ("principal", "channel", "authn"):
+            _check_text(self, name)
 
 
 SOMEBODY = Decider()
@@ -114,7 +129,7 @@ class Decision:
     """What a person said.
 
     Raises:
-        ConfigurationError: an unknown verdict, or an edit without arguments.
+        ConfigurationError: an unknown verdict, an edit without arguments, or a field of another type.
     """
 
     verdict: Answer
@@ -139,7 +154,50 @@ class Decision:
             raise ConfigurationError(f"Decision(verdict={self.verdict!r}): write one of {', '.join(ANSWERS)}")
         if self.verdict == "edit" and self.arguments is None:
             raise ConfigurationError("Decision(verdict='edit'): give the arguments to run instead, arguments={...}")
+        if self.arguments is not None and not isinstance(cast("object", self.arguments), Mapping):
+            raise ConfigurationError(f"Decision(arguments={self.arguments!r:.80}): write arguments={{'name': value}}")
+        for name in ("reason", "request_id", "seen_arguments_digest"):
+            _check_text(self, name)
+        if not isinstance(cast("object", self.by), Decider):
+            raise ConfigurationError(f"Decision(by={self.by!r:.80}): write {_decider_for(self.by)}")
+        if self.remember is not None and not isinstance(cast("object", self.remember), Rule):
+            raise ConfigurationError(f"Decision(remember={self.remember!r:.80}): write remember=rule_for(request)")
+        if isinstance(cast("object", self.at), bool) or not isinstance(cast("object", self.at), int | float):
+            raise ConfigurationError(f"Decision(at={self.at!r:.80}): write seconds since the epoch, at=time.time()")
 
 
 Approver = Callable[[ApprovalRequest], Decision | Awaitable[Decision | None] | None]
 """Who is asked. None: not now; a session with a store then suspends the run, anywhere else the call is not run."""
+
+
+def refuse_wrong_approver(approver: object) -> None:
+    """Does nothing for None and for a callable that takes one request.
+
+    Raises:
+        ConfigurationError: the object cannot be asked. The message says what to write instead.
+    """
+    if approver is None:
+        return
+    if isinstance(approver, type):
+        raise ConfigurationError(f"approver={approver.__name__} is a class: give an instance, {approver.__name__}(...)")
+    if not callable(approver):
+        raise ConfigurationError(
+            f"approver={approver!r:.80} cannot be asked: give a function that takes an ApprovalRequest and returns a "
+            "Decision, or console_approver. To run calls unasked, write permission='auto' or a rule with effect='auto'"
+        )
+    try:
+        signature = inspect.signature(approver)
+    except (ValueError, TypeError):
+        # Some callables written in C have no signature to look at.
+        return
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise ConfigurationError(
+            f"approver={approver!r:.80} cannot take one request ({error}): write def approver(request)"
+        ) from error
+
+
+def _decider_for(by: object) -> str:
+    """The `by=` that its author most likely meant."""
+    return f"by=Decider(principal={by!r:.80})" if isinstance(by, str) else "by=Decider(principal='...')"

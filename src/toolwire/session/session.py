@@ -26,7 +26,7 @@ from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Run, ended
 from toolwire.journal.run import SuspendedRun
-from toolwire.permission.approval import Approver, Decision
+from toolwire.permission.approval import Approver, Decision, refuse_wrong_approver
 from toolwire.protocols import get
 from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
@@ -81,6 +81,7 @@ class Session(Traced):
             ConfigurationError: the protocol is unknown, `permissions` name a tool that is not there, or a rule can do
                 nothing for these tools.
         """
+        refuse_wrong_approver(approver)
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
         self._catalogue, setup = _parts_of(tools)
         setup = setup.narrowed(visible=visible, caller=caller)
