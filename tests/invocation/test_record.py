@@ -11,6 +11,7 @@ import pytest
 from tests.invocation.world import World, outcome
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.from_function import from_function
+from toolwire.invocation.middleware.onion import CallNext, PreparedCall, colourless
 from toolwire.invocation.scope import Run
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.testing import MemoryLedger, Records
@@ -201,6 +202,70 @@ def test_its_owner_may_know_how_a_lost_call_ended(
     result = shop.world.call("send", amount=5)
     assert (result.text if result.success else None, shop.sent) == (text, sent)
     assert [key.startswith(KEY) and len(key) == len(KEY) + 16 for key in keys] == [True]
+
+
+class Post:
+    """An owner that keeps each key beside its effect and looks for it later."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+
+    def send(self, amount: int, context: CallContext) -> str:
+        self.kept.append(context.idempotency_key)
+        return f"sent {amount}"
+
+    def find(self, key: str) -> str:
+        return "done" if key in self.kept else "not_done"
+
+
+@pytest.mark.threat(16)
+@pytest.mark.parametrize("idempotent", ["no", "key"])
+def test_an_owner_that_looks_for_the_key_finds_the_lost_call(shop: Shop, idempotent: Idempotency) -> None:
+    post = Post()
+    shop.world.add(from_function(post.send, idempotent=idempotent, reconcile=post.find), permission="auto")
+    shop.crash()
+    result = shop.world.call("send", amount=5)
+    assert result.text == "It had been done before a crash; what it answered was lost."
+    assert len(post.kept) == 1
+    # The control: without the tool's record the owner says that nothing happened, and the call runs.
+    post.kept.clear()
+    shop.open()
+    assert shop.world.make(ToolCall("send", {"amount": 5}, id="r_2")).text == "sent 5"
+    assert len(post.kept) == 1
+
+
+@pytest.mark.threat(16)
+def test_the_owner_is_asked_with_the_key_that_the_tool_got_from_behind_a_middleware(shop: Shop) -> None:
+    async def doubles(call: PreparedCall, call_next: CallNext) -> ToolResult:
+        return await call_next(call.with_arguments({"amount": call.arguments["amount"] * 2}))
+
+    post = Post()
+    shop.world.middleware = (colourless(doubles),)
+    shop.world.add(from_function(post.send, reconcile=post.find), permission="auto")
+    shop.crash()
+    assert shop.world.call("send", amount=5).metadata == {"reconciled": True}
+    assert len(post.kept) == 1
+
+
+def test_an_owner_that_cannot_say_leaves_a_keyed_call_to_its_key(shop: Shop) -> None:
+    keys: list[str] = []
+
+    def send(amount: int, context: CallContext) -> str:
+        keys.append(context.idempotency_key)
+        return f"sent {amount}"
+
+    shop.world.add(from_function(send, idempotent="key", reconcile=lambda key: "unknown"), permission="auto")
+    shop.crash()
+    assert shop.world.call("send", amount=5).text == "sent 5"
+    assert (len(keys), len(set(keys))) == (2, 1)
+
+
+@pytest.mark.threat(16)
+def test_an_owner_that_looks_only_today_cannot_say_that_it_was_not_done(shop: Shop) -> None:
+    entry = shop.offer()
+    shop.crash()
+    entry.tool = from_function(shop.send, reconcile=lambda key: "not_done")
+    assert (outcome(shop.world.call("send", amount=5)), shop.sent) == ("unknown_outcome", [5])
 
 
 def test_an_owner_who_fails_to_know_is_no_reason_to_run_it(shop: Shop) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -24,9 +25,20 @@ CODE = """
 total = price("tea")
 print(pay(total))
 print(send(total + 1))
+print(move(total + 3))
+print(post(total + 4))
 print(pay(total + 2))
 """
-MADE = [("pay", {"amount": 3}), ("send", {"amount": 4}), ("price", {"thing": "tea"}), ("pay", {"amount": 5})]
+MADE = [
+    ("pay", {"amount": 3}),
+    ("send", {"amount": 4}),
+    ("price", {"thing": "tea"}),
+    ("move", {"amount": 6}),
+    ("post", {"amount": 7}),
+    ("pay", {"amount": 5}),
+]
+EFFECTS = [("pay", 3), ("send", 4), ("price", 3), ("move", 6), ("post", 7), ("pay", 5)]
+"""What each call of `MADE` does, and each call of `CODE`: the tool and its amount."""
 DOUBT = "it may have run"
 
 
@@ -110,6 +122,50 @@ def happened(effects: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in effects.read_text("utf-8").splitlines(keepends=True) if line.endswith("\n")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """What kills did to one run."""
+
+    lost: int = 0
+    """Calls that the turn calls done and that had no effect."""
+    hidden: int = 0
+    """Calls that had an effect, and neither their result nor a doubt says so."""
+    doubled: int = 0
+    """Effects more than their tool allows: a second one, or for a keyed tool a second key."""
+    doubts: int = 0
+    """Calls of which the turn says that they may have run."""
+    doubted_and_done: int = 0
+    """Of these, calls that had an effect."""
+
+
+def damage(effects: list[dict[str, Any]], end: dict[str, Any], *, is_program: bool) -> Damage:
+    """What is wrong with a run that came to this end, after these effects."""
+    done = Counter((effect["tool"], effect["amount"]) for effect in effects)
+    keys = {effect["key"] for effect in effects if effect["tool"] == "send"}
+    doubled = sum(count - 1 for (tool, _), count in done.items() if tool in ("pay", "move", "post"))
+    doubled += max(0, len(keys) - 1)
+    if is_program:
+        # A doubt is an error in the program, which ends it; a program that came to its end has done all of it.
+        is_doubt = any(DOUBT in text for text in end["texts"])
+        is_success = end["kinds"] == ["success"]
+        missing = sum(not done[effect] for effect in EFFECTS)
+        return Damage(
+            lost=missing if is_success else 0,
+            hidden=0 if is_success or is_doubt else max(1, len(done)),
+            doubled=doubled,
+            doubts=is_doubt,
+        )
+    lost = hidden = doubts = doubted_and_done = 0
+    for effect, kind, text in zip(EFFECTS, end["kinds"], end["texts"], strict=True):
+        if DOUBT in text:
+            doubts, doubted_and_done = doubts + 1, doubted_and_done + done[effect]
+        elif kind == "success":
+            lost += not done[effect]
+        else:
+            hidden += done[effect]
+    return Damage(lost=lost, hidden=hidden, doubled=doubled, doubts=doubts, doubted_and_done=doubted_and_done)
+
+
 def _announce(store: Store, answer: Any) -> None:
     """Tells the id of a new run before anything of it is written: whoever kills this process must know it."""
     start = store.start
@@ -134,6 +190,7 @@ def _tools(effects: Path, moments: Moments) -> list[Any]:
         line = json.dumps({"tool": tool, "amount": amount, "key": key}) + "\n"
         descriptor = os.open(effects, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.write(descriptor, line.encode())
+        os.fsync(descriptor)
         os.close(descriptor)
         moments.passed()
 
@@ -149,12 +206,29 @@ def _tools(effects: Path, moments: Moments) -> list[Any]:
 
     def price(thing: str) -> int:
         """Looks a price up."""
+        note("price", len(thing))
         return len(thing)
+
+    def move(amount: int, context: CallContext) -> str:
+        """Moves, and keeps the key beside the effect."""
+        note("move", amount, context.idempotency_key)
+        return f"moved {amount}"
+
+    def post(amount: int, context: CallContext) -> str:
+        """Posts under a key that its owner can look for."""
+        note("post", amount, context.idempotency_key)
+        return f"posted {amount}"
+
+    def find(key: str) -> str:
+        """Looks for the key in what the tools wrote."""
+        return "done" if any(effect["key"] == key for effect in happened(effects)) else "not_done"
 
     return [
         ToolSpec.from_function(pay, permission="confirm", effects=["spend"]),
         ToolSpec.from_function(send, idempotent="key", effects=["send"]),
         ToolSpec.from_function(price, idempotent="natural", effects=["read"]),
+        ToolSpec.from_function(move, reconcile=find, effects=["write"]),
+        ToolSpec.from_function(post, idempotent="key", reconcile=find, effects=["send"]),
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.journal.postgres import Server
-from tests.session.killed import DOUBT, Attempt, go, happened, resume_all, resumed, suspended
+from tests.session.killed import DOUBT, MADE, Attempt, damage, go, happened, resume_all, resumed, suspended
 
 SPAWN = multiprocessing.get_context("forkserver")
 SPAWN.set_forkserver_preload(["tests.session.killed"])
@@ -56,26 +56,6 @@ def dies(attempt: Attempt) -> str:
     return ""
 
 
-def check(effects: list[dict[str, Any]], end: dict[str, Any], is_program: bool) -> None:
-    """What holds however often the run was killed."""
-    done = Counter((effect["tool"], effect["amount"]) for effect in effects)
-    keys = {effect["key"] for effect in effects if effect["tool"] == "send"}
-    assert [count for (tool, _), count in done.items() if tool == "pay" and count > 1] == []
-    # However often a keyed tool was sent, it was sent as one call.
-    assert len(keys) <= 1
-    if is_program:
-        return
-    for (tool, amount), kind, text in zip(
-        [("pay", 3), ("send", 4), ("price", 0), ("pay", 5)], end["kinds"], end["texts"], strict=True
-    ):
-        if tool == "price":
-            assert text == "3"
-        elif kind == "success":
-            assert done[tool, amount] >= 1
-        else:
-            assert (tool, kind, DOUBT in text) == ("pay", "denied", True)
-
-
 @pytest.fixture(scope="module")
 def moments(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, int]:
     """How many moments a run has that nobody kills: of calls, and of a program."""
@@ -93,8 +73,8 @@ def moments(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, int]:
 @pytest.mark.parametrize("is_program", [False, True], ids=["calls", "program"])
 def test_a_run_that_is_killed_at_any_moment_goes_on(tmp_path: Path, moments: dict[bool, int], is_program: bool) -> None:
     doubts = kills = 0
-    # Of a program every fourth moment: each costs three processes and a sandbox, and the ledger under it is the same.
-    step = 4 if is_program else 1
+    # Of a program every sixth moment: each costs three processes and a sandbox, and the ledger under it is the same.
+    step = 6 if is_program else 1
     for moment in range(1, moments[is_program] + 1, step):
         effects = tmp_path / f"effects{moment}"
         attempt = Attempt(
@@ -111,9 +91,13 @@ def test_a_run_that_is_killed_at_any_moment_goes_on(tmp_path: Path, moments: dic
         except Died:
             kills += 1
             end = lives(replace(again, dies_at=0))[-1]
-        check(happened(effects), end, is_program)
-        doubts += any(DOUBT in text for text in end["texts"])
-    assert kills >= (13 if is_program else 50)
+        found = damage(happened(effects), end, is_program=is_program)
+        assert (found.lost, found.hidden, found.doubled) == (0, 0, 0)
+        doubts += found.doubts
+        # Only a tool whose owner cannot look is ever in doubt.
+        unclear = [tool for (tool, _), text in zip(MADE, end["texts"], strict=False) if DOUBT in text]
+        assert is_program or set(unclear) <= {"pay"}
+    assert kills >= (13 if is_program else 80)
     # Some of these moments lie between an effect and its record: there must have been something to be in doubt of.
     assert doubts >= 1 + (not is_program)
 

@@ -9,12 +9,11 @@ import random
 import sys
 import tempfile
 import time
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tests.session.killed import DOUBT, MADE, Attempt, go, happened
+from tests.session.killed import Attempt, damage, go, happened
 from tests.session.test_killed import PATIENCE_S, SPAWN
 from toolwire.journal.store import Store
 
@@ -36,9 +35,11 @@ class Toll:
     unborn: int = 0
     """Runs that were killed before they were on record: whoever started them knows."""
     lost: int = 0
-    """Calls whose effect is not what the turn says of it."""
-    duplicated: int = 0
-    """Payments that were made twice, and keyed calls that were sent under two keys."""
+    """Calls that a turn calls done and that had no effect."""
+    hidden: int = 0
+    """Calls that had an effect, and neither their result nor a doubt says so."""
+    doubled: int = 0
+    """Effects more than their tool allows: a second one, or for a keyed tool a second key."""
     doubts: int = 0
     """Calls of which the turn says that they may have run."""
     doubted_and_done: int = 0
@@ -55,9 +56,12 @@ def soak(url: str, folder: Path, kills: int, seed: int) -> Toll:
         run_id, end = _killed_run(attempt, chance, toll)
         if end is None:
             toll.unborn += 1
-            toll.lost += bool(happened(Path(attempt.effects)))
+            toll.hidden += len(happened(Path(attempt.effects)))
         else:
-            _count(happened(Path(attempt.effects)), end, toll, is_program=is_program)
+            found = damage(happened(Path(attempt.effects)), end, is_program=is_program)
+            toll.lost, toll.hidden = toll.lost + found.lost, toll.hidden + found.hidden
+            toll.doubled, toll.doubts = toll.doubled + found.doubled, toll.doubts + found.doubts
+            toll.doubted_and_done += found.doubted_and_done
         assert run_id or end is None
     return toll
 
@@ -108,25 +112,6 @@ def _lives(attempt: Attempt, dies_after_s: float | None) -> tuple[list[Any], boo
     return said, process.exitcode == -9
 
 
-def _count(effects: list[dict[str, Any]], end: dict[str, Any], toll: Toll, *, is_program: bool) -> None:
-    done = Counter((effect["tool"], effect["amount"]) for effect in effects)
-    toll.duplicated += sum(count - 1 for (tool, _), count in done.items() if tool == "pay")
-    toll.duplicated += max(0, len({effect["key"] for effect in effects if effect["tool"] == "send"}) - 1)
-    if is_program:
-        # A doubt is an error in the program, which ends it; a program that came to its end has done all of it.
-        is_doubt = any(DOUBT in text for text in end["texts"])
-        toll.doubts += is_doubt
-        toll.lost += not is_doubt and set(done) != {("pay", 3), ("send", 4), ("pay", 5)}
-        return
-    for (tool, arguments), kind, text in zip(MADE, end["kinds"], end["texts"], strict=True):
-        count = done[tool, arguments.get("amount", 0)]
-        if DOUBT in text:
-            toll.doubts += 1
-            toll.doubted_and_done += count
-        elif tool != "price":
-            toll.lost += (kind == "success") is not (count > 0)
-
-
 def main() -> int:
     """Many kills; 1 when something was lost or happened twice."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
@@ -138,7 +123,7 @@ def main() -> int:
         with Store.open(url, key=bytes(32)) as store:
             check = store.verify()
     print(f"{toll} (seed {seed}); the log is whole: {check.is_whole}")
-    return 1 if toll.lost or toll.duplicated or not check.is_whole else 0
+    return 1 if toll.lost or toll.hidden or toll.doubled or not check.is_whole else 0
 
 
 if __name__ == "__main__":

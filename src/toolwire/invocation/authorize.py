@@ -131,7 +131,7 @@ def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | 
         return _denied(call, f"what a person changed cannot be recorded: {error}")
     edited.approval = {**_told(decision), "changed": changed}
     edited.request_id, edited.attempt = prepared.request_id, prepared.attempt
-    edited.asked = call
+    edited.asked, edited.idempotency_key = call, prepared.idempotency_key
     return edited
 
 

@@ -232,7 +232,7 @@ def _context(
 
 
 def _key(prepared: Prepared, scope: Scope) -> str:
-    if prepared.entry.tool.effects.idempotent != "key":
-        return ""
+    if prepared.idempotency_key or not prepared.entry.tool.effects.has_key:
+        return prepared.idempotency_key
     run_id = scope.run_id or prepared.call.id if scope.ledger is None else scope.ledger.run_id
     return idempotency_key(run_id, prepared.call.id, digest(canonical(prepared.validated)))

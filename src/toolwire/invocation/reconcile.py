@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import logging
+from typing import Any
 
 from toolwire.invocation.scope import Prepared, Scope
 from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.effects import Reconcile
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Doubt
 
@@ -16,33 +18,37 @@ DONE_ALREADY = "It had been done before a crash; what it answered was lost."
 
 
 async def reconciled(prepared: Prepared, scope: Scope, doubt: Doubt) -> Doubt | ToolResult | None:
-    """None where it may simply run (again): a composite's own calls are each on record, a keyed tool knows its key.
+    """None if the call may run again: a composite's own calls are each on record, a keyed tool knows its key.
 
-    A result when its owner's `reconcile` says that it was done; the same doubt when only a person can clear it.
+    A result if the owner's `reconcile` says that the call was done; the same doubt if only a person can clear it.
     """
     effects = prepared.entry.tool.effects
-    # Both what it was then and what it is today must allow it.
+    # Both the declaration at the time and today's must allow it.
     if prepared.entry.composite is not None and doubt.is_composite:
         return None
-    if doubt.idempotent == effects.idempotent and effects.idempotent != "no":
+    may_repeat = doubt.idempotent == effects.idempotent and effects.idempotent != "no"
+    found = None
+    if effects.reconcile is not None and effects.idempotent != "natural":
+        found = await _found(effects.reconcile, prepared, scope, doubt)
+    if found == "done":
+        block = TextBlock(type="text", text=DONE_ALREADY)
+        return ToolResult(True, None, None, {"reconciled": True}, content=(block,), call=prepared.call)
+    if may_repeat:
         prepared.attempt = doubt.attempt
         return None
-    if effects.reconcile is None:
-        return doubt
+    # A tool that was not given its key left nothing to find: that nothing is found says nothing.
+    if found == "not_done" and (doubt.has_key or doubt.idempotent == "key"):
+        prepared.attempt = doubt.attempt + 1
+        return None
+    return doubt
+
+
+async def _found(reconcile: Reconcile, prepared: Prepared, scope: Scope, doubt: Doubt) -> Any:
     try:
-        found = await scope.ports.ask(effects.reconcile, doubt.idempotency_key)
-    except Exception:  # noqa: BLE001 - the owner's code: if it breaks, nothing is known
+        return await scope.ports.ask(reconcile, doubt.idempotency_key)
+    except Exception:  # noqa: BLE001 - the owner's code: if it fails, nothing is known
         _LOG.exception("reconcile of %r failed on key %s", prepared.call.name, doubt.idempotency_key)
-        return doubt
-    match found:
-        case "done":
-            block = TextBlock(type="text", text=DONE_ALREADY)
-            return ToolResult(True, None, None, {"reconciled": True}, content=(block,), call=prepared.call)
-        case "not_done":
-            prepared.attempt = doubt.attempt + 1
-            return None
-        case _:
-            return doubt
+        return None
 
 
 def evidence(doubt: Doubt) -> str:

@@ -9,7 +9,7 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt, Start, Step, step_of
+from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key, step_of
 from toolwire.vocabulary.values import digest
 
 
@@ -45,17 +45,21 @@ async def begin(prepared: Prepared, scope: Scope, ledger: Ledger) -> float | Too
         arguments = canonical(prepared.validated)
     except Unrepresentable as error:
         return _unrecordable(prepared.call, error)
+    step, arguments_digest = step_of(prepared.asked), digest(arguments)
+    if tool.effects.has_key:
+        prepared.idempotency_key = idempotency_key(ledger.run_id, step.key, arguments_digest)
     return await scope.ports.arrived(
         ledger.begin(
             Start(
-                step=step_of(prepared.asked),
+                step=step,
                 arguments=arguments,
-                arguments_digest=digest(arguments),
+                arguments_digest=arguments_digest,
                 tool_digest=tool.digest,
                 idempotent=tool.effects.idempotent,
                 is_composite=composite is not None,
                 request_id=prepared.request_id,
                 attempt=prepared.attempt,
+                has_key=tool.effects.has_key,
             )
         )
     )

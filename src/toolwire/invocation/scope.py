@@ -111,7 +111,7 @@ class Scope:
 class Prepared:
     """A call after validation: exactly what will run."""
 
-    __slots__ = ("approval", "asked", "attempt", "call", "entry", "request_id", "validated")
+    __slots__ = ("approval", "asked", "attempt", "call", "entry", "idempotency_key", "request_id", "validated")
 
     def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
         self.call = call
@@ -125,6 +125,8 @@ class Prepared:
         """What observers are told of the decision; None when nobody had to be asked."""
         self.attempt = 1
         """Above 1: an earlier attempt was begun, and how it ended is not known."""
+        self.idempotency_key = ""
+        """The key on record, of the arguments before any middleware rewrote them; empty where nothing is on record."""
 
 
 Path = Callable[[ToolCall, Scope], Coroutine[Any, Any, Outcome]]

@@ -132,7 +132,8 @@ def start_form(start: Start) -> dict[str, Any]:
 
 def start_of(form: Mapping[str, Any]) -> Start:
     """The start of a form."""
-    kept: dict[str, Any] = {field.name: form[field.name] for field in dataclasses.fields(Start)}
+    # Earlier versions wrote fewer fields; a field without a default that is missing is a TypeError.
+    kept: dict[str, Any] = {name: form[name] for name in _START_FIELDS if name in form}
     kept["arguments"], kept["step"] = untag(form["arguments"]), _step_of(form["step"])
     return Start(**kept)
 

@@ -101,6 +101,7 @@ class RunLedger:
                 started_at=kept.started_at,
                 attempt=kept.start.attempt,
                 idempotency_key=idempotency_key(self.run_id, step.key, kept.start.arguments_digest),
+                has_key=kept.start.has_key,
             )
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:

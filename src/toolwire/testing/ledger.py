@@ -73,6 +73,7 @@ class MemoryLedger:
             started_at=kept.started_at,
             attempt=start.attempt,
             idempotency_key=idempotency_key(self.run_id, step.key, start.arguments_digest),
+            has_key=start.has_key,
         )
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:

@@ -68,8 +68,8 @@ class CallContext:
     scope: Any
     """What surrounds the call; for tools that come with toolwire. None in a context of somebody's own."""
     idempotency_key: str
-    """For a tool that is idempotent by key: the same text each time this very call is made, after a crash too. Empty
-    for any other tool."""
+    """For a tool that is idempotent by key or has a `reconcile`: the same text each time this very call is made, after
+    a crash too. `reconcile` is asked with this text. Empty for any other tool."""
 
     def __init__(
         self,

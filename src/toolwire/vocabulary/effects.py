@@ -34,5 +34,10 @@ class Effects:
     reconcile: Reconcile | None = None
     """Finds out whether a call took effect; None when nobody can."""
 
+    @property
+    def has_key(self) -> bool:
+        """Whether each call of the tool is given an idempotency key."""
+        return self.idempotent == "key" or self.reconcile is not None
+
 
 UNDECLARED = Effects()

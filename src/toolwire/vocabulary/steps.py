@@ -45,6 +45,8 @@ class Start:
     """The approved request that is used up by this; empty when nobody had to be asked."""
     attempt: int = 1
     """1 the first time; more after a crash hid how the earlier ones ended."""
+    has_key: bool = False
+    """The tool was given the idempotency key: its `reconcile` can look for it later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,8 @@ class Doubt:
     """Which attempt it was."""
     idempotency_key: str
     """What the call was sent with."""
+    has_key: bool = False
+    """The tool was given this key."""
 
 
 def step_of(call: ToolCall) -> Step:

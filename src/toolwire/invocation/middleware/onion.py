@@ -197,7 +197,10 @@ def _around(layer: Middleware, inner: CallNext) -> CallNext:
 async def _judged_again(call: PreparedCall, prepared: Prepared, scope: Scope) -> Prepared | Outcome:
     written = ToolCall(call.call.name, call.arguments, id=call.call.id, parent=call.call.parent)
     checked = validate(written, prepared.entry)
-    return checked if isinstance(checked, ToolResult) else await authorize(checked, scope)
+    if isinstance(checked, ToolResult):
+        return checked
+    checked.idempotency_key = prepared.idempotency_key
+    return await authorize(checked, scope)
 
 
 def _result_of(outcome: Outcome) -> ToolResult:
