@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import enum
+import gc
 import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from toolwire.journal.log import LOG_ENTRIES, VALUE_LIMIT_BYTES, ExecutionLog, LogEntry
+from toolwire.facade.registry import ToolRegistry
+from toolwire.journal.log import LOG_ENTRIES, LOG_LIMIT_BYTES, VALUE_LIMIT_BYTES, ExecutionLog, LogEntry
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -187,3 +192,123 @@ def test_a_value_too_large_to_keep_is_said_and_not_kept() -> None:
         "<not kept: more than 65536 bytes>",
     )
     assert (kept.arguments["text"], kept.result) == ("x" * VALUE_LIMIT_BYTES, "y" * VALUE_LIMIT_BYTES)
+
+
+class Word(str):
+    """A text of the host's own class."""
+
+    __slots__ = ()
+
+
+class Colour(enum.StrEnum):
+    """A text that is a member of an enumeration."""
+
+    RED = "red"
+
+
+def held_bytes(log: ExecutionLog, records: Iterator[FakeRecord]) -> int:
+    """Bytes of memory that the log takes once the calls ended."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for record in records:
+            log.ended(record)
+        del record
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+
+LONG = 60_000
+"""Bytes of JSON of a value that the log keeps whole."""
+
+
+@pytest.mark.threat(70)
+def test_ten_thousand_long_results_take_at_most_64_mb() -> None:
+    log = ExecutionLog()
+    held = held_bytes(log, (FakeRecord(id=str(n), result=ToolResult(True, f"{n}" + "x" * LONG)) for n in range(10_000)))
+    assert LOG_LIMIT_BYTES == 64 * 1024 * 1024
+    assert 0.9 * LOG_LIMIT_BYTES < held <= LOG_LIMIT_BYTES
+    entries = log.get_entries()
+    assert [entry.id for entry in entries] == [str(9_999 - n) for n in range(len(entries))]
+    assert entries[0].result == "9999" + "x" * LONG
+
+
+@pytest.mark.threat(70)
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param([{}] * 1_000, id="many-mappings"),
+        pytest.param([[]] * 1_000, id="many-lists"),
+        pytest.param([0.5] * 1_000, id="many-numbers"),
+        pytest.param("\u00e9" * 1_500 + "\U0001f600", id="wide-text"),
+        pytest.param(10**4000, id="a-long-number"),
+    ],
+)
+def test_the_budget_counts_memory_whatever_the_values_are(value: Any) -> None:
+    limit = 32 * 1024
+    for record in (
+        lambda: FakeRecord(result=ToolResult(True, value)),
+        lambda: FakeRecord(arguments={"value": value}),
+    ):
+        log = ExecutionLog(bytes_limit=limit)
+        held_bytes(log, (record() for _ in range(3)))
+        log.clear()
+        held = held_bytes(log, (record() for _ in range(25)))
+        assert 0.7 * limit < held <= 1.05 * limit
+
+
+@pytest.mark.threat(70)
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(lambda n: FakeRecord(result=ToolResult.failed("tool_error", f"{n}" + "x" * 100_000)), id="errors"),
+        pytest.param(lambda n: FakeRecord(arguments={f"{n}{'x' * 100_000}": 1}), id="names-of-arguments"),
+        pytest.param(lambda n: FakeRecord(arguments={f"{n}_{i}": i for i in range(2_000)}), id="many-arguments"),
+        pytest.param(lambda n: FakeRecord(f"{n}" + "x" * 100_000), id="names-of-tools"),
+        pytest.param(lambda n: FakeRecord(id=f"{n}" + "x" * 100_000), id="ids"),
+    ],
+)
+def test_no_part_of_a_call_is_kept_beyond_the_budget(record: Callable[[int], FakeRecord]) -> None:
+    log = ExecutionLog(bytes_limit=256 * 1024)
+    assert held_bytes(log, map(record, range(10))) <= 256 * 1024
+
+
+def test_short_calls_are_kept_by_number_and_not_by_bytes() -> None:
+    log = log_of(*[FakeRecord("add", {"a": n, "text": "x" * 200}, ToolResult(True, [n])) for n in range(10_100)])
+    assert (len(log), log.get_entries()[-1].result) == (10_000, [100])
+
+
+def test_the_log_of_a_registry_has_the_budget() -> None:
+    registry = ToolRegistry()
+    registry.register(lambda n: f"{n}" + "x" * LONG, name="long")
+    log = registry.enable_logging()
+    for n in range(1_200):
+        registry.invoke("long", {"n": n})
+    assert 1_000 < len(log) < LOG_LIMIT_BYTES / LONG
+
+
+def test_a_long_error_is_cut_and_says_so() -> None:
+    whole, cut = "x" * VALUE_LIMIT_BYTES, "x" * (VALUE_LIMIT_BYTES + 1)
+    log = log_of(*[FakeRecord(result=ToolResult.failed("tool_error", error)) for error in (whole, cut)])
+    assert [entry.error for entry in log.get_entries()] == [f"{whole}<cut: more than 65536 bytes>", whole]
+
+
+def test_very_many_arguments_are_counted_and_not_kept() -> None:
+    (entry,) = log_of(FakeRecord(arguments={str(n): n for n in range(10_000)})).get_entries()
+    assert entry.arguments == {"*": "<not kept: 10,000 arguments, together more than 65536 bytes>"}
+
+
+def test_texts_of_classes_of_the_hosts_own_are_kept_as_texts() -> None:
+    result = ToolResult(False, error=Word("Oops."), metadata={"approval": {"by": Word("ann"), "colour": Colour.RED}})
+    entry = log_of(
+        FakeRecord(arguments={"name": Word("ann"), "colour": Colour.RED}, result=result),
+    ).get_entries()[0]
+    assert (entry.arguments, entry.error) == ({"name": "ann", "colour": "red"}, "Oops.")
+    assert entry.approval == {"by": "ann", "colour": "red"}
+
+
+def test_a_text_with_a_lone_surrogate_is_kept() -> None:
+    (entry,) = log_of(FakeRecord(arguments={"a": "\ud83d"}, result=ToolResult(True, ["\ud83d"]))).get_entries()
+    assert (entry.arguments, entry.result) == ({"a": "\ud83d"}, ["\ud83d"])

@@ -27,8 +27,8 @@ class Logging:
     ) -> ExecutionLog:
         """Starts the log of calls and returns it; a second call returns the same one.
 
-        Without `store` it is in memory: the last 10,000. With one (`Store`, or the URL of one) it outlives the
-        process, is redacted, and `keep_days` and `keep_entries` bound it.
+        Without `store` it is in memory: the last 10,000 calls, or as many of them as fit into 64 MB. With one (`Store`,
+        or the URL of one) it outlives the process, is redacted, and `keep_days` and `keep_entries` bound it.
 
         Raises:
             ConfigurationError: it has a log already that is another; or the URL or a bound is none.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import marshal
+import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +18,14 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
 VALUE_LIMIT_BYTES = 65_536
-"""Bytes, as JSON, of one call's arguments or of its result that the log keeps: 10,000 of them may be kept."""
+"""Bytes of JSON that the log keeps of one call's arguments, and of its result; the same of the text of its error."""
 
 LOG_ENTRIES = 10_000
 """Calls that the log keeps; the oldest is dropped for the newest. About a day of one busy agent."""
+
+LOG_LIMIT_BYTES = 64 * 1024 * 1024
+"""Bytes of memory that all entries of a log may take; the oldest are dropped for the newest. 10,000 calls of 6 kB fit,
+and a host can spare that."""
 
 
 class Ended(Protocol):
@@ -55,7 +61,7 @@ class LogEntry:
     result: Any
     """The data, in JSON types, or a short text about them; None for a failure."""
     error: str | None
-    """What went wrong; None on success."""
+    """What went wrong, cut at `VALUE_LIMIT_BYTES`; None on success."""
     isolation: Mapping[str, Any] | None = None
     """What stood between a program and the host, as `level` and `report`; None for calls that ran no program."""
     approval: Mapping[str, Any] | None = None
@@ -63,14 +69,27 @@ class LogEntry:
 
 
 class ExecutionLog:
-    """An observer that remembers the last `LOG_ENTRIES` calls."""
+    """An observer that remembers the last `LOG_ENTRIES` calls, or as many of them as fit into `bytes_limit`."""
 
-    def __init__(self, entries: int = LOG_ENTRIES) -> None:
-        self._entries: deque[tuple[Any, ...]] = deque(maxlen=entries)
+    def __init__(self, entries: int = LOG_ENTRIES, *, bytes_limit: int = LOG_LIMIT_BYTES) -> None:
+        self._limit, self._bytes_limit = entries, bytes_limit
+        self._lock = threading.Lock()
+        # Values as bytes: of known size, safe from later changes, and a twentieth of what nested lists take.
+        self._entries: deque[tuple[int, tuple[Any, ...], bytes]] = deque()
+        """Bytes of each entry, its names and times, and its values; newest first."""
+        self._bytes = 0
 
     def ended(self, record: Ended, /) -> None:
         """Takes one call down. Arguments and result are copied, so that later changes do not reach the log."""
-        self._entries.appendleft(row_of(record))
+        row = row_of(record)
+        head, values = row[:_HEAD], marshal.dumps(row[_HEAD:])
+        call_id, run_id, parent, name, *_ = head
+        size = _ROW_BYTES + len(values) + _CHARACTER_BYTES * (len(call_id) + len(run_id) + len(parent) + len(name))
+        with self._lock:
+            self._entries.appendleft((size, head, values))
+            self._bytes += size
+            while self._bytes > self._bytes_limit or len(self._entries) > self._limit:
+                self._bytes -= self._entries.pop()[0]
 
     def get_entries(
         self,
@@ -90,22 +109,26 @@ class ExecutionLog:
         """
         check_limit(limit)
         after = None if since is None else seconds_of(since)
+        with self._lock:
+            rows = [(head, values) for _, head, values in self._entries]
         fitting = (
-            row
-            for row in list(self._entries)
-            if (invocation_id is None or row[1] == invocation_id)
-            and (tool_name is None or row[3] == tool_name)
-            and (status is None or row[5] == status)
-            and (after is None or row[4] >= after)
+            (head, values)
+            for head, values in rows
+            if (invocation_id is None or head[1] == invocation_id)
+            and (tool_name is None or head[3] == tool_name)
+            and (status is None or head[5] == status)
+            and (after is None or head[4] >= after)
         )
-        return [entry_of(row) for row in islice(fitting, limit)]
+        return [_entry(head, values) for head, values in islice(fitting, limit)]
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def clear(self) -> None:
         """Forgets everything."""
-        self._entries.clear()
+        with self._lock:
+            self._entries.clear()
+            self._bytes = 0
 
 
 def row_of(record: Ended) -> tuple[Any, ...]:
@@ -122,7 +145,7 @@ def row_of(record: Ended) -> tuple[Any, ...]:
         record.duration_s,
         _copied(call.arguments),
         None if failure is not None else _copy(result.data),
-        result.error,
+        None if result.error is None else _cut(result.error),
         _copy(result.metadata.get("isolation")),
         _copy(result.metadata.get("approval")),
     )
@@ -155,23 +178,32 @@ def entry_of(row: tuple[Any, ...]) -> LogEntry:
         timestamp=datetime.datetime.fromtimestamp(row[4], datetime.UTC),
         status=row[5],
         duration_ms=row[6] * 1000,
-        arguments=plain(row[7]),
-        result=plain(row[8]),
+        arguments=row[7],
+        result=row[8],
         error=row[9],
-        isolation=plain(row[10]),
-        approval=plain(row[11]),
+        isolation=row[10],
+        approval=row[11],
     )
+
+
+def _entry(head: tuple[Any, ...], values: bytes) -> LogEntry:
+    return entry_of((*head, *marshal.loads(values)))  # noqa: S302 - bytes of this process, which nobody else writes
 
 
 def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
     # Most calls: nothing in it can change, or be too long.
-    if len(arguments) <= _FEW and all(map(_is_plain, arguments.values())):
+    if len(arguments) <= _FEW and all(map(_is_plain, arguments.values())) and all(map(_is_plain, arguments)):
         return {str(name): value for name, value in arguments.items()}
     try:
         found = plain(arguments)
     except Unrepresentable:
-        return {str(name): _copy(value) for name, value in arguments.items()}
-    return found if _is_small(found) else {name: _copy(value) for name, value in found.items()}
+        found = {str(name): _copy(value) for name, value in arguments.items()}
+    if _is_small(found):
+        return found
+    found = {_cut(name): _copy(value) for name, value in found.items()}
+    if len(found) <= _FEW or _is_small(found):
+        return found
+    return {"*": _not_kept(f"{len(found):,} arguments, together ")}
 
 
 def _copy(value: Any) -> Any:
@@ -179,10 +211,22 @@ def _copy(value: Any) -> Any:
         return value
     try:
         found = plain(value)
-        return found if _is_small(found) else f"<not kept: more than {VALUE_LIMIT_BYTES} bytes>"
+        return found if _is_small(found) else _not_kept()
     except Unrepresentable as error:
         # Not its repr: that is the tool's code once more, and may be as long as it likes.
         return f"<{error}>"
+
+
+def _not_kept(what: str = "") -> str:
+    return f"<not kept: {what}more than {VALUE_LIMIT_BYTES} bytes>"
+
+
+def _cut(text: str) -> str:
+    text = str.__str__(text)
+    if _is_small(text):
+        return text
+    kept = text.encode("utf-8", "replace")[:VALUE_LIMIT_BYTES].decode("utf-8", "ignore")
+    return f"{kept}<cut: more than {VALUE_LIMIT_BYTES} bytes>"
 
 
 def _is_plain(value: Any) -> bool:
@@ -209,3 +253,9 @@ _FEW = 16
 _LARGE_INT = 1 << 53
 _SHORT_TEXT = 256
 _SHORT = frozenset({int, float, bool, type(None)})
+_HEAD = 7
+"""Fields of a row that stand before its values: what entries are found by, and how long the call took."""
+_ROW_BYTES = 400
+"""Bytes of an entry besides its names and values: two tuples, their numbers, and its place in the log."""
+_CHARACTER_BYTES = 4
+"""The most bytes that a character of a name takes."""
