@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from toolwire.permission.policy import Rule as Rule
     from toolwire.permission.policy_file import load_policy as load_policy
     from toolwire.permission.rendering import render as render_request
+    from toolwire.permission.visible import visible_text as visible_text
     from toolwire.sandbox.doctor import Diagnosis as Diagnosis
     from toolwire.sandbox.doctor import diagnose as diagnose
     from toolwire.sandbox.limits import Limits as Limits
@@ -150,6 +151,7 @@ _HOMES = {
     "suspended_to_json": "session.wire",
     "tool": "facade.tool",
     "trace_toolkit": "facade.trace_toolkit",
+    "visible_text": "permission.visible",
 }
 
 __all__ = [
@@ -222,6 +224,7 @@ __all__ = [
     "suspended_to_json",
     "tool",
     "trace_toolkit",
+    "visible_text",
 ]
 
 

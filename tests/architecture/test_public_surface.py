@@ -80,6 +80,7 @@ PUBLIC = [
     "suspended_to_json",
     "tool",
     "trace_toolkit",
+    "visible_text",
 ]
 
 

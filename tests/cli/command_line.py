@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 from unittest.mock import patch
 
 from toolwire.cli.main import execute
@@ -31,6 +32,12 @@ class Ended:
 def run_here(*arguments: str, stdin: bytes = b"") -> Ended:
     """The command in this process, leaving `sys` as it was."""
     stdout, stderr = io.StringIO(), io.StringIO()
+    code = run_into(stdout, stderr, *arguments, stdin=stdin)
+    return Ended(code=code, stdout=stdout.getvalue(), stderr=stderr.getvalue())
+
+
+def run_into(stdout: TextIO, stderr: TextIO, *arguments: str, stdin: bytes = b"") -> int:
+    """The command in this process, with these streams; its exit code."""
     path, modules = list(sys.path), set(sys.modules)
     with (
         redirect_stdout(stdout),
@@ -39,12 +46,11 @@ def run_here(*arguments: str, stdin: bytes = b"") -> Ended:
     ):
         output = Output()
         try:
-            code = execute(arguments, output)
+            return execute(arguments, output)
         finally:
             output.give_back()
             sys.path[:] = path
             _forget(set(sys.modules) - modules)
-    return Ended(code=code, stdout=stdout.getvalue(), stderr=stderr.getvalue())
 
 
 def run_process(

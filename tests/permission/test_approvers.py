@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import threading
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -223,3 +224,9 @@ def test_at_a_real_terminal_what_was_typed_before_the_question_does_not_count() 
     (decision,) = found
     assert decision is not None
     assert (decision.verdict, decision.reason) == ("deny", "not today")
+
+
+@pytest.mark.threat(72)
+def test_what_is_said_beside_a_call_cannot_command_the_terminal_either() -> None:
+    expired = replace(REQUEST, id="a_\x1b]0;trusted\x07\u202e", expires_at=1.0)
+    assert asked("y\n", expired) == (None, "request a_\\x1b]0;trusted\\x07\\u202e has expired; nothing to decide\n")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from toolwire import (
     ApprovalRequest,
@@ -32,7 +31,7 @@ from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
 from toolwire.cli.results import plain
 from toolwire.cli.stores import StoreOption, open_store
-from toolwire.cli.tables import one_line, table_text
+from toolwire.cli.tables import add_row, one_line, table_text
 from toolwire.cli.times import ago, moment, seconds_of, span
 
 if TYPE_CHECKING:
@@ -171,8 +170,8 @@ def request_table(requests: Sequence[ApprovalRequest], *, is_terminal: bool) -> 
     length = _short_length([request.id for request in requests])
     for request in requests:
         left = span(request.expires_at - now) if request.expires_at else "no end"
-        cells = (request.id[:length], request.tool, ago(request.created_at, now), left, request.run_id)
-        table.add_row(*(Text(one_line(cell)) for cell in cells), Text(one_line(_brief(request))))
+        asked = ago(request.created_at, now)
+        add_row(table, request.id[:length], request.tool, asked, left, request.run_id, _brief(request))
     return table_text(table, is_terminal=is_terminal)
 
 

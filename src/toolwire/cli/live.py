@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -110,7 +109,7 @@ class _Lines:
 
     def chunk(self, chunk: ToolResponse) -> bool:
         """Writes it; False when nobody reads any more."""
-        return self._write(
+        return self._output.result_line(
             {
                 "content": plain(chunk.content),
                 "metadata": {key: plain(value) for key, value in (chunk.metadata or {}).items()},
@@ -123,10 +122,7 @@ class _Lines:
     def end(self, result: ToolResult | None) -> None:
         """Writes the result."""
         if result is not None:
-            self._write({"result": as_json(result)})
-
-    def _write(self, value: Any) -> bool:
-        return self._output.write(json.dumps(value, ensure_ascii=False) + "\n")
+            self._output.result_line({"result": as_json(result)})
 
 
 def _progress(progress: Mapping[str, Any]) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from toolwire.cli.approvals import SHORT_ID
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
@@ -19,7 +18,7 @@ from toolwire.cli.output import Output
 from toolwire.cli.results import plain
 from toolwire.cli.stores import StoreOption, open_store
 from toolwire.cli.suspended import found_run
-from toolwire.cli.tables import one_line, table_text
+from toolwire.cli.tables import add_row, one_line, table_text
 from toolwire.cli.times import moment, seconds_of
 
 if TYPE_CHECKING:
@@ -150,8 +149,8 @@ def _table(rows: Iterable[LogRow], *, is_terminal: bool) -> str:
     for name in ("TOOL", "STATUS", "ID"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        cells = (str(row.seq), moment(row.at).removesuffix(" UTC"), row.kind, row.tool, row.status, _known(row))
-        table.add_row(*(Text(one_line(cell)) for cell in cells))
+        at = moment(row.at).removesuffix(" UTC")
+        add_row(table, str(row.seq), at, row.kind, row.tool, row.status, _known(row))
     return table_text(table, is_terminal=is_terminal)
 
 

@@ -12,7 +12,7 @@ import typer
 
 from toolwire.cli import approvals, call, doctor, logs, policies, prompt, run, tools
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
-from toolwire.cli.output import Output, open_missing_streams
+from toolwire.cli.output import Output, open_missing_streams, write_any_text
 from toolwire.cli.waiting import leave
 
 EPILOG = f"""\b
@@ -46,8 +46,10 @@ app = typer.Typer(
 def main() -> NoReturn:
     """Runs the command line of this process, and ends it."""
     open_missing_streams()
-    _show_warnings()
-    leave(execute(sys.argv[1:], Output()))
+    write_any_text()
+    output = Output()
+    _show_warnings(output)
+    leave(execute(sys.argv[1:], output))
 
 
 def execute(arguments: Sequence[str], output: Output) -> int:
@@ -66,13 +68,27 @@ def execute(arguments: Sequence[str], output: Output) -> int:
     return ExitCode.DONE
 
 
-def _show_warnings() -> None:
-    """What toolwire logs goes to standard error, marked as no result of the command."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
-    logger = logging.getLogger("toolwire")
-    logger.addHandler(handler)
-    logger.propagate = False
+class _Said(logging.Handler):
+    """Says each log record: on a terminal it is made visible like any other text."""
+
+    def __init__(self, output: Output, form: str) -> None:
+        super().__init__()
+        self._output = output
+        self.setFormatter(logging.Formatter(form))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes the record to standard error."""
+        self._output.say(self.format(record).rstrip("\n"))
+
+
+def _show_warnings(output: Output) -> None:
+    """Sends toolwire's log and Python's warnings to standard error: neither is a result of the command."""
+    logging.captureWarnings(True)
+    # A warning's own text names its place.
+    for name, form in (("toolwire", "%(levelname)s: %(message)s"), ("py.warnings", "%(message)s")):
+        logger = logging.getLogger(name)
+        logger.addHandler(_Said(output, form))
+        logger.propagate = False
 
 
 def _print_version(is_asked: bool) -> None:

@@ -1,4 +1,7 @@
-"""Standard output, kept for results: what tools print must not be taken for what a command answers."""
+"""Standard output, kept for results: what tools print must not be taken for what a command answers.
+
+Every text of a command leaves through this module. On a terminal it is made visible, in a pipe it passes as it is.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,11 @@ import sys
 from contextlib import ExitStack, suppress
 from typing import Any, TextIO
 
+from toolwire import visible_text
 from toolwire.cli.exit_codes import ExitCode, Stop
+
+_ENCODING_ERRORS = "backslashreplace"
+"""How a stream writes a character that its encoding does not have: no result may fail on one."""
 
 
 def open_missing_streams() -> None:
@@ -21,6 +28,13 @@ def open_missing_streams() -> None:
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
             setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
+
+
+def write_any_text() -> None:
+    """Lets this process's own output streams take any text, whatever their encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_ENCODING_ERRORS)
 
 
 class Output:
@@ -61,13 +75,13 @@ class Output:
         self.write(text if text.endswith("\n") else f"{text}\n")
 
     def write(self, text: str) -> bool:
-        """Writes a part of a result as it is, at once. False when the reader has left.
+        """Writes a part of a result at once, visible on a terminal and else as it is. False when the reader has left.
 
         Raises:
             Stop: it cannot be written.
         """
         try:
-            self._results.write(text)
+            self._results.write(visible_text(text) if self.is_terminal else text)
             self._results.flush()
         except BrokenPipeError:
             self._discard()
@@ -79,23 +93,44 @@ class Output:
 
     def result_json(self, value: Any) -> None:
         """Writes a result for a program to read."""
-        self.result(json.dumps(value, ensure_ascii=False, indent=2))
+        self.result(self._json(value, indent=2))
 
-    def result_line(self, value: Any) -> None:
-        """Writes one of many results for a program to read, on a line of its own."""
-        self.result(json.dumps(value, ensure_ascii=False))
+    def result_line(self, value: Any) -> bool:
+        """Writes one of many results for a program to read, on a line of its own. False when the reader has left.
+
+        Raises:
+            Stop: it cannot be written.
+        """
+        return self.write(self._json(value) + "\n")
 
     def say(self, text: str) -> None:
-        """Writes what is no result."""
+        """Writes a message that is not a result; on a terminal it is made visible."""
         # Nobody listens any more: there is nobody to tell.
         with suppress(OSError):
-            print(text, file=sys.stderr, flush=True)
+            print(visible_text(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
+
+    def _json(self, value: Any, *, indent: int | None = None) -> str:
+        """The value as JSON that is still the same value when the terminal or the stream's encoding escapes it."""
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+        if self._passes(text):
+            return text
+        # Only JSON's own escapes keep the value. DEL is the one control that json leaves as it is.
+        return json.dumps(value, indent=indent).replace("\x7f", "\\u007f")
+
+    def _passes(self, text: str) -> bool:
+        if self.is_terminal and visible_text(text) != text:
+            return False
+        try:
+            text.encode(self._results.encoding or "utf-8")
+        except UnicodeEncodeError:
+            return False
+        return True
 
     def _take_descriptor(self) -> TextIO:
         kept = os.dup(1)
         os.dup2(2, 1)
         stream = io.TextIOWrapper(
-            os.fdopen(kept, "wb"), encoding=sys.stdout.encoding, errors="backslashreplace", line_buffering=False
+            os.fdopen(kept, "wb"), encoding=sys.stdout.encoding, errors=_ENCODING_ERRORS, line_buffering=False
         )
         self._undo.callback(self._put_descriptor_back, stream)
         return stream

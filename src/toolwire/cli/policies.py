@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from toolwire import Policy, ToolRegistry, ToolwireError, load_policy
 from toolwire.cli.collecting import registry_of
@@ -15,7 +14,7 @@ from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.results import plain
-from toolwire.cli.tables import table_text
+from toolwire.cli.tables import add_row, table_text
 from toolwire.cli.typed_arguments import read_pairs
 
 POLICY_FILE = "toolwire.toml"
@@ -137,10 +136,9 @@ def _text(found: Any, *, is_terminal: bool) -> str:
     for title in ("", "EFFECT", "RULE", "WHY", "FROM"):
         table.add_column(title, overflow="fold")
     for each in found.rules:
-        cells = ("hits" if each.hits else "-", each.rule.effect, str(each.rule), each.why, each.rule.source)
-        table.add_row(*map(Text, cells))
+        add_row(table, "hits" if each.hits else "-", each.rule.effect, str(each.rule), each.why, each.rule.source)
     if not found.rules:
-        table.add_row(*map(Text, ("-", "", "no rule is about this tool", "", "")))
+        add_row(table, "-", "", "no rule is about this tool", "", "")
     lines = [table_text(table, is_terminal=is_terminal), ""]
     lines.append(f"default  {found.default}, where no rule hits" + (": no rule lifts it" * (found.default == "deny")))
     if found.guard:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, cast
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from toolwire import ToolRegistry, ToolSpec
 from toolwire.cli.collecting import registry_of
@@ -16,7 +15,7 @@ from toolwire.cli.exit_codes import EXIT_CODES
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.policies import honour
-from toolwire.cli.tables import table_text
+from toolwire.cli.tables import add_row, table_text
 
 EPILOG = f"""\b
 Examples:
@@ -87,7 +86,7 @@ def _table(specs: Mapping[str, ToolSpec], permissions: Mapping[str, str], *, is_
     table.add_column("DESCRIPTION")
     for name, spec in specs.items():
         first_line = spec.description.strip().partition("\n")[0]
-        table.add_row(*(Text(cell) for cell in (name, _parameters(spec), permissions[name], first_line)))
+        add_row(table, name, _parameters(spec), permissions[name], first_line)
     return table_text(table, is_terminal=is_terminal)
 
 

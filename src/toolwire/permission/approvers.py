@@ -17,7 +17,7 @@ from toolwire.permission.deciding import rule_for
 from toolwire.permission.edits import read_edit
 from toolwire.permission.rendering import WIDTH, render
 from toolwire.permission.rule import RuleScope
-from toolwire.permission.visible import visible
+from toolwire.permission.visible import visible, visible_text
 from toolwire.vocabulary.errors import Unrepresentable
 
 try:
@@ -161,7 +161,7 @@ class _Terminal:
     output: TextIO
 
     def say(self, text: str) -> None:
-        print(text, file=self.output, flush=True)
+        print(self._written(text), file=self.output, flush=True)
 
     def line(self, question: str) -> str | None:
         """What was typed, without spaces around it; None at the end of the input."""
@@ -172,11 +172,18 @@ class _Terminal:
     def shown(self, request: ApprovalRequest, now: float) -> str:
         width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
         text = render(request, width=width, now=now)
+        return text if self._can_write(text) else render(request, width=width, now=now, ascii_only=True)
+
+    def _written(self, text: str) -> str:
+        shown = visible_text(text)
+        return shown if self._can_write(shown) else visible_text(text, ascii_only=True)
+
+    def _can_write(self, text: str) -> bool:
         try:
             text.encode(self.output.encoding or "utf-8")
         except UnicodeEncodeError:
-            return render(request, width=width, now=now, ascii_only=True)
-        return text
+            return False
+        return True
 
     def forget_typed(self) -> None:
         """Drops what was typed ahead: nobody approves what they have not seen."""

@@ -33,13 +33,24 @@ _LOOKALIKES_MIN = 3
 """Letters of a word, all of them look-alikes, from which on it may be taken for a Latin one."""
 
 
-def visible(text: str, *, ascii_only: bool = False) -> str:
+def visible_text(text: str, *, ascii_only: bool = False) -> str:
+    """The text for a terminal: nothing in it commands the terminal, hides, or overwrites the line.
+
+    Line ends, tabs and backslashes stay as they are. Every other character that `visible` escapes is escaped, one by
+    one, so that a text may be cut anywhere and its parts shown apart.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join(visible(line, ascii_only=ascii_only, keep="\t\\") for line in lines)
+
+
+def visible(text: str, *, ascii_only: bool = False, keep: str = "") -> str:
     """The text on one line, from which it can be told character by character.
 
     Escaped, as Python writes them: controls, line ends, bidirectional and zero-width characters, tags, spaces other
     than the ordinary one, half characters, unassigned ones, more than two marks on a letter, and the backslash.
+    Characters in `keep` stay.
     """
-    if text.isascii() and text.isprintable() and "\\" not in text:
+    if text.isascii() and text.isprintable() and ("\\" in keep or "\\" not in text):
         return text
     shown: list[str] = []
     marks = 0
@@ -49,7 +60,7 @@ def visible(text: str, *, ascii_only: bool = False) -> str:
         plain = marks <= _MARKS_LIMIT and not _is_hidden(character, category) and not (marks and not shown)
         if ascii_only and character > "~":
             plain = False
-        shown.append(character if plain and character != "\\" else _escaped(character))
+        shown.append(character if (plain and character != "\\") or character in keep else _escaped(character))
     return "".join(shown)
 
 
