@@ -19,6 +19,7 @@ from pydantic_core import PydanticOmit, SchemaError, SchemaValidator, Validation
 
 from toolwire.definition.annotation import annotation_text
 from toolwire.definition.base64_bytes import reading_base64
+from toolwire.definition.equal_hashes import bounding, within_budget
 from toolwire.definition.input_schema import ToolJsonSchema, finished
 from toolwire.definition.inverse import given_again
 from toolwire.definition.problems import GivenError, problems_of
@@ -56,10 +57,12 @@ class FunctionForm:
         self._more = next((item.name for item in self._visible if item.kind == "var_keyword"), None)
         self._input_schema: dict[str, Any] | None = None
         self._core = self._generated()
-        schema, inside_classes = reading_base64(self._core)
-        # A class's own validator, built before, would read text as bytes.
-        rebuilt = {"_use_prebuilt": False} if inside_classes else {}
-        self._validate = SchemaValidator(schema, None, **rebuilt).validate_python
+        schema, reads_inside_classes = reading_base64(self._core)
+        schema, counts, counts_inside_classes = bounding(schema)
+        # A class's own validator, built before, would neither read text as bytes nor count.
+        rebuilt = {"_use_prebuilt": False} if reads_inside_classes or counts_inside_classes else {}
+        validate = SchemaValidator(schema, None, **rebuilt).validate_python
+        self._validate = within_budget(validate) if counts else validate
 
     @property
     def input_schema(self) -> dict[str, Any]:

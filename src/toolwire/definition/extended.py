@@ -8,8 +8,10 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import SchemaValidator
 
 from toolwire.definition.annotation import schema_text
+from toolwire.definition.equal_hashes import bounding, within_budget
 from toolwire.definition.input_schema import ToolJsonSchema
 from toolwire.definition.inverse import given_again
 from toolwire.definition.problems import GivenError, problems_of, unexpected
@@ -121,6 +123,7 @@ class ExtendedForm:
         self.hidden = hidden
         self._shape = shape
         self._schema = _together(own.input_schema, shape.schema, shape.model.__name__)
+        self._validate = _validator(shape.model)
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -133,7 +136,7 @@ class ExtendedForm:
         values = self.own.read({name: value for name, value in arguments.items() if name not in fields})
         given = {name: value for name, value in arguments.items() if name in fields}
         try:
-            model = self._shape.model.model_validate(given)
+            model = self._validate(given)
         except ValidationError as error:
             wrong = self._problems(cast("list[GivenError]", error.errors(include_url=False)), given)
             return Invalid(problems=(*self._own_problems(values, arguments), *wrong))
@@ -194,6 +197,14 @@ def _model_schema(label: str, model: Any) -> dict[str, Any]:
         raise DefinitionError(f"{label}: {model.__name__} has no fields that a model could fill in: give it some")
     defs = schema.get("$defs")
     return {**root, "$defs": defs} if defs else dict(root)
+
+
+def _validator(model: type[BaseModel]) -> Callable[[Any], Any]:
+    """The model's own validator; with sets of numbers in it, one that counts equal hashes."""
+    schema, counts, _ = bounding(model.__pydantic_core_schema__)
+    if not counts:
+        return model.model_validate
+    return within_budget(SchemaValidator(schema, None, _use_prebuilt=False).validate_python)
 
 
 def _together(own: dict[str, Any], model: dict[str, Any], model_name: str) -> dict[str, Any]:

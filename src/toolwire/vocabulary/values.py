@@ -23,6 +23,7 @@ from pathlib import PurePath
 from typing import Any, cast
 from uuid import UUID
 
+from toolwire.vocabulary.apart import apart
 from toolwire.vocabulary.errors import Unrepresentable
 
 CODEC_VERSION = 1
@@ -309,7 +310,7 @@ def _members(items: Any, depth: int) -> list[Any]:
 def _keyed(pairs: Any, depth: int) -> dict[Any, Any]:
     inner = _inside(depth, "")
     found = [(_untag(key, inner), _untag(item, inner)) for key, item in map(_list, _list(pairs))]
-    return dict(_apart(found, [key for key, _ in found]))
+    return dict(apart(found, [key for key, _ in found]))
 
 
 def _list(held: Any) -> list[Any]:
@@ -324,15 +325,6 @@ def _decimal(text: Any) -> Decimal:
     return number
 
 
-def _apart(members: list[Any], keys: list[Any]) -> list[Any]:
-    """The members, unless their keys were chosen to collide: hashes of numbers are no secret, and a table of
-    100,000 equal hashes takes minutes to fill."""
-    if len(keys) - len({hash(key) for key in keys}) > _EQUAL_HASHES_LIMIT:
-        raise ValueError("members that collide")
-    return members
-
-
-_EQUAL_HASHES_LIMIT = 256
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _UNTAG: dict[str, Callable[[Any, int], Any]] = {
     "float": lambda text, _: _FLOATS[text],
@@ -343,7 +335,7 @@ _UNTAG: dict[str, Callable[[Any, int], Any]] = {
     "timedelta": lambda parts, _: datetime.timedelta(*_list(parts)),
     "Decimal": lambda text, _: _decimal(text),
     "tuple": lambda items, depth: tuple(_members(items, depth)),
-    "set": lambda items, depth: set(_apart(found := _members(items, depth), found)),
-    "frozenset": lambda items, depth: frozenset(_apart(found := _members(items, depth), found)),
+    "set": lambda items, depth: set(apart(found := _members(items, depth), found)),
+    "frozenset": lambda items, depth: frozenset(apart(found := _members(items, depth), found)),
     "dict": _keyed,
 }

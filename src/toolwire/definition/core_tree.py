@@ -1,0 +1,39 @@
+"""The tree of a pydantic core schema: the schemas that stand directly below another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+Walk = Callable[[Any], Any]
+
+HOLDS_SCHEMA = frozenset(
+    {
+        *("schema", "items_schema", "keys_schema", "values_schema", "lax_schema", "strict_schema", "python_schema"),
+        *("json_schema", "arguments_schema", "var_args_schema", "var_kwargs_schema", "extras_schema"),
+        *("extras_keys_schema", "definitions", "steps", "fields", "choices"),
+    }
+)
+"""The keys of a core schema that hold other schemas. Defaults and metadata may look like schemas and are left alone."""
+
+CLASSES = frozenset({"model", "dataclass"})
+
+
+def with_children(schema: dict[str, Any], walk: Walk) -> dict[str, Any]:
+    """A copy of the schema in which `walk` has replaced each schema directly below it."""
+    return {key: _replaced(key, value, walk) if key in HOLDS_SCHEMA else value for key, value in schema.items()}
+
+
+def _replaced(key: str, value: Any, walk: Walk) -> Any:
+    if key in ("fields", "choices") and isinstance(value, Mapping):
+        named = cast("Mapping[Any, Any]", value)
+        return {name: _each(item, walk) for name, item in named.items()}
+    return _each(value, walk)
+
+
+def _each(value: Any, walk: Walk) -> Any:
+    if isinstance(value, list):
+        return [_each(item, walk) for item in cast("list[Any]", value)]
+    if isinstance(value, tuple):
+        return tuple(_each(item, walk) for item in cast("tuple[Any, ...]", value))
+    return walk(value) if isinstance(value, dict) else value
