@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.patience import PATIENCE_S
+
 
 def loaded_by(statement: str) -> set[str]:
     """The top-level names of all modules that the statement loads in a fresh interpreter."""
     code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     return set(run.stdout.split())
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from tests.attacks.attack import Sign, Targets
+from tests.patience import PATIENCE_S
 
-_PATIENCE_S = 5
 _PROCESS = Path(__file__).parent / "canary_process.py"
 ENVIRONMENT_NAME = "TOOLWIRE_ATTACK_SECRET"
 
@@ -170,7 +170,7 @@ class _Process:
             self._input.flush()
         except BrokenPipeError:
             return True
-        if not select.select([self._output], [], [], _PATIENCE_S)[0]:
+        if not select.select([self._output], [], [], PATIENCE_S)[0]:
             return True
         return self._output.readline() != b"pong\n"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolwire import ToolRegistry
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
@@ -149,7 +150,7 @@ def test_reading_goes_on_while_another_thread_adds() -> None:
     for number in range(300):
         tools.add(entry(f"tool_{number}"))
     stop.set()
-    reader.join(5)
+    reader.join(PATIENCE_S)
     assert (len(tools), max(lengths) <= 301, tools.nearest("toool_7")) == (301, True, "tool_7")
 
 

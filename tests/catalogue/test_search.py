@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.search import ToolSearch
 from toolwire.catalogue.words import same_sense
@@ -147,7 +148,7 @@ def test_threads_search_while_tools_come_and_go() -> None:
             del entries[1]
     is_over.set()
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE_S)
     assert wrong == []
 
 

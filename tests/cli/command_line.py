@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TextIO
 from unittest.mock import patch
 
+from tests.patience import PATIENCE_S
 from toolwire.cli.main import execute
 from toolwire.cli.output import Output
 
 ROOT = Path(__file__).parents[2]
-PROCESS_LIMIT_S = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def run_process(
         capture_output=True,
         cwd=cwd,
         env={**os.environ, **(environment or {})},
-        timeout=PROCESS_LIMIT_S,
+        timeout=PATIENCE_S,
         check=False,
     )
     return Ended(code=done.returncode, stdout=done.stdout.decode(), stderr=done.stderr.decode())

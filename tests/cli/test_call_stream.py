@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import PROCESS_LIMIT_S, Ended, command, run_here
+from tests.cli.command_line import Ended, command, run_here
 from tests.cli.conftest import Write
+from tests.patience import PATIENCE_S
 
 STREAMING = '''
 import asyncio
@@ -134,7 +135,7 @@ def test_output_is_there_before_the_tool_ends_and_ctrl_c_keeps_it(source: str, m
     first = process.stdout.readline() if more else process.stdout.read(len("before "))
     assert "before " in first
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=PROCESS_LIMIT_S)
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, stderr) == (130, "")
     if not more:
         assert stdout == "\n"
@@ -149,7 +150,7 @@ def test_a_reader_who_leaves_ends_a_tool_that_would_not(source: str, tmp_path: P
     assert process.stdout is not None
     assert process.stdout.readline() == "again\n"
     process.stdout.close()
-    assert process.wait(PROCESS_LIMIT_S) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert process.stderr is not None
     assert process.stderr.read() == ""
     process.stderr.close()

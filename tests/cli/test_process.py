@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import PROCESS_LIMIT_S, Ended, command, run_process
+from tests.cli.command_line import Ended, command, run_process
 from tests.cli.conftest import Write
+from tests.patience import PATIENCE_S
 
 Program = Callable[[str], str]
 
@@ -30,7 +31,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 def test_the_installed_command_and_the_module_are_one() -> None:
     script = Path(sys.executable).with_name("toolwire")
-    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=PROCESS_LIMIT_S, check=True)
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     assert done.stdout == run_process("--version").stdout
 
 
@@ -111,7 +112,7 @@ def test_ctrl_c_ends_the_process_with_130_and_no_traceback(write: Write, program
     while process.stderr.readline() != "started\n":
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=PROCESS_LIMIT_S)
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, stdout, stderr) == (130, "", "")
 
 
@@ -120,7 +121,7 @@ def test_a_reader_who_leaves_is_no_error(tools: str) -> None:
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None
-    assert (process.stderr.read(), process.wait(PROCESS_LIMIT_S)) == (b"", 0)
+    assert (process.stderr.read(), process.wait(PATIENCE_S)) == (b"", 0)
     process.stderr.close()
 
 
@@ -130,7 +131,7 @@ def test_a_result_that_cannot_be_written_is_said(tools: str) -> None:
             command("tools", "--tools", tools),
             stdout=full,
             stderr=subprocess.PIPE,
-            timeout=PROCESS_LIMIT_S,
+            timeout=PATIENCE_S,
             check=False,
         )
     assert (done.returncode, done.stderr) == (
@@ -141,5 +142,5 @@ def test_a_result_that_cannot_be_written_is_said(tools: str) -> None:
 
 def test_a_process_without_streams_works(tools: str) -> None:
     script = f"{' '.join(command('call', 'add', 'a=1', '--tools', tools))} <&- >&- 2>&-"
-    done = subprocess.run(["sh", "-c", script], capture_output=True, timeout=PROCESS_LIMIT_S, check=False)
+    done = subprocess.run(["sh", "-c", script], capture_output=True, timeout=PATIENCE_S, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from tests.cli.command_line import ROOT, Ended, run_here
+from tests.patience import PATIENCE_S
 
 EXAMPLE = ROOT / "examples" / "repository"
 REPLIES = EXAMPLE / "replies"
@@ -106,7 +107,7 @@ def test_the_history_is_that_of_the_repository(tmp_path: Path, monkeypatch: pyte
         monkeypatch.delenv(name, raising=False)
 
     def git(*arguments: str) -> None:
-        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True, capture_output=True, timeout=20)
+        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True, capture_output=True, timeout=PATIENCE_S)
 
     monkeypatch.setenv("REPOSITORY_ROOT", str(tmp_path))
     git("init")
@@ -127,7 +128,7 @@ def test_the_demo_shows_command_output_and_end_of_each_reply() -> None:
         [sys.executable, EXAMPLE / "demo.py", "chinese", "model_declines"],
         capture_output=True,
         encoding="utf-8",
-        timeout=30,
+        timeout=PATIENCE_S,
         check=True,
     )
     shown = [line for line in done.stdout.splitlines() if not line.startswith("[stderr] ")]
@@ -157,7 +158,7 @@ def test_the_session_in_python_says_the_same() -> None:
         [sys.executable, EXAMPLE / "session.py", REPLIES / "loop_over_many_calls.toml"],
         capture_output=True,
         encoding="utf-8",
-        timeout=30,
+        timeout=PATIENCE_S,
         check=True,
     )
     first, *rest = done.stdout.splitlines(keepends=True)

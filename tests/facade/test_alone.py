@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S
+from tests.patience import PATIENCE_S
 from toolwire import CallContext, RegistrationError, ToolCall, ToolRegistry
 from toolwire.invocation.batch import invoke_all
 from toolwire.runtime.step import step

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S, outcome
+from tests.invocation.world import outcome
+from tests.patience import PATIENCE_S
 from toolwire import ApprovalRequest, CallContext, Caller, Decision, Session, ToolRegistry, ToolSpec
 from toolwire.facade import background
 from toolwire.facade.background import BackgroundCall

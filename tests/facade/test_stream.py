@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S, World, outcome
+from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
 from toolwire.facade import stream as stream_module
 from toolwire.facade.stream import ToolStream, stream_call

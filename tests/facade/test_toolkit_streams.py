@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolwire import DefinitionError, Session, Toolkit, ToolRegistry, ToolResponse
-
-PATIENCE_S = 5
 
 
 def text(words: str) -> Any:

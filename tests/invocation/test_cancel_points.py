@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S, World
+from tests.invocation.world import World
+from tests.patience import PATIENCE_S
 from toolwire import ToolRegistry, ToolResult
 from toolwire.definition.from_function import from_function
 from toolwire.facade.programs import shared_sandbox

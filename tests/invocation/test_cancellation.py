@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S, World
+from tests.invocation.world import World
+from tests.patience import PATIENCE_S
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.invoker import invoke
 from toolwire.permission.approval import ApprovalRequest, Decision

@@ -6,7 +6,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from tests.invocation.world import PATIENCE_S, World
+from tests.invocation.world import World
+from tests.patience import PATIENCE_S
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.scope import Scope

@@ -9,7 +9,8 @@ from typing import get_args
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S, World, outcome
+from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
 from toolwire.runtime.workers import Workers
 from toolwire.vocabulary.failures import FailureKind

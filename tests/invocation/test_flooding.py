@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S, World, outcome
+from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from tests.soak.mixed import use
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.concurrency import Concurrency

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.invocation.test_postprocess import PICTURE, text_block
-from tests.invocation.world import PATIENCE_S, World, outcome
+from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.vocabulary.content import ContentBlock

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.vocabulary.context import CallContext
 
 WAITS = (
@@ -58,7 +59,7 @@ def test_what_a_tool_leaves_behind_may_call_it_when_it_has_ended(world: World) -
     may_go_on, outcomes = threading.Event(), []
 
     def again() -> None:
-        may_go_on.wait(5)
+        may_go_on.wait(PATIENCE_S)
         outcomes.append(outcome(world.call("outer")))
 
     def outer() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
 from toolwire.definition.tool import Validated
 from toolwire.invocation.scope import Inside
@@ -115,7 +116,7 @@ def test_a_composite_tool_may_make_calls_from_a_thread_of_its_own(world: World) 
         call = ToolCall("double", {"n": 4}, id="tr_7/1", parent=inside.call.id)
         thread = threading.Thread(target=lambda: found.append(inside.blocking_calls("tr_7")(call)))
         thread.start()
-        thread.join(5)
+        thread.join(PATIENCE_S)
         return ToolResult(True, found[0].data, call=inside.call)
 
     world.add(double)

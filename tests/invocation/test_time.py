@@ -10,7 +10,8 @@ from contextlib import suppress
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S, World, outcome
+from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
 from toolwire.invocation import asynchronous
 from toolwire.runtime.workers import Workers

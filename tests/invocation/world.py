@@ -27,7 +27,6 @@ from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
 
-PATIENCE_S = 5
 Driver = Literal["blocking", "asyncio"]
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 _NOBODY = 65534
 
 
@@ -33,7 +35,7 @@ class Server:
 
     def _psql(self, statement: str) -> None:
         command = [self.programs / "psql", "-qX", "-h", self.folder, "-U", "tests", "-d", "postgres", "-c", statement]
-        subprocess.run(command, check=True, capture_output=True, timeout=30)
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
 
 
 @contextlib.contextmanager
@@ -77,7 +79,7 @@ def _start(server: Server) -> None:
 def _as_owner(command: list[str | Path]) -> None:
     # PostgreSQL refuses to be run by root.
     nobody = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
-    subprocess.run([*nobody, *map(str, command)], check=True, stdout=subprocess.DEVNULL, timeout=50, cwd="/")
+    subprocess.run([*nobody, *map(str, command)], check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE_S, cwd="/")
 
 
 def _programs() -> Path:

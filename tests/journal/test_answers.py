@@ -12,10 +12,9 @@ import pytest
 from benchmarks.kills import start_of, step_number
 
 from tests.journal.world import started
+from tests.patience import PATIENCE_S
 from toolwire.journal.answers import Answer, Turn, wake
 from toolwire.journal.store import Store
-
-_PATIENCE_S = 20.0
 
 
 class Shown(Answer[int]):
@@ -53,13 +52,13 @@ def test_those_of_a_round_wake_each_other() -> None:
     for thread in threads:
         thread.start()
     for number, answer in enumerate(answers):
-        assert answer.is_awaited.wait(_PATIENCE_S)
+        assert answer.is_awaited.wait(PATIENCE_S)
         answer.round = turns
         answer.set_result(number)
     assert (len(turns), heard) == (20, [])
     wake(turns)
     for thread in threads:
-        thread.join(_PATIENCE_S)
+        thread.join(PATIENCE_S)
     assert sorted(heard) == list(range(20))
 
 
@@ -97,7 +96,7 @@ def test_an_answer_is_a_future() -> None:
     with pytest.raises(TimeoutError):
         Answer[int]().result(timeout=0)
     cancelled = Shown()
-    thread = threading.Thread(target=lambda: cancelled.is_awaited.wait(_PATIENCE_S) and cancelled.cancel())
+    thread = threading.Thread(target=lambda: cancelled.is_awaited.wait(PATIENCE_S) and cancelled.cancel())
     thread.start()
     with pytest.raises(CancelledError):
         cancelled.result()
@@ -116,5 +115,5 @@ def test_many_threads_that_record_are_all_answered(store: Store) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(_PATIENCE_S)
+        thread.join(PATIENCE_S)
     assert len(answered) == 16 * 40

@@ -15,6 +15,7 @@ from sqlalchemy import delete, insert, select, text, update
 
 from tests.journal.test_log import NOON, FakeRecord
 from tests.journal.world import done, request, started
+from tests.patience import PATIENCE_S
 from toolwire import ConfigurationError, ToolRegistry
 from toolwire.journal.chain import HEAD, Head, LogCheck, verify
 from toolwire.journal.durable_log import DurableLog
@@ -150,7 +151,7 @@ def test_a_log_is_followed_from_a_row_on_until_the_store_is_closed(opened: Calla
 
     reader = threading.Thread(target=read)
     reader.start()
-    assert two.wait(5)
+    assert two.wait(PATIENCE_S)
     log.ended(RECORDS[3])
     for _ in range(500):
         if len(seen) == 3:
@@ -158,7 +159,7 @@ def test_a_log_is_followed_from_a_row_on_until_the_store_is_closed(opened: Calla
         two.clear()
         two.wait(0.01)
     store.close()
-    reader.join(5)
+    reader.join(PATIENCE_S)
     assert all_seen.is_set()
     assert [row.seq for row in seen] == [2, 3, 4]
 

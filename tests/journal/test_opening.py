@@ -23,6 +23,7 @@ from sqlalchemy import text
 
 from tests.architecture.source import ROOT
 from tests.journal.world import done, started
+from tests.patience import PATIENCE_S
 from toolwire import ConfigurationError, ToolRegistry
 from toolwire.journal import location
 from toolwire.journal.schema import MIGRATIONS, REVISIONS
@@ -190,7 +191,7 @@ def test_what_was_changed_in_the_database_is_not_gone_on_with(tmp_path: Path) ->
 
 def test_migrations_are_in_the_wheel(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=50)
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE_S)
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
     shipped = {f"toolwire/journal/migrations/{path.relative_to(MIGRATIONS)}" for path in MIGRATIONS.rglob("*.py")}
     assert shipped <= set(names)
@@ -202,7 +203,7 @@ def test_who_asks_for_no_store_loads_no_database() -> None:
         "import sys; from toolwire import ToolRegistry, Session; ToolRegistry().enable_logging();"
         "print({'sqlalchemy', 'alembic', 'cryptography', 'sqlite3'} & set(sys.modules))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert run.stdout == "set()\n"
     assert ToolRegistry().get_execution_log() is None
 
@@ -211,7 +212,7 @@ def test_opening_a_store_that_is_up_to_date_loads_no_migrations(tmp_path: Path) 
     url = f"sqlite:///{tmp_path}/runs.db"
     Store.open(url).close()
     code = f"import sys; from toolwire import Store; Store.open({url!r}).close(); print('alembic' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert run.stdout == "False\n"
 
 

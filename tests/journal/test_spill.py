@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolwire.journal.spill import MemorySpill
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.spill import KeptText
@@ -76,5 +77,5 @@ def test_threads_keep_and_find_at_once() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE_S)
     assert (wrong, len(spill)) == ([], 50)

@@ -15,12 +15,11 @@ from benchmarks.kills import in_child, start_of, step_number
 
 from tests.journal.test_ledger import kind
 from tests.journal.world import PAID, done, started
+from tests.patience import PATIENCE_S
 from toolwire.journal import writer
 from toolwire.journal.events import run_event
 from toolwire.journal.store import Store
 from toolwire.vocabulary.errors import StoreUnavailable
-
-_PATIENCE_S = 20.0
 
 
 def whose(_: object) -> int:
@@ -48,7 +47,7 @@ def test_an_event_loop_is_not_held_up(store: Store) -> None:
     database, went_on = store._database, threading.Event()
 
     async def main() -> bool:
-        waiting = asyncio.wrap_future(database.run(lambda _: went_on.wait(_PATIENCE_S)))
+        waiting = asyncio.wrap_future(database.run(lambda _: went_on.wait(PATIENCE_S)))
         await asyncio.sleep(0)
         went_on.set()
         return await waiting
@@ -58,13 +57,13 @@ def test_an_event_loop_is_not_held_up(store: Store) -> None:
 
 @pytest.mark.usefixtures("unhurried")
 def test_who_waits_for_so_long_and_no_longer_does_not_write(store: Store) -> None:
-    assert store._database.run(whose).result(timeout=_PATIENCE_S) != threading.get_ident()
+    assert store._database.run(whose).result(timeout=PATIENCE_S) != threading.get_ident()
 
 
 def test_what_nobody_waits_for_is_written(store: Store) -> None:
     is_written = threading.Event()
     store._database.run(lambda _: is_written.set())
-    assert is_written.wait(_PATIENCE_S)
+    assert is_written.wait(PATIENCE_S)
 
 
 @pytest.mark.usefixtures("unhurried")
@@ -94,7 +93,7 @@ def test_an_interrupted_caller_loses_nobodys_work_and_writes_nothing_twice(store
         Future[Any].add_done_callback(first, interrupt)
     last = ledger.settle(step_number(1), PAID)
     with ThreadPoolExecutor(1) as pool:
-        error = pool.submit(lambda: mine.result()).exception(_PATIENCE_S)
+        error = pool.submit(lambda: mine.result()).exception(PATIENCE_S)
     assert isinstance(error, KeyboardInterrupt) == bool(interrupted)
     assert (done(first), done(last)) == (None, None)
     assert (done(mine) in interrupted) == (is_answering and bool(interrupted))
@@ -122,7 +121,7 @@ def test_of_what_a_caller_writes_what_fails_fails_alone(store: Store) -> None:
     failing = database.run(broken)
     others += [ledger.settle(step_number(number), PAID) for number in range(3, 6)]
     with ThreadPoolExecutor(1) as pool:
-        assert str(pool.submit(lambda: failing.result()).exception(_PATIENCE_S)) == "broken"
+        assert str(pool.submit(lambda: failing.result()).exception(PATIENCE_S)) == "broken"
     assert [done(future) for future in others] == [None] * 6
     assert store.runs()[0].steps == 6
 
@@ -153,7 +152,7 @@ def _leading(store: Store, until: Callable[[], object], pool: ThreadPoolExecutor
         return 1
 
     leading = pool.submit(lambda: store._database.run(job).result())
-    assert is_leading.wait(_PATIENCE_S)
+    assert is_leading.wait(PATIENCE_S)
     return leading
 
 
@@ -167,10 +166,10 @@ def test_a_fork_while_a_caller_writes_disturbs_neither(url: str, tmp_path: Path)
             assert other._database.run(whose).result() == threading.get_ident()
 
     with ThreadPoolExecutor(1) as pool:
-        leading = _leading(store, lambda: go_on.wait(_PATIENCE_S), pool)
+        leading = _leading(store, lambda: go_on.wait(PATIENCE_S), pool)
         assert os.waitstatus_to_exitcode(os.waitpid(in_child(child), 0)[1]) == 0
         go_on.set()
-        assert leading.result(_PATIENCE_S) == 1
+        assert leading.result(PATIENCE_S) == 1
     assert isinstance(done(ledger.begin(start_of(step_number(1)))), float)
     store.close()
 
@@ -178,8 +177,8 @@ def test_a_fork_while_a_caller_writes_disturbs_neither(url: str, tmp_path: Path)
 def test_a_store_that_is_closed_while_a_caller_writes_waits_for_it_and_writes_the_rest(url: str) -> None:
     store = Store.open(url)
     with ThreadPoolExecutor(1) as pool:
-        leading = _leading(store, lambda: store._closing.wait(_PATIENCE_S), pool)
+        leading = _leading(store, lambda: store._closing.wait(PATIENCE_S), pool)
         later = store._database.run(whose)
         store.close()
         assert later.done()
-        assert leading.result(_PATIENCE_S) == 1
+        assert leading.result(PATIENCE_S) == 1

@@ -7,6 +7,7 @@ import time
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from tests.patience import PATIENCE_S
 from toolwire.journal.ledger import RunLedger
 from toolwire.journal.run import RunStart
 from toolwire.journal.store import Store
@@ -29,7 +30,7 @@ SCHEMA = {
 
 
 def done(future: Future[T]) -> T:
-    return future.result(timeout=20)
+    return future.result(timeout=PATIENCE_S)
 
 
 def run_start(run_id: str = "", **fields: Any) -> RunStart:

@@ -12,6 +12,8 @@ from typing import Any, cast
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tests.patience import PATIENCE_S
+
 
 class Collector(ThreadingHTTPServer):
     """What it was sent."""
@@ -65,5 +67,5 @@ def collecting() -> Iterator[Collector]:
         yield server
     finally:
         server.shutdown()
-        thread.join(5)
+        thread.join(PATIENCE_S)
         server.server_close()

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.testing.typing_person import Keyboard, Screen
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.approvers import ConsoleApprover, console_approver, later
@@ -218,7 +219,7 @@ def test_at_a_real_terminal_what_was_typed_before_the_question_does_not_count() 
         while not shown.endswith(b"(may be empty): "):
             shown += os.read(ours, 4096)
         os.write(ours, b"not today\n")
-        asking.join(5)
+        asking.join(PATIENCE_S)
     os.close(ours)
     os.close(theirs)
     (decision,) = found

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 import tomllib
 from collections.abc import Callable
 
 import pytest
 
+from tests.processor import LINEAR, growth, milliseconds, ratio, thread_s
 from toolwire.protocols import get
 
 ATTP = get("attp")
 HEAD = 'thought = "t"\n[tool_call]\nstatus = "success"\ntarget = "g"\n'
 SIZE = 65_536
+LIMIT_MS = 50
 
 PUMPS: dict[str, Callable[[int], str]] = {
     "prose": lambda size: "it's one word. " * (size // 15),
@@ -31,30 +31,26 @@ PUMPS: dict[str, Callable[[int], str]] = {
 }
 
 
-def processor_ms(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return (time.process_time() - start) * 1_000
+@pytest.mark.threat(46)
+@pytest.mark.parametrize("pump", PUMPS.values(), ids=PUMPS)
+def test_four_times_the_text_takes_about_four_times_the_time(pump: Callable[[int], str]) -> None:
+    assert growth(ATTP.parse, pump(SIZE // 4), pump(SIZE)) <= LINEAR
 
 
 @pytest.mark.threat(46)
 @pytest.mark.parametrize("pump", PUMPS.values(), ids=PUMPS)
-def test_twice_the_text_takes_at_most_about_twice_the_time(pump: Callable[[int], str]) -> None:
-    half, full = pump(SIZE // 2), pump(SIZE)
-    # In pairs: what else the machine does weighs on both of a pair alike.
-    pairs = [(processor_ms(lambda: ATTP.parse(half)), processor_ms(lambda: ATTP.parse(full))) for _ in range(11)]
-    assert min(time_full for _, time_full in pairs) <= 50
-    # Below a millisecond it is the clock that is measured.
-    assert statistics.median(time_full / max(time_half, 1) for time_half, time_full in pairs) <= 2.5
+def test_the_worst_text_is_read_in_time(pump: Callable[[int], str]) -> None:
+    text = pump(SIZE)
+    assert milliseconds(lambda: ATTP.parse(text), enough=LIMIT_MS) <= LIMIT_MS
 
 
 def test_a_clean_reply_takes_little_more_than_its_toml() -> None:
     reply = HEAD + "code = '''\n" + "row = search('x')\n" * 50 + "'''\n"
-    pairs = [
-        (
-            processor_ms(lambda: [tomllib.loads(reply) for _ in range(50)]),
-            processor_ms(lambda: [ATTP.parse(reply) for _ in range(50)]),
-        )
-        for _ in range(11)
-    ]
-    assert statistics.median(read / bare for bare, read in pairs) <= 2.5
+
+    def read() -> float:
+        return thread_s(lambda: [ATTP.parse(reply) for _ in range(50)])
+
+    def read_as_toml() -> float:
+        return thread_s(lambda: [tomllib.loads(reply) for _ in range(50)])
+
+    assert ratio(read, read_as_toml, enough=2.5) <= 2.5

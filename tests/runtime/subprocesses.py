@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+from tests.patience import PATIENCE_S
+
 
 def output_of(script: str) -> str:
     """What the script prints, when it ends by itself in time and complains of nothing."""
@@ -13,7 +15,7 @@ def output_of(script: str) -> str:
         [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(script)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
     )
     assert (run.returncode, run.stderr) == (0, "")
     return run.stdout

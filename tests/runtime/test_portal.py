@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.runtime.subprocesses import output_of
 from toolwire.runtime.portal import Portal
 from toolwire.runtime.workers import Workers
-
-PATIENCE_S = 5
 
 
 @pytest.fixture
@@ -203,6 +202,6 @@ def test_an_interrupt_of_the_waiting_thread_cancels_what_it_waits_for() -> None:
         try:
             default_runtime().portal.run(wait)
         except KeyboardInterrupt:
-            print(ended.wait(5))
+            print(ended.wait(50))
     """
     assert output_of(script) == "True\n"

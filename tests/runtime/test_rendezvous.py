@@ -8,9 +8,8 @@ from concurrent.futures import Future
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolwire.runtime.rendezvous import Rendezvous
-
-PATIENCE_S = 5
 
 
 @pytest.fixture

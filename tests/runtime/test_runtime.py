@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.runtime.subprocesses import output_of
 from toolwire.runtime.runtime import Runtime, default_runtime
-
-PATIENCE_S = 5
 
 
 class FakePart:
@@ -194,19 +193,19 @@ def test_a_lock_that_was_held_at_the_fork_is_free_in_the_child() -> None:
 
         def make():
             making.set()
-            go_on.wait(5)
+            go_on.wait(50)
             return FakePart("a", [])
 
         thread = threading.Thread(target=lambda: runtime.own("a", make))
         thread.start()
-        making.wait(5)
+        making.wait(50)
         child = os.fork()
         if child == 0:
             runtime.own("a", lambda: FakePart("a", []))
             os._exit(0)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         go_on.set()
-        thread.join(5)
+        thread.join(50)
     """
     assert output_of(script) == "0\n"
 

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.runtime.subprocesses import output_of
 from toolwire.runtime.workers import WORKERS_CAP, Workers, WorkersExhausted
-
-PATIENCE_S = 5
 
 
 @pytest.fixture

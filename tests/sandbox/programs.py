@@ -7,12 +7,11 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tests.patience import PATIENCE_S
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Answer, AnswerError, Program, ProgramCall, ProgramParameter, ProgramTool
 from toolwire.sandbox.report import ProgramResult
-
-WAIT_S = 5
 
 
 def parameter(name: str, kind: Any = "either", *, required: bool = True, program_name: str = "") -> ProgramParameter:
@@ -93,14 +92,14 @@ class Meeting:
         self._all_here = asyncio.Event()
 
     def __call__(self, call: ProgramCall) -> Answer:
-        self._barrier.wait(WAIT_S)
+        self._barrier.wait(PATIENCE_S)
         return Answer(value=call.arguments["value"])
 
     async def awaited(self, call: ProgramCall) -> Answer:
         self._here += 1
         if self._here == self._parties:
             self._all_here.set()
-        await asyncio.wait_for(self._all_here.wait(), WAIT_S)
+        await asyncio.wait_for(self._all_here.wait(), PATIENCE_S)
         return Answer(value=call.arguments["value"])
 
 

@@ -9,6 +9,7 @@ import textwrap
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolwire.sandbox.child import landlock
 from toolwire.sandbox.child.landlock import Rights
 
@@ -78,7 +79,11 @@ def test_the_kernel_refuses_what_was_taken_away() -> None:
         # Nothing to hold to: the self-test's report says that this kernel has none.
         return
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(IN_THE_KERNEL)], capture_output=True, text=True, timeout=20, check=False
+        [sys.executable, "-c", textwrap.dedent(IN_THE_KERNEL)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.stderr == ""
     network = "EACCES" if version >= 4 else None

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+from tests.patience import PATIENCE_S
+
 PAGES = """
 import json, sys
 from toolwire.sandbox.child import memory
@@ -24,6 +26,6 @@ print(json.dumps([before, pages()]))
 
 
 def test_objects_that_are_made_after_it_lie_on_a_third_fewer_pages() -> None:
-    done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run([sys.executable, "-c", PAGES], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     before, after = json.loads(done.stdout)
     assert after * 3 < before * 2

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.sandbox.programs import TOOLS, FakeTools, Meeting, Runner, answer
 from tests.sandbox.test_zygote import is_gone
 from tests.sandbox.weakened import VOID, has_namespaces, weakened
@@ -75,7 +76,7 @@ def test_two_programs_at_once_do_not_see_each_other(open_sandbox: Sandbox) -> No
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE_S)
     assert len(found) == 2
     if ALONE:
         assert found == [[1, 0], [1, 0]]

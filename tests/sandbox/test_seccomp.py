@@ -11,6 +11,7 @@ import textwrap
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.sandbox.programs import Runner
 from toolwire.sandbox.child import seccomp, syscalls
 from toolwire.sandbox.child.seccomp import Instruction
@@ -224,7 +225,11 @@ print(json.dumps(found))
 @pytest.mark.threat(48)
 def test_the_kernel_answers_every_number_in_the_same_way() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(IN_THE_KERNEL)], capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-c", textwrap.dedent(IN_THE_KERNEL)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.stderr == ""
     machine = platform.machine()

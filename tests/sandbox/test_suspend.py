@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.sandbox.programs import TOOLS, Runner
 from tests.sandbox.programs import answer as answer_call
 from tests.sandbox.replayed import STARTED_AT, Approver, attempts, program, told
@@ -21,8 +22,6 @@ from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramResult
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.values import digest, tag
-
-WAIT_S = 5
 
 
 def statuses(result: ProgramResult) -> list[tuple[int, str]]:
@@ -51,7 +50,7 @@ def test_it_runs_on_until_the_others_are_answered(run: Runner) -> None:
         if call.ordinal == 1:
             parked.set()
             return PARKED
-        assert parked.wait(WAIT_S)
+        assert parked.wait(PATIENCE_S)
         return answer_call(call)
 
     source = (
@@ -91,7 +90,7 @@ def test_a_call_that_was_given_up_is_not_made_again(run: Runner) -> None:
     def tools(call: ProgramCall) -> Answer | Parked:
         made.append(call.ordinal)
         if call.ordinal == 1:
-            never.wait(WAIT_S)
+            never.wait(PATIENCE_S)
         return PARKED if call.ordinal == 2 and made.count(2) == 1 else answer_call(call)
 
     made: list[int] = []
@@ -120,7 +119,7 @@ def test_timers_that_went_off_before_go_off_first_again(run: Runner) -> None:
 
     def tools(call: ProgramCall) -> Answer | Parked:
         if call.arguments["value"] == "slow":
-            release.wait(WAIT_S)
+            release.wait(PATIENCE_S)
         if call.arguments["value"] == "late" and not is_approved:
             release.set()
         return answer_call(call) if is_approved or call.arguments["value"] == "slow" else PARKED

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.sandbox.programs import FakeTools, Runner
 from tests.sandbox.subprocesses import run_script
 from tests.sandbox.weakened import weakened
@@ -19,13 +20,12 @@ from toolwire.sandbox.program import Answer, ProgramCall
 from toolwire.sandbox.zygote import Zygotes
 from toolwire.vocabulary.errors import SandboxUnavailable
 
-WAIT_S = 5
 SPARES = 2
 
 
 def is_gone(process: int) -> bool:
     """Whether the process is no more, or waits to be reaped."""
-    until = time.monotonic() + WAIT_S
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:
             state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
@@ -133,11 +133,11 @@ def test_closing_ends_the_zygote_and_its_children(sandbox: Sandbox) -> None:
     source = "echo(1)\nwhile True: pass"
     thread = threading.Thread(target=lambda: results.append(run(source, FakeTools(echo=waits), wall_s=20)))
     thread.start()
-    assert started.wait(WAIT_S)
+    assert started.wait(PATIENCE_S)
     process = sandbox.zygotes.current().process_id
     children = children_of(process)
     sandbox.close()
-    thread.join(WAIT_S)
+    thread.join(PATIENCE_S)
     assert [result.status for result in results] == ["crashed"]
     assert 1 <= len(children) <= 1 + SPARES
     assert is_gone(process)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
 from toolwire.runtime.workers import Workers
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.zygote import SCRIPT, Zygotes
@@ -49,4 +50,4 @@ def has_namespaces() -> bool:
         "import ctypes, sys; libc = ctypes.CDLL(None)\n"
         f"sys.exit(libc.unshare({flags}) or libc.mount(b'none', b'/', None, 0x44000, None))"
     )
-    return subprocess.run([sys.executable, "-c", script], check=False, timeout=20).returncode == 0
+    return subprocess.run([sys.executable, "-c", script], check=False, timeout=PATIENCE_S).returncode == 0

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from tests.journal.postgres import Server
+from tests.patience import PATIENCE_S
 from tests.session.killed import DOUBT, MADE, Attempt, damage, go, happened, resume_all, resumed, suspended
 
 SPAWN = multiprocessing.get_context("forkserver")
 SPAWN.set_forkserver_preload(["tests.session.killed"])
-PATIENCE_S = 60
 RUNS = 40
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE_S
 from tests.session.killed import Attempt, damage, go, happened
-from tests.session.test_killed import PATIENCE_S, SPAWN
+from tests.session.test_killed import SPAWN
 from toolwire.journal.store import Store
 
 KILLS = 1_000

@@ -9,9 +9,8 @@ import threading
 from concurrent.futures import Future
 from itertools import pairwise
 
+from tests.patience import PATIENCE_S
 from toolwire.vocabulary.gate import Gate
-
-PATIENCE_S = 5
 
 
 def queue_up(gate: Gate, waiters: int) -> list[Future[None]]:
@@ -152,5 +151,5 @@ def test_a_forked_child_finds_the_gate_open() -> None:
         "    os._exit(0 if gate.enter() is None else 1)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), gate.enter() is None)"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert run.stdout == "0 False\n"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE_S
 from toolwire.vocabulary.content import AudioBlock, Content, ContentBlock, ImageBlock, TextBlock, new_blocks
 from toolwire.vocabulary.response import ToolResponse
 
@@ -64,7 +65,7 @@ def test_ids_of_threads_and_of_a_forked_child_are_all_different() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE_S)
     assert len(set(found)) == 4_000
     reader, writer = os.pipe()
     if os.fork() == 0:

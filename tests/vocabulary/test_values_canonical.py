@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE_S
 from tests.vocabulary.strategies import hashables, json_values, unhurried
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import canonical, digest
@@ -72,7 +73,11 @@ def test_a_set_of_sets_has_one_digest_in_every_process() -> None:
     )
     runs = {
         subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True, timeout=30
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=PATIENCE_S,
         ).stdout
         for seed in ("0", "1", "2")
     }

@@ -1,6 +1,7 @@
 """New processes and threads, one or many. Every bomb here is bounded: at most 200 tries, each child ends at once."""
 
 from tests.attacks.attack import Attack, family
+from toolwire import Limits
 
 ATTACKS = family(
     "processes",
@@ -118,6 +119,7 @@ if made > 1:
             name="fork bomb",
             tries="forks again and again, 200 at most, and counts",
             sign="got through",
+            limits=Limits(wall_s=40, cpu_s=20, deadline_s=50, memory_mb=64),
             source="""\
 made = []
 for _ in range(200):

@@ -10,7 +10,8 @@ import pytest
 
 from tests.invocation.middleware.clock import Clock
 from tests.invocation.middleware.failing import Service, failed
-from tests.invocation.world import PATIENCE_S, World, outcome
+from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.circuit_breaker import CircuitBreaker
 from toolwire.invocation.middleware.concurrency import Concurrency

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S, World, outcome
+from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.invoker import invoke

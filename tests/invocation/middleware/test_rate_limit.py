@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.invocation.middleware.clock import Clock
 from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.invocation.middleware.rate_limit import CALLS_LIMIT, RateLimit, _Begun
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -98,7 +99,7 @@ def test_threads_together_get_no_more_than_one_alone() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE_S)
     assert (len(taken), sum(taken)) == (800, 50)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.invocation.world import PATIENCE_S, World, outcome
+from tests.invocation.world import World, outcome
+from tests.patience import PATIENCE_S
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall, colourless
 from toolwire.invocation.middleware.time_limit import TimeLimit
 from toolwire.vocabulary.errors import ConfigurationError

@@ -1,0 +1,73 @@
+"""Compares the processor time of two works, so that a busy machine gives the answer of a machine at rest."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+ROUNDS = 25
+LEAST_ROUNDS = 3
+LINEAR = 6.25
+"""Most growth for four times the input: 2.5 for each doubling. Linear work has 4, quadratic work 16."""
+REFERENCE_MS = 4.5
+"""Processor time of `_reference` on the machine at rest for which limits in milliseconds were chosen."""
+_FLOOR_S = 0.000_25
+"""Below this the caches of the processor are measured, not the work."""
+
+
+def ratio(cost: Callable[[], float], base: Callable[[], float], *, enough: float, floor: float = 0) -> float:
+    """The cost of a work as a multiple of the cost of another.
+
+    Other work on the machine only ever adds to a cost. So each cost is measured in turns, the least one counts,
+    and the measurement goes on until the ratio is `enough` or the rounds are used up.
+    """
+    least_cost = least_base = float("inf")
+    found = float("inf")
+    for number in range(1, ROUNDS + 1):
+        least_base = min(least_base, base())
+        least_cost = min(least_cost, cost())
+        found = least_cost / max(least_base, floor)
+        if number >= LEAST_ROUNDS and found <= enough:
+            break
+    return found
+
+
+def growth(work: Callable[[T], object], small: T, large: T, *, enough: float = LINEAR) -> float:
+    """How many times longer the work takes for the large input than for the small one."""
+    return ratio(
+        lambda: thread_s(lambda: work(large)), lambda: thread_s(lambda: work(small)), enough=enough, floor=_FLOOR_S
+    )
+
+
+def milliseconds(work: Callable[[], object], *, enough: float) -> float:
+    """Processor time of the work on the machine of `REFERENCE_MS`, at rest.
+
+    Neighbours on a processor slow all work on it alike, which a least cost cannot take away; the reference shows it.
+    """
+    multiple = ratio(lambda: thread_s(work), lambda: thread_s(_reference), enough=enough / REFERENCE_MS)
+    return multiple * REFERENCE_MS
+
+
+def thread_s(work: Callable[[], object]) -> float:
+    """Processor seconds of this thread for the work, without those of the garbage collector."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        started = time.thread_time()
+        work()
+        return time.thread_time() - started
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _reference() -> dict[str, int]:
+    words: dict[str, int] = {}
+    for number in range(20_000):
+        word = f"w{number % 97}"
+        words[word] = words.get(word, 0) + 1
+    return words
