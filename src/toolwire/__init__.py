@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolwire.facade.tool import tool as tool
     from toolwire.facade.toolkit import Toolkit as Toolkit
     from toolwire.facade.trace_toolkit import trace_toolkit as trace_toolkit
+    from toolwire.facade.xml import ToolCalls as ToolCalls
     from toolwire.facade.xml import ToolPromptGenerator as ToolPromptGenerator
     from toolwire.facade.xml import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.xml import parse_tool_calls as parse_tool_calls
@@ -118,6 +119,7 @@ _HOMES = {
     "SuspendedRun": "journal.run",
     "TextBlock": "vocabulary.content",
     "ToolCall": "vocabulary.calls",
+    "ToolCalls": "facade.xml",
     "ToolFunction": "facade.registered",
     "ToolGroup": "catalogue.groups",
     "ToolParameter": "definition.from_schema",
@@ -191,6 +193,7 @@ __all__ = [
     "SuspendedRun",
     "TextBlock",
     "ToolCall",
+    "ToolCalls",
     "ToolFunction",
     "ToolGroup",
     "ToolParameter",

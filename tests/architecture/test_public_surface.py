@@ -47,6 +47,7 @@ PUBLIC = [
     "SuspendedRun",
     "TextBlock",
     "ToolCall",
+    "ToolCalls",
     "ToolFunction",
     "ToolGroup",
     "ToolParameter",

@@ -97,8 +97,13 @@ def test_the_schema_says_what_a_text_stands_for(name: str, text: str, value: obj
         (
             "<text>a & b &lt; c</text>",
             {"text": "a & b &lt; c"},
-            ["&lt; in <text> was left as it is: nothing is expanded."],
+            ["&lt; in <text> was left as it is: the value is not well-formed XML text."],
         ),
+        ("<text>a < b</text>", {"text": "a < b"}, None),
+        ("<text>&nbsp;</text>", {"text": "&nbsp;"}, None),
+        ("<text>&#0;</text>", {"text": "&#0;"}, None),
+        ("<text>&#xD800; &#9999999;</text>", {"text": "&#xD800; &#9999999;"}, None),
+        ("<text>&lt;b&gt;]]&gt;</text><count>1</count>", {"text": "<b>]]>", "count": 1}, []),
         (
             "<text>if a < b: <b>x</b></text><count>1</count>",
             {"text": "if a < b: <b>x</b>", "count": 1},
@@ -136,6 +141,13 @@ def test_a_slip_is_repaired_where_one_reading_is_left(
         ("<text><![CDATA[</text></params></tool_call>]]></text>", {"text": "</text></params></tool_call>"}),
         ("<text><![CDATA[x <![CDATA[ y]]></text>", {"text": "x <![CDATA[ y"}),
         ("<text> two  words </text>", {"text": " two  words "}),
+        ("<text>a &lt; b &amp;&amp; c &gt; &quot;d&apos;</text>", {"text": "a < b && c > \"d'"}),
+        ("<text>&#65;&#x42;&#x1F600;</text>", {"text": "AB\U0001f600"}),
+        ("<text>&amp;lt;</text>", {"text": "&lt;"}),
+        ("<text>a && b</text>", {"text": "a && b"}),
+        ("<text>a & b</text>", {"text": "a & b"}),
+        ("<text><![CDATA[&lt;]]></text>", {"text": "&lt;"}),
+        ("<filter>{&quot;a&quot;: 1}</filter>", {"filter": {"a": 1}}),
         ("<text/><count />", {"text": "", "count": ""}),
         ("<!-- first --><text>a</text>\n<!-- <count>1</count> -->", {"text": "a"}),
         ('<param name="two words"><![CDATA[x]]></param>', {"two words": "x"}),
@@ -221,6 +233,61 @@ def test_what_is_well_written_is_read_without_a_word(params: str, arguments: dic
 )
 def test_what_has_no_one_reading_is_refused_with_the_reason(reply: Any, place: str, message: str) -> None:
     assert refusal(XML.parse(reply, [TOOL])) == (place, message)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            '<tool_call name="t"><params><count>1</count></params></tool_call>',
+            ["The name was read from the attribute of <tool_call>."],
+        ),
+        (
+            "<tool_call><name>t</name><count>1</count></tool_call>",
+            ["<params> is missing around the parameters."],
+        ),
+        (
+            '<tool_call name="t"><count>1</count></tool_call>',
+            [
+                "The name was read from the attribute of <tool_call>.",
+                "<params> is missing around the parameters.",
+            ],
+        ),
+        (
+            '<tool_call name="t"><name>t</name><params><count>1</count></params></tool_call>',
+            ["The name was read from the attribute of <tool_call>."],
+        ),
+    ],
+)
+def test_a_name_as_attribute_and_parameters_without_a_block_are_read_and_reported(call: str, told: list[str]) -> None:
+    for text in (call, f"```xml\n{call}\n```"):
+        assert XML.recognises(text)
+        reply = XML.parse(text, [TOOL])
+        assert [(found.name, found.arguments) for found in reply.calls] == [("t", {"count": 1})]
+        assert [message for message in repairs(reply) if "fence" not in message] == told
+
+
+def test_without_a_block_a_tool_may_have_a_parameter_called_name() -> None:
+    tool = from_schema("t", "", {"type": "object", "properties": {"name": {"type": "string"}}})
+    for call in (
+        "<tool_call><name>t</name><name>Ada</name></tool_call>",
+        '<tool_call name="t"><name>Ada</name></tool_call>',
+    ):
+        assert XML.parse(call, [tool]).calls[0].arguments == {"name": "Ada"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        '<tool_call name="t"><name>u</name><params></params></tool_call>',
+        "<tool_call><name>t</name><count>1</count><params><count>2</count></params></tool_call>",
+        "<tool_call><name>t</name><params><count>1</count></params><count>2</count></tool_call>",
+        "<tool_call><count>1</count></tool_call>",
+    ],
+)
+def test_a_call_with_two_names_or_two_blocks_is_refused(call: str) -> None:
+    reply = XML.parse(call, [TOOL])
+    assert (reply.calls, reply.is_refused) == ((), True)
 
 
 def test_one_damaged_call_stops_the_others_too() -> None:

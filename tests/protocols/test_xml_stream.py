@@ -89,3 +89,13 @@ def test_past_the_limit_nothing_is_kept() -> None:
     assert [problem.message for problem in stream.reply().problems] == [
         "The reply has 300000 bytes and may have 262144. Write a shorter one."
     ]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("value", ["a &lt; b", "a && b", "&amp;lt;", "plain", "a &#65; &unknown; b", "x&lt;"])
+def test_the_pieces_of_a_value_outside_of_cdata_are_the_value_that_is_read(value: str, size: int) -> None:
+    text = f"<tool_call><name>say</name><params><text>{value}</text></params></tool_call>"
+    events = events_of([text[start : start + size] for start in range(0, len(text), size)])
+    told = "".join(event.text for event in events if isinstance(event, ArgumentsDelta))
+    assert told == XML.parse(text).calls[0].arguments["text"]
+    assert isinstance(events[-1], CallEnded)

@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolwire.protocols.xml_parse import parse_xml
+from toolwire.protocols.xml_parse import read_calls
 from toolwire.protocols.xml_prompt import tool_instruction
 from toolwire.protocols.xml_render import result_block
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import show
+
+_LOG = logging.getLogger("toolwire.xml")
+
+
+class ToolCalls(list[ToolCall]):
+    """The calls of a text, in order.
+
+    Attributes:
+        problems: Each repair, and each reason why a call was not read. Empty for a well written text.
+    """
+
+    def __init__(self, calls: Iterable[ToolCall] = (), problems: Iterable[Problem] = ()) -> None:
+        super().__init__(calls)
+        self.problems = tuple(problems)
 
 
 class XMLToolCallParser:
     """Reads calls in XML out of a model's text."""
 
     @staticmethod
-    def parse_tool_calls(text: str, tools: Iterable[Any] = ()) -> list[ToolCall]:
-        """The calls in a text, in order; none when one of them cannot be read, is cut off, or is only quoted.
+    def parse_tool_calls(text: str, tools: Iterable[Any] = (), *, strict: bool = True) -> ToolCalls:
+        """The calls in a text, in order.
 
-        Values are converted by the schemas of `tools`. Without them `true`, `false`, whole numbers and decimals are,
-        and all else stays text. The protocol `xml` says why a text gives no calls.
+        One call that cannot be read leaves none, since the model meant them together; `strict=False` gives the others.
+        Either way `.problems` has the reason, and the logger `toolwire.xml` gets one warning.
+
+        The schemas of `tools` convert the values. Without them `true`, `false`, whole numbers and decimals are
+        converted, and all else stays text. `invoke`, `execute_tool` and `ToolSpec.run` read the texts of such `params`
+        again by the schema of the tool that they call.
         """
-        return list(parse_xml(text, tools).calls)
+        read = read_calls(text, tools, is_strict=strict)
+        unread = [problem for problem in read.problems if not problem.repaired]
+        if unread and text.strip():
+            reasons = " ".join(f"{problem.place}: {problem.message}".removeprefix(": ") for problem in unread)
+            _LOG.warning("A reply was not read whole; %d calls were. %s", len(read.calls), reasons)
+        return ToolCalls(read.calls, read.problems)
 
 
-def parse_tool_calls(text: str, tools: Iterable[Any] = ()) -> list[ToolCall]:
+def parse_tool_calls(text: str, tools: Iterable[Any] = (), *, strict: bool = True) -> ToolCalls:
     """The calls in a text, as `XMLToolCallParser.parse_tool_calls` reads them."""
-    return XMLToolCallParser.parse_tool_calls(text, tools)
+    return XMLToolCallParser.parse_tool_calls(text, tools, strict=strict)
 
 
 class ToolPromptGenerator:

@@ -9,15 +9,18 @@ from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Invalid
 from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Prepared
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import ToolCall, WrittenArguments
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 
 def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
     """The call with its arguments as real objects, defaults and bound values filled in."""
+    arguments = call.arguments
     try:
-        validated = entry.tool.validate(_own(call.arguments))
+        if isinstance(arguments, WrittenArguments):
+            arguments = arguments.read_by(entry.tool.input_schema)
+        validated = entry.tool.validate(_own(arguments))
     except DefinitionError as error:
         return _cannot_run(call, entry, str(error))
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
@@ -68,3 +69,15 @@ def _decoded(reply: str | bytes) -> str:
 
 def _too_long(size: int) -> Refusal:
     return Refusal(f"The reply has {size} bytes and may have {REPLY_LIMIT_BYTES}. Write a shorter one.")
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is one JSON value with brackets or quotes around it."""
+    text = text.strip()
+    if not text or text[0] + text[-1] not in {"{}", "[]", '""'}:
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

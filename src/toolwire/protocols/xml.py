@@ -8,18 +8,18 @@ from typing import Any
 
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.grammar_xml import xml_grammar
+from toolwire.protocols.incoming import is_json
 from toolwire.protocols.xml_answer import format_xml, refuse_xml
 from toolwire.protocols.xml_element import BLOCK_TAGS
 from toolwire.protocols.xml_parse import parse_xml
 from toolwire.protocols.xml_prompt import describe_xml
 from toolwire.protocols.xml_render import render_xml
-from toolwire.protocols.xml_scan import is_json
 from toolwire.protocols.xml_stream import XmlStream
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 _CALL = re.compile(
-    rf"<tool_call>\s*+<(?:name|params)>|<name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})\s*+/?>|\A\s*+<fail>"
+    rf"<tool_call(?:\s[^<>]*+)?+>\s*+<[^\W\d]|<name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})\s*+/?>|\A\s*+<fail>"
 )
 
 

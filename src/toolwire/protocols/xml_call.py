@@ -10,6 +10,8 @@ from toolwire.protocols.base import Refusal
 from toolwire.protocols.incoming import line
 from toolwire.protocols.xml_element import (
     BLOCK_TAGS,
+    CDATA,
+    CDATA_END,
     CLOSES_BLOCK,
     CLOSING,
     NAMED_TAGS,
@@ -67,6 +69,9 @@ class CallReader:
         self._elements = ElementReader(text, repairs)
         self._tool: str | None = None
         self._parameters: dict[str, RawParameter] | None = None
+        self._is_named_by_attribute = False
+        self._is_without_block = False
+        """Whether parameters stand in `<tool_call>` itself."""
 
     def wrapped(self, start: int, position: int) -> RawCall:
         """The call whose `<tool_call>` begins at `start` and ends at `position`.
@@ -74,17 +79,20 @@ class CallReader:
         Raises:
             Refusal: it cannot be read.
         """
+        self._take_name_attribute(start)
         while True:
             position = self._elements.skip(position)
             if found := CLOSING.match(self._text, position):
                 position = self._closed(found)
                 return self._call(start, position)
             found = OPENING.match(self._text, position)
-            if found and found["name"] == "name" and self._tool is None:
+            if found and found["name"] == "name" and self._is_tool_name():
                 position = self._take_name(found)
             elif found and _IS_BLOCK.fullmatch(found["name"]) and self._parameters is None:
                 position = self._take_block(found)
-            elif self._tool is not None and self._parameters is not None:
+            elif found and self._is_loose_parameter(found):
+                position = self._take_loose_parameter(found)
+            elif self._tool is not None and self._parameters is not None and not self._is_left_over(found):
                 self._repairs.note("<tool_call> is not closed.", start)
                 return self._call(start, position)
             else:
@@ -127,10 +135,46 @@ class CallReader:
             self._repairs.note(f"{found[0]} closes <tool_call>.", found.start())
         return found.end()
 
+    def _take_name_attribute(self, start: int) -> None:
+        opening = OPENING.match(self._text, start)
+        name = attributes(opening).get("name") if opening else None
+        if name is not None:
+            self._set_tool(name, start)
+            self._is_named_by_attribute = True
+            self._repairs.note("The name was read from the attribute of <tool_call>.", start)
+
+    def _is_tool_name(self) -> bool:
+        """Whether a `<name>` in the call is the tool's, and not a parameter of that name."""
+        if self._tool is None:
+            return True
+        return self._is_named_by_attribute and self._parameters is None and "name" not in self._elements.names
+
+    def _is_loose_parameter(self, opening: re.Match[str]) -> bool:
+        """Whether a tag directly in `<tool_call>` is a parameter's."""
+        is_block = _IS_BLOCK.fullmatch(opening["name"]) and opening["name"] not in self._elements.names
+        return self._tool is not None and not is_block and (self._parameters is None or self._is_without_block)
+
+    def _is_left_over(self, opening: re.Match[str] | None) -> bool:
+        """Whether a second block of parameters, or a parameter outside of the block, follows."""
+        return opening is not None and (
+            opening["name"] in self._elements.names or _IS_BLOCK.fullmatch(opening["name"]) is not None
+        )
+
     def _take_name(self, opening: re.Match[str]) -> int:
         name, end = self._elements.value("name", opening)
+        if self._is_named_by_attribute and name.strip() != self._tool:
+            raise Refusal(
+                "The call names two tools, in <tool_call> and in <name>. Write one <name>.",
+                place=line(self._text, opening.start()),
+            )
         self._set_tool(name, opening.start())
         return end
+
+    def _take_loose_parameter(self, opening: re.Match[str]) -> int:
+        if not self._is_without_block:
+            self._is_without_block = True
+            self._repairs.note("<params> is missing around the parameters.", opening.start())
+        return self._take_parameter(opening)
 
     def _set_tool(self, name: str, position: int) -> None:
         self._tool = name.strip()
@@ -207,3 +251,22 @@ class CallReader:
         return Refusal(
             f"{closing[0]} closes nothing here. Write the call again.", place=line(self._text, closing.start())
         )
+
+
+_MARK_BEHIND = re.compile(r"<!\[CDATA\[|</?tool_call\b[^<>]*+>")
+
+
+def end_of_unread(text: str, position: int) -> int | None:
+    """The end of a call that cannot be read; None where that is not clear.
+
+    It is clear where the next tag of a call, outside of CDATA, is the closing one. Reading on from any other place
+    could take a part of the unread call's values for a call.
+    """
+    while mark := _MARK_BEHIND.search(text, position):
+        if mark[0] != CDATA:
+            return mark.end() if mark[0].startswith("</") else None
+        end = text.find(CDATA_END, mark.end())
+        if end < 0:
+            return None
+        position = end + len(CDATA_END)
+    return None

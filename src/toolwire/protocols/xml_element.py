@@ -35,6 +35,38 @@ _CDATA_START = re.compile(r"\s*+<!\[CDATA\[")
 _PLAIN = re.compile(r"[^<]*+")
 _END = re.compile(r"\s*+(?:<[^<>]*+)?+\Z")
 _ENTITY = re.compile(r"&(?:\w+|#\d+|#x[0-9a-fA-F]+);")
+_REFERENCE = re.compile(r"&(?:(lt|gt|amp|quot|apos)|#([0-9]{1,7})|#x([0-9a-fA-F]{1,6}));")
+_NAMED_CHARACTERS = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_CHARACTER = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""A character that XML allows."""
+
+
+def expanded(text: str) -> str | None:
+    """Text outside of CDATA as XML reads it: the five entities and character references become their characters.
+
+    None where the text is not well-formed XML: a bare `&`, an unknown entity, a character that XML forbids, or `]]>`.
+    """
+    if CDATA_END in text:
+        return None
+    pieces, position = list[str](), 0
+    while (start := text.find("&", position)) >= 0:
+        reference = _REFERENCE.match(text, start)
+        character = _character(reference) if reference else ""
+        if reference is None or not character:
+            return None
+        pieces += [text[position:start], character]
+        position = reference.end()
+    return "".join([*pieces, text[position:]])
+
+
+def _character(reference: re.Match[str]) -> str:
+    """The character that a reference stands for; empty where XML forbids it."""
+    named, decimal, hexadecimal = reference.groups()
+    if named:
+        return _NAMED_CHARACTERS[named]
+    number = int(decimal) if decimal else int(hexadecimal, 16)
+    character = chr(number) if number < 0x110000 else ""
+    return character if _CHARACTER.fullmatch(character) else ""
 
 
 class Repairs:
@@ -177,8 +209,7 @@ class ElementReader:
             # Anything but a tag behind it may mean that this closing tag is part of the value.
             follows = self.skip(closing.end())
             if follows >= len(text) or text[follows] == "<":
-                self._tell_entities(tag, position, end)
-                return text[position:end], closing.end()
+                return self._plain(tag, position, end), closing.end()
         self._repairs.look()
         for found in re.compile(rf"</{re.escape(tag)}\s*+>").finditer(text, position):
             if self._is_structure(found.end()):
@@ -192,9 +223,16 @@ class ElementReader:
                 return value, found.end()
         return text[position:end], self._loose_end(tag, end)
 
-    def _tell_entities(self, tag: str, position: int, end: int) -> None:
-        if found := _ENTITY.search(self._text, position, end):
-            self._repairs.note(f"{found[0][:40]} in <{tag}> was left as it is: nothing is expanded.", found.start())
+    def _plain(self, tag: str, start: int, end: int) -> str:
+        """A value without markup: as XML reads it where it is well-formed, else as the model wrote it."""
+        text = self._text[start:end]
+        value = expanded(text)
+        if value is not None:
+            return value
+        if found := _ENTITY.search(text):
+            message = f"{found[0][:40]} in <{tag}> was left as it is: the value is not well-formed XML text."
+            self._repairs.note(message, start + found.start())
+        return text
 
     def _is_structure(self, position: int) -> bool:
         """Whether what stands here can only follow a parameter: the end of its block, or another parameter.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from toolwire.definition.from_function import tool_of
@@ -14,7 +15,9 @@ from toolwire.protocols.repair import fit_arguments
 from toolwire.protocols.xml_call import RawCall, RawParameter
 from toolwire.protocols.xml_scan import scan
 from toolwire.protocols.xml_values import Converted, convert, guess, load_marked
-from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
+
+_LOG = logging.getLogger("toolwire.xml")
 
 
 def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
@@ -38,6 +41,62 @@ def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCalls:
+    """The calls of a text, for an owner who drives the model."""
+
+    calls: tuple[ToolCall, ...]
+    """In order. The arguments of a tool that is not known are `WrittenArguments`."""
+    problems: tuple[Problem, ...]
+    """Each repair, and each reason why a call was not read."""
+
+
+def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) -> ReadCalls:
+    """The calls of a text. One unreadable call leaves none, unless `is_strict` is False: then the others are given."""
+    calls, problems = list[ToolCall](), list[Problem]()
+    try:
+        incoming = read_incoming(text)
+        problems += incoming.problems
+        schemas = Schemas(tools)
+        scanned = scan(incoming.text, schemas.parameters, is_strict=is_strict)
+        problems += scanned.problems
+        for raw in scanned.calls:
+            try:
+                calls.append(_call(raw, incoming.text, schemas, problems, keeps_texts=True))
+            except Refusal as refusal:
+                if is_strict:
+                    raise
+                problems.append(refusal.problem)
+    except Refusal as refusal:
+        return ReadCalls(calls=(), problems=(refusal.problem,))
+    return ReadCalls(calls=tuple(calls), problems=tuple(problems))
+
+
+class XmlArguments(WrittenArguments):
+    """Arguments with guessed types, beside the texts that they were read from."""
+
+    def __init__(self, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self._texts = {name: (text, values[name]) for name, text in texts.items()}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        texts = {name: text for name, (text, value) in self._texts.items() if self.get(name) is value}
+        return type(self), (dict(self), texts)
+
+    def read_by(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as the schema says; each repair that a text needed is logged."""
+        arguments, problems = dict[str, Any](self), list[Problem]()
+        for name, (text, guessed) in self._texts.items():
+            if name in self and self[name] is guessed:
+                found = _converted(name, text, schema)
+                arguments[name] = found.value
+                problems += [_placed(problem, name) for problem in found.problems]
+        fitted, more = fit_arguments(arguments, schema)
+        for problem in (*problems, *more):
+            _LOG.info("%s: %s", problem.place, problem.message)
+        return fitted
+
+
 class Schemas:
     """What tools take, looked up when a call of one is met."""
 
@@ -59,13 +118,16 @@ class Schemas:
         return frozenset() if schema is None else frozenset(_properties(schema))
 
 
-def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem]) -> ToolCall:
+def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *, keeps_texts: bool = False) -> ToolCall:
     schema = schemas.schema(raw.name)
     arguments: dict[str, Any] = {}
     for parameter in raw.parameters:
         found = _value(parameter, schema, text)
         arguments[parameter.name] = found.value
         problems += [_placed(problem, parameter.name) for problem in found.problems]
+    if schema is None and keeps_texts:
+        texts = {parameter.name: parameter.text for parameter in raw.parameters if not parameter.is_json}
+        return ToolCall(raw.name, XmlArguments(arguments, texts), raw_text=text[raw.start : raw.end])
     arguments, more = fit_arguments(arguments, schema)
     problems += more
     return ToolCall(raw.name, arguments, raw_text=text[raw.start : raw.end])
@@ -80,8 +142,11 @@ def _value(parameter: RawParameter, schema: Mapping[str, Any] | None, text: str)
             raise Refusal(message, place=line(text, parameter.position)) from refusal
     if schema is None:
         return Converted(value=guess(parameter.text))
-    wanted = _properties(schema).get(parameter.name, schema.get("additionalProperties"))
-    return convert(parameter.text, wanted, schema)
+    return _converted(parameter.name, parameter.text, schema)
+
+
+def _converted(name: str, text: str, schema: Mapping[str, Any]) -> Converted:
+    return convert(text, _properties(schema).get(name, schema.get("additionalProperties")), schema)
 
 
 def _placed(problem: Problem, name: str) -> Problem:

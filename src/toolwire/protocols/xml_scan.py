@@ -5,15 +5,14 @@ One pass, left to right: each mark that could matter is looked at once, and what
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal
-from toolwire.protocols.incoming import line
-from toolwire.protocols.xml_call import CallReader, Known, RawCall
+from toolwire.protocols.incoming import is_json, line
+from toolwire.protocols.xml_call import CallReader, Known, RawCall, end_of_unread
 from toolwire.protocols.xml_element import BLOCK_TAGS, CDATA, CDATA_END, SPLIT_END, Repairs
 from toolwire.vocabulary.calls import Problem
 
@@ -37,7 +36,7 @@ _MARK = re.compile(
 )
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+$", re.MULTILINE)
 _BEGINS_CALL = re.compile(
-    r"\s*+(?:<\?xml\b[^<>]*+>|<!--(?:(?!-->).)*+-->|<tool_calls>|\s)*+<(?:tool_call|name|fail)>", re.DOTALL
+    r"\s*+(?:<\?xml\b[^<>]*+>|<!--(?:(?!-->).)*+-->|<tool_calls>|\s)*+<(?:tool_call\b[^<>]*+|name|fail)>", re.DOTALL
 )
 _TAG_OR_END = re.compile(r"\s*+(?:[<{]|\Z)")
 _BLOCK_CUT = re.compile(r"\s*+(?:<[a-z]*+)?+\Z")
@@ -60,8 +59,11 @@ class Scanned:
     """The repairs that were made."""
 
 
-def scan(text: str, known: Known) -> Scanned:
+def scan(text: str, known: Known, *, is_strict: bool = True) -> Scanned:
     """The calls of a reply, and its text.
+
+    Unless `is_strict`, a call that cannot be read is left out and told among the problems, and the calls beside it
+    are given.
 
     Raises:
         Refusal: something that is meant as a call cannot be read, or may be a quotation.
@@ -69,7 +71,7 @@ def scan(text: str, known: Known) -> Scanned:
     if is_json(text):
         # Whatever looks like a call in there stands in a string.
         return Scanned(calls=(), text=text.strip(), thought="", failure=None, problems=())
-    reading = _Reading(text=text, known=known, repairs=Repairs(text))
+    reading = _Reading(text=text, known=known, repairs=Repairs(text), is_strict=is_strict)
     reading.read(0)
     return reading.result()
 
@@ -79,6 +81,7 @@ class _Reading:
     text: str
     known: Known
     repairs: Repairs
+    is_strict: bool
     calls: list[RawCall] = field(default_factory=list[RawCall])
     pieces: list[str] = field(default_factory=list[str])
     """The text outside of calls and thinking."""
@@ -210,7 +213,12 @@ class _Reading:
     def _add(self, start: int, read: Callable[[CallReader], RawCall]) -> int:
         if self._is_block_quote(start):
             return self._behind("</tool_call>", start, otherwise=start + 1)
-        call = read(CallReader(self.text, self.known, self.repairs))
+        try:
+            call = read(CallReader(self.text, self.known, self.repairs))
+        except Refusal as refusal:
+            if self.is_strict:
+                raise
+            return self._leave_unread(start, refusal)
         if self._is_quoted(start, call.end):
             return call.end
         if call.is_nested and self._has_loose_end(call.end):
@@ -224,6 +232,13 @@ class _Reading:
         if len(self.calls) > CALL_LIMIT:
             raise Refusal(f"The reply makes more than {CALL_LIMIT} calls. Make fewer at a time.")
         return call.end
+
+    def _leave_unread(self, start: int, refusal: Refusal) -> int:
+        self.repairs.problems.append(refusal.problem)
+        end = end_of_unread(self.text, start + 1)
+        if end is None:
+            self.repairs.note("Where that call ends is not clear; the rest of the reply was left out.", start)
+        return self._leave_out(start, len(self.text) if end is None else end)
 
     def _has_loose_end(self, position: int) -> bool:
         end = self.text.find(CDATA_END, position)
@@ -313,7 +328,7 @@ class _Reading:
             return False
         # Cut rather than bounded: nothing in the fence may reach beyond it.
         text = self.text[: last[0].start()] if last else self.text
-        inner = _Reading(text=text, known=self.known, repairs=Repairs(text))
+        inner = _Reading(text=text, known=self.known, repairs=Repairs(text), is_strict=self.is_strict)
         inner.read(mark.end())
         if _WRAPPERS.sub("", "".join(inner.pieces)).strip() or not (inner.calls or inner.failure is not None):
             return False
@@ -323,18 +338,6 @@ class _Reading:
         self.thoughts += inner.thoughts
         self._leave_out(mark.start(), len(self.text))
         return True
-
-
-def is_json(text: str) -> bool:
-    """Whether a text is one JSON value with brackets or quotes around it."""
-    text = text.strip()
-    if not text or text[0] + text[-1] not in {"{}", "[]", '""'}:
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _without_cdata(text: str) -> str:

@@ -13,7 +13,16 @@ from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
-from toolwire.protocols.xml_element import BLOCK_TAGS, CDATA, CDATA_END, CLOSING, NAMED_TAGS, OPENING, attributes
+from toolwire.protocols.xml_element import (
+    BLOCK_TAGS,
+    CDATA,
+    CDATA_END,
+    CLOSING,
+    NAMED_TAGS,
+    OPENING,
+    attributes,
+    expanded,
+)
 from toolwire.protocols.xml_parse import parse_xml
 from toolwire.vocabulary.calls import Reply
 
@@ -238,8 +247,17 @@ class XmlStream:
         return self._end_of_value(start)
 
     def _loose(self) -> bool:
+        """A value outside of CDATA. From its first `&` on it is held until it ends, since the whole decides on it."""
         end = self._held.find("<")
-        self._tell(len(self._held) if end < 0 else end)
+        reference = self._held.find("&", 0, len(self._held) if end < 0 else end)
+        if reference >= 0:
+            self._tell(reference)
+            if end < 0:
+                return self._wait()
+            text = self._held[: end - reference]
+            self._tell(len(text), text if (value := expanded(text)) is None else value)
+        else:
+            self._tell(len(self._held) if end < 0 else end)
         return bool(self._held) and self._end_of_value(0)
 
     def _end_of_value(self, start: int) -> bool:
@@ -280,9 +298,11 @@ class XmlStream:
         self._held = ""
         return False
 
-    def _tell(self, end: int) -> None:
+    def _tell(self, end: int, text: str | None = None) -> None:
+        """Tells the front of what is held as part of a value, or `text` in its place."""
         if end:
-            self._events.append(ArgumentsDelta(index=self._index, text=self._held[:end], parameter=self._parameter))
+            text = self._held[:end] if text is None else text
+            self._events.append(ArgumentsDelta(index=self._index, text=text, parameter=self._parameter))
             self._take(end)
 
     def _say(self, end: int) -> bool:

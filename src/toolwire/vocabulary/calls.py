@@ -25,6 +25,17 @@ CANCEL_CALL = "cancel_call"
 """The tools by which a model makes calls in the background."""
 
 
+class WrittenArguments(dict[str, Any]):
+    """Arguments that were read from text while the tool's schema was not known, with guessed types.
+
+    The path reads the texts again by the schema of the tool that is called.
+    """
+
+    def read_by(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments as the tool's input schema says. A value that was replaced since it was read stays."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, init=False, eq=True)
 class ToolCall:
     """One tool that a model asked for, with its arguments as the model gave them.
