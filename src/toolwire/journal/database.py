@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from toolwire.journal.chain import LogRows, begin_chain
 from toolwire.journal.engine import make_engine, prepare, writing
 from toolwire.journal.fence import leave, renew
+from toolwire.journal.forking import GATE, gate_of
 from toolwire.journal.keys import key_of
 from toolwire.journal.location import Location
 from toolwire.journal.owner import RENEW_S, Owner
@@ -56,17 +57,15 @@ class Database:
         """The stores that are open on it."""
         self._has_held = False
         self._engine = make_engine(location)
-        try:
-            prepare(self._engine, location)
-            self._upgrade()
-            self.sealer = self._sealer(key)
-        except BaseException:
-            self._engine.dispose()
-            raise
-        self.log = LogRows(self.sealer)
-        """The kind of record that goes to the log."""
-        self._renewed_at = time.monotonic()
-        self.writer = Writer(writing(self._engine), self._tick)
+        self._gate = gate_of(self._engine)
+        with self._gate:
+            self._open(key)
+            self.log = LogRows(self.sealer)
+            """The kind of record that goes to the log."""
+            self._renewed_at = time.monotonic()
+            self.writer = Writer(writing(self._engine), self._tick)
+            if location.path is not None:
+                GATE.add(self)
 
     def run(
         self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
@@ -90,7 +89,7 @@ class Database:
             StoreUnavailable: the database failed.
         """
         try:
-            with self._engine.connect() as connection:
+            with self._gate, self._engine.connect() as connection:
                 if is_one_state and self.location.path is None:
                     connection = connection.execution_options(isolation_level="REPEATABLE READ")
                 return job(connection)
@@ -110,10 +109,26 @@ class Database:
         self.writer.close()
         self._engine.dispose()
 
+    def let_go(self) -> None:
+        """Closes the connections, before a fork."""
+        self.writer.let_go()
+        self._engine.dispose()
+
     def after_fork(self) -> None:
         """The child lets go of the connections without a word to the database: they are the parent's."""
         self.writer.after_fork()
         self._engine.dispose(close=False)
+
+    def _open(self, key: bytes | None) -> None:
+        if self.location.path is not None:
+            GATE.check(self.location.shown)
+        try:
+            prepare(self._engine, self.location)
+            self._upgrade()
+            self.sealer = self._sealer(key)
+        except BaseException:
+            self._engine.dispose()
+            raise
 
     def _upgrade(self) -> None:
         try:
@@ -141,7 +156,7 @@ class Database:
     def _tick(self) -> None:
         now = time.monotonic()
         if self.held and now - self._renewed_at >= RENEW_S:
-            with writing(self._engine).begin() as connection:
+            with self._gate, writing(self._engine).begin() as connection:
                 renew(connection, self.owner, time.time())
             self._renewed_at = now
 

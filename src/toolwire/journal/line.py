@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from toolwire.journal.driver import begin, commit, is_begun
+from toolwire.journal.forking import gate_of
 from toolwire.journal.work import Work, answer, fail, write
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -27,12 +28,14 @@ class Line:
         self.commits = 0
         """Transactions so far."""
         self._engine = engine
+        self._gate = gate_of(engine)
         self._kept: Connection | None = None
 
     def try_to_write(self, batch: Sequence[Work]) -> bool:
         """Writes and answers all of it, if all goes well; whether that is done with, one way or the other."""
         try:
-            self._commit(batch)
+            with self._gate:
+                self._commit(batch)
         except _NotCommitted as error:
             _fail_all(batch, error)
         except Exception:  # noqa: BLE001 - `write` finds out what it is, and tells
@@ -66,7 +69,8 @@ class Line:
     def _patiently(self, batch: Sequence[Work]) -> None:
         for tries_left in reversed(range(TRIES)):
             try:
-                return self._commit(batch)
+                with self._gate:
+                    return self._commit(batch)
             except DBAPIError as error:
                 if not _is_passing(error):
                     raise
@@ -101,7 +105,7 @@ class Line:
             fail(work, error)
             return
         try:
-            with self._engine.begin() as connection:
+            with self._gate, self._engine.begin() as connection:
                 work.answer = work.otherwise(connection, error)
         except Exception as second:  # noqa: BLE001 - as above
             fail(work, second)

@@ -181,6 +181,10 @@ class Writer:
         if thread is not None and threading.get_ident() not in (thread.ident, self._leader):
             thread.join(CLOSE_LIMIT_S)
 
+    def let_go(self) -> None:
+        """Closes the connection. The caller sees to it that no thread writes."""
+        self._line.close()
+
     def after_fork(self) -> None:
         """In a forked child: the threads are the parent's, and so is what waited for them. So is the connection: a
         thread that was writing holds it for ever, in a frame that nobody has any more."""
