@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toolwire.definition.from_schema import from_schema
 from toolwire.protocols.json_text import JsonText
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
-from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
 PROTOCOL = JsonText()
@@ -282,11 +282,6 @@ def test_no_call_is_taken_out_of_a_result(data: Any) -> None:
 def test_nothing_makes_it_raise(text: str | bytes) -> None:
     assert isinstance(PROTOCOL.parse(text, [search]), Reply)
     assert PROTOCOL.recognises(text) in (True, False)
-
-
-def test_half_a_character_cannot_be_written() -> None:
-    with pytest.raises(Unrepresentable):
-        PROTOCOL.render([ToolCall("a", {"b": "\ud800"})])
 
 
 def test_a_result_is_one_object_between_tags() -> None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolwire.vocabulary.text import encodable_text
+
 if TYPE_CHECKING:
     from docstring_parser import Docstring
 
@@ -40,7 +42,7 @@ def read_docstring(text: str | None, *, parse: bool = True) -> Docs:
 
     A docstring that fits no style is all description.
     """
-    cleaned = inspect.cleandoc(text) if text else ""
+    cleaned = encodable_text(inspect.cleandoc(text)) if text else ""
     if not cleaned:
         return Docs()
     if not parse:

@@ -20,6 +20,7 @@ from toolwire.definition.tool import Check, Permission, Tool
 from toolwire.definition.words import nearest_hint, shown
 from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
+from toolwire.vocabulary.text import encodable_text
 from toolwire.vocabulary.values import plain
 
 
@@ -187,7 +188,7 @@ class SchemaShape:
             required=required,
             default=copy.deepcopy(node.get("default", MISSING)),
             schema={} if name in form.hidden else copy.deepcopy(node),
-            description=str(node.get("description", "")),
+            description=encodable_text(str(node.get("description", ""))),
             annotation=schema_text(node, self._schema),
         )
 

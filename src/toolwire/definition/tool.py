@@ -24,6 +24,7 @@ from toolwire.definition.shape import (
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import UNDECLARED, Effects
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
+from toolwire.vocabulary.text import encodable, encodable_text
 from toolwire.vocabulary.values import digest
 
 __all__ = [
@@ -126,7 +127,7 @@ class Tool:
         given = self._description
         if given is None:
             return self.docs.description
-        return given if isinstance(given, str) else given()
+        return encodable_text(given if isinstance(given, str) else given())
 
     @property
     def raises(self) -> tuple[str, ...]:
@@ -141,13 +142,13 @@ class Tool:
         Raises:
             DefinitionError: a visible parameter cannot be described to a model.
         """
-        return copy.deepcopy(self._form().input_schema)
+        return encodable(copy.deepcopy(self._form().input_schema))
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
         """JSON schema of what the tool gives, always of an object; None when nothing is promised. Yours to change."""
         given = self._output.schema if self._output_schema is None else self._output_schema
-        return copy.deepcopy(given)
+        return encodable(copy.deepcopy(given))
 
     @property
     def is_wrapped_output(self) -> bool:

@@ -25,6 +25,7 @@ from toolwire.protocols.native import (
 from toolwire.protocols.native_fields import field, inner, items_in, text_in
 from toolwire.protocols.native_protocol import NativeProtocol
 from toolwire.protocols.native_stream import Gathering, NativeStream
+from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.provider_schema import properties_named, properties_restored
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.calls import Reply, ToolCall
@@ -36,6 +37,7 @@ _CUT = {"max_tokens": "at the token limit", "model_context_window_exceeded": "at
 _BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use"})
 
 
+@writes_encodable
 class Anthropic(NativeProtocol):
     """The protocol object. It holds nothing."""
 

@@ -13,12 +13,14 @@ from toolwire.protocols.attp_render import render_attp
 from toolwire.protocols.attp_stream import AttpStream
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.grammar_attp import attp_grammar
+from toolwire.protocols.outgoing import writes_encodable
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 _HEADER = re.compile(r"^[ \t]*\[[ \t]*tool_call[ \t]*\][ \t]*$", re.MULTILINE)
 
 
+@writes_encodable
 class Attp:
     """The protocol object. It holds nothing."""
 
@@ -75,7 +77,7 @@ class Attp:
 
         Raises:
             ConfigurationError: no call, or a program beside other calls.
-            Unrepresentable: half a character in a program, or an argument that has no literal.
+            Unrepresentable: an argument that has no literal.
         """
         return render_attp(calls, thought=thought, target=target)
 

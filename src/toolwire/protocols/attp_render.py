@@ -18,7 +18,6 @@ from toolwire.vocabulary.values import plain
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _IN_BLOCK = re.compile(r'[\x00-\x08\x0b-\x1f\x7f\\]|"(?=""|\Z)')
 _IN_ONE_LINE = re.compile(r'[\x00-\x08\x0a-\x1f\x7f\\"]')
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def render_attp(calls: Sequence[ToolCall], *, thought: str = "", target: str = "") -> str:
@@ -28,33 +27,22 @@ def render_attp(calls: Sequence[ToolCall], *, thought: str = "", target: str = "
 
     Raises:
         ConfigurationError: no call, or a program beside other calls: one reply holds one program.
-        Unrepresentable: half a character in a program, or an argument that has no literal.
+        Unrepresentable: an argument that has no literal.
     """
     return success_document(thought=thought, target=target, code=_program(calls))
 
 
 def success_document(*, thought: str, target: str, code: str) -> str:
-    """The TOML of a reply that runs this code.
-
-    Raises:
-        Unrepresentable: half a character in one of them.
-    """
+    """The TOML of a reply that runs this code."""
     return (
-        f"thought = {_text(thought, 'thought')}\n\n[tool_call]\n"
-        f'status = "success"\ntarget = {_text(target, "target")}\ncode = {_block(code, "code")}\n'
+        f"thought = {_text(thought)}\n\n[tool_call]\n"
+        f'status = "success"\ntarget = {_text(target)}\ncode = {_block(code)}\n'
     )
 
 
 def fail_document(*, thought: str, message: str) -> str:
-    """The TOML of a reply that gives up, and says why.
-
-    Raises:
-        Unrepresentable: half a character in one of them.
-    """
-    return (
-        f"thought = {_text(thought, 'thought')}\n\n[tool_call]\n"
-        f'status = "fail"\nmessage = {_text(message, "message")}\n'
-    )
+    """The TOML of a reply that gives up, and says why."""
+    return f'thought = {_text(thought)}\n\n[tool_call]\nstatus = "fail"\nmessage = {_text(message)}\n'
 
 
 def call_source(name: str, arguments: Mapping[str, Any], parameters: Sequence[Parameter] = ()) -> str:
@@ -87,7 +75,7 @@ def literal(value: Any, *, path: str = "", depth: int = DEPTH_LIMIT) -> str:
     if depth <= 0:
         raise Unrepresentable(f"nested deeper than {DEPTH_LIMIT} levels, or holding itself", path=path)
     if isinstance(value, str):
-        return repr(value) if _SURROGATE.search(value) else json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if value is None or isinstance(value, bool | float):
@@ -135,25 +123,18 @@ def _code(arguments: Mapping[str, Any]) -> str:
     return code
 
 
-def _text(value: str, path: str) -> str:
+def _text(value: str) -> str:
     if "\n" in value:
         is_plain = "\\" not in value and '"' not in value and not _ILLEGAL.search(value)
-        return f'"""\n{value}"""' if is_plain and not _SURROGATE.search(value) else _block(value, path)
-    _check(value, path)
+        return f'"""\n{value}"""' if is_plain else _block(value)
     return f'"{_IN_ONE_LINE.sub(_escape, value)}"'
 
 
-def _block(value: str, path: str) -> str:
+def _block(value: str) -> str:
     """The value in triple quotes: literal ones wherever TOML can hold it so."""
-    _check(value, path)
     if "'''" not in value and not value.endswith("'") and not _ILLEGAL.search(value):
         return f"'''\n{value}'''"
     return f'"""\n{_IN_BLOCK.sub(_escape, value)}"""'
-
-
-def _check(value: str, path: str) -> None:
-    if half := _SURROGATE.search(value):
-        raise Unrepresentable(f"half a character, U+{ord(half[0]):04X},", path=path)
 
 
 def _escape(found: re.Match[str]) -> str:

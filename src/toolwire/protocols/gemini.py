@@ -27,6 +27,7 @@ from toolwire.protocols.native import (
 from toolwire.protocols.native_fields import field, inner, items_in, text_in
 from toolwire.protocols.native_protocol import NativeProtocol
 from toolwire.protocols.native_stream import Gathering, NativeStream
+from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.provider_schema import properties_named, properties_restored
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
@@ -45,6 +46,7 @@ _DECLINED = frozenset(
 )
 
 
+@writes_encodable
 class Gemini(NativeProtocol):
     """The protocol object. It holds which of the API's two fields for a schema is used."""
 

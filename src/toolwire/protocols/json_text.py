@@ -12,10 +12,12 @@ from toolwire.protocols.json_text_parse import parse_json_text
 from toolwire.protocols.json_text_prompt import describe_json_text
 from toolwire.protocols.json_text_render import format_json_text, refuse_json_text, render_json_text
 from toolwire.protocols.json_text_stream import JsonTextStream
+from toolwire.protocols.outgoing import writes_encodable
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 
+@writes_encodable
 class JsonText:
     """The protocol object. It holds nothing."""
 
@@ -63,7 +65,7 @@ class JsonText:
         """The reply by which a model would make these calls.
 
         Raises:
-            Unrepresentable: half a character, or an argument that has no JSON form.
+            Unrepresentable: an argument that has no JSON form.
         """
         return render_json_text(calls)
 

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
-from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}+)", re.MULTILINE)
 _NOT_IN_A_FENCE = re.compile("[\r\ufeff]")
 
@@ -27,7 +25,7 @@ def render_json_text(calls: Sequence[ToolCall]) -> str:
     """The reply by which a model would make these calls: a lone program as Python, any other call between tags.
 
     Raises:
-        Unrepresentable: half a character, or an argument that has no JSON form.
+        Unrepresentable: an argument that has no JSON form.
     """
     if len(calls) == 1 and calls[0].name == CODE_EXECUTION and set(calls[0].arguments) == {"code"}:
         code = calls[0].arguments["code"]
@@ -75,18 +73,10 @@ def _said(result: ToolResult) -> dict[str, Any]:
 
 
 def _fenced(code: str) -> str:
-    _check(code)
     longest = max((len(mark) for mark in _FENCE_LINE.findall(code)), default=2)
     mark = "`" * (longest + 1)
     return f"{mark}python\n{code}{mark}"
 
 
 def _json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    _check(text)
-    return text
-
-
-def _check(text: str) -> None:
-    if half := _SURROGATE.search(text):
-        raise Unrepresentable(f"half a character, U+{ord(half[0]):04X},", path="")
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

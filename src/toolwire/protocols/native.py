@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,9 +21,6 @@ from toolwire.vocabulary.values import plain
 
 MADE_ID = "made_"
 """How ids begin that a provider did not give; they are not sent back to one that can do without."""
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -188,13 +184,12 @@ def refusal_text(reply: Reply) -> str:
 def made_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:
     """An id for a call that has none: the same for the same call at the same place."""
     text = f"{name}\0{json.dumps(arguments, sort_keys=True)}"
-    return f"{MADE_ID}{index}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    return f"{MADE_ID}{index}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def json_text(value: Any) -> str:
     """A plain value as a model writes it: nothing escaped that need not be."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return json.dumps(value, allow_nan=False) if _SURROGATE.search(text) else text
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def no_grammar(name: str) -> ConfigurationError:

@@ -26,6 +26,7 @@ from toolwire.protocols.native import (
 from toolwire.protocols.native_fields import field, inner, items_in, text_in
 from toolwire.protocols.native_protocol import NativeProtocol
 from toolwire.protocols.native_stream import Gathering, NativeStream
+from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.vocabulary.calls import Reply, ToolCall
@@ -41,6 +42,7 @@ STRICT = Dialect(
 _CUT = {"length": "at the token limit", "content_filter": "at a content filter"}
 
 
+@writes_encodable
 class OpenAi(NativeProtocol):
     """The protocol object. It holds nothing."""
 

@@ -25,6 +25,7 @@ from toolwire.protocols.native_fields import field, inner, items_in, text_in
 from toolwire.protocols.native_protocol import NativeProtocol
 from toolwire.protocols.native_stream import Gathering, NativeStream
 from toolwire.protocols.openai import STRICT, function_fields
+from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.content import ContentBlock
@@ -34,6 +35,7 @@ _ITEMS = frozenset({"message", "function_call", "reasoning"})
 _CUT = {"max_output_tokens": "at the token limit", "content_filter": "at a content filter"}
 
 
+@writes_encodable
 class OpenAiResponses(NativeProtocol):
     """The protocol object. It holds nothing."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.grammar_xml import xml_grammar
 from toolwire.protocols.incoming import is_json
+from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.xml_answer import format_xml, refuse_xml
 from toolwire.protocols.xml_element import BLOCK_TAGS
 from toolwire.protocols.xml_parse import parse_xml
@@ -23,6 +24,7 @@ _CALL = re.compile(
 )
 
 
+@writes_encodable
 class Xml:
     """The protocol object. It holds nothing."""
 
@@ -72,7 +74,7 @@ class Xml:
         A value that its text alone would not bring back is marked `type="json"`, less often where `tools` are given.
 
         Raises:
-            Unrepresentable: half a character, or an argument that JSON cannot hold.
+            Unrepresentable: an argument that JSON cannot hold.
         """
         return render_xml(calls, tools=tools)
 

@@ -16,7 +16,6 @@ from toolwire.vocabulary.values import plain
 
 _TAG = re.compile(r"[^\W\d][\w.\-]*+")
 _PLAIN_NAME = re.compile(r"[^\s<>&]+(?: [^\s<>&]+)*")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _BREAKS = re.compile(r"]]>|<!\[CDATA\[")
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -28,7 +27,7 @@ def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
     Where `tools` are given, their schemas bring back most, and the mark is left out.
 
     Raises:
-        Unrepresentable: half a character, or an argument that JSON cannot hold.
+        Unrepresentable: an argument that JSON cannot hold.
     """
     schemas = Schemas(tools)
     return "\n".join(_call(call, schemas) for call in calls)
@@ -63,7 +62,6 @@ def _readable(text: str) -> str:
 
 def _call(call: ToolCall, schemas: Schemas) -> str:
     schema = schemas.schema(call.name)
-    _check(call.name, "name")
     lines = [f"    {_parameter(name, value, schema)}\n" for name, value in call.arguments.items()]
     params = f"<params>\n{''.join(lines)}  </params>" if lines else "<params></params>"
     return f"<tool_call>\n  <name>{_name(call.name)}</name>\n  {params}\n</tool_call>"
@@ -74,13 +72,11 @@ def _name(name: str) -> str:
 
 
 def _parameter(name: str, value: Any, schema: Mapping[str, Any] | None) -> str:
-    _check(name, name)
     try:
         value = plain(value)
     except Unrepresentable as error:
         raise Unrepresentable(error.what, path=f"{name}{error.path}") from error
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    _check(text, name)
     mark = ""
     if "\r\n" in text or not _is_same(_read(name, text, schema), value) or (schema is None and _is_ambiguous(value)):
         text, mark = json.dumps(value, ensure_ascii=False), ' type="json"'
@@ -107,8 +103,3 @@ def _is_ambiguous(value: Any) -> bool:
 
 def _is_same(read: Any, value: Any) -> bool:
     return type(read) is type(value) and json.dumps(read) == json.dumps(value)
-
-
-def _check(text: str, path: str) -> None:
-    if half := _SURROGATE.search(text):
-        raise Unrepresentable(f"half a character, U+{ord(half[0]):04X},", path=path)

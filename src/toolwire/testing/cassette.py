@@ -57,7 +57,8 @@ class Recorder:
         with self._lock:
             form = {"format": CASSETTE, "version": CASSETTE_VERSION, "calls": self._calls}
             text = json.dumps(form, ensure_ascii=False, indent=1) + "\n"
-        self._path.write_text(text, "utf-8")
+        # A lone surrogate stays itself: two JSON escapes side by side would be read as one character.
+        self._path.write_bytes(text.encode("utf-8", "surrogatepass"))
 
     def __enter__(self) -> Self:
         return self
@@ -138,7 +139,7 @@ def _written(tool: str, arguments: Mapping[str, Any]) -> str:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     try:
-        form: Any = json.loads(path.read_text("utf-8"))
+        form: Any = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
     except OSError as error:
         raise ConfigurationError(f"the cassette {path} cannot be read ({error.strerror}): record it first") from error
     except ValueError as error:

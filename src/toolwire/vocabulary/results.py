@@ -12,6 +12,7 @@ from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.errors import ToolwireError, Unrepresentable
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
 from toolwire.vocabulary.frozen import setters_of
+from toolwire.vocabulary.text import encodable_text
 from toolwire.vocabulary.values import plain, show
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -95,11 +96,14 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """As one text for a model: the data, or the error with what to do, after what came before."""
+        """As one text for a model: the data, or the error with what to do, after what came before.
+
+        It can be encoded: U+FFFD stands in place of each lone surrogate, which `data` keeps.
+        """
         if self.blocks:
             said = "\n".join(_block_text(block) for block in self.blocks)
-            return said if self.failure is None else f"{said}\n{self._failure_text}"
-        return show(self.data) if self.failure is None else self._failure_text
+            return encodable_text(said if self.failure is None else f"{said}\n{self._failure_text}")
+        return encodable_text(show(self.data) if self.failure is None else self._failure_text)
 
     @property
     def content(self) -> list[ContentBlock]:

@@ -1,6 +1,45 @@
-"""Cutting text that is too long for a model."""
+"""Text for a model: cut where it is too long, mended where no encoding has it."""
 
 from __future__ import annotations
+
+import re
+from operator import is_
+from typing import Any, cast
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def encodable_text(text: str) -> str:
+    """The text with U+FFFD in place of each lone surrogate, so that it can be encoded."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def encodable(value: Any) -> Any:
+    """The JSON value with every text in it `encodable_text`; the same object where nothing had to change.
+
+    Two keys that become equal stay apart: the later one gets another U+FFFD.
+    """
+    if isinstance(value, str):
+        return encodable_text(value)
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        mended = [encodable(item) for item in items]
+        return items if all(map(is_, mended, items)) else mended
+    if isinstance(value, dict):
+        return _encodable_members(cast("dict[Any, Any]", value))
+    return value
+
+
+def _encodable_members(members: dict[Any, Any]) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    is_same = True
+    for key, item in members.items():
+        name, mended = encodable(key), encodable(item)
+        is_same = is_same and name is key and mended is item
+        while name is not key and (name in found or name in members):
+            name += "\ufffd"
+        found[name] = mended
+    return members if is_same else found
 
 
 def cut_text(text: str, limit_bytes: int) -> str:
