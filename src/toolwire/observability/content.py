@@ -9,7 +9,7 @@ from typing import Any
 
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import cut_text
+from toolwire.vocabulary.text import cut_text, encodable_text
 from toolwire.vocabulary.values import plain
 
 CONTENT_LIMIT_BYTES = 16_384
@@ -46,4 +46,4 @@ def content_text(value: object, redact: Redact) -> str:
     except Exception:  # noqa: BLE001 - it is its owner's code, and what it failed on may hold a secret
         _LOG.exception("the redact function of tracing failed; the content was left out")
         return NOT_SHOWN
-    return cut_text(text, CONTENT_LIMIT_BYTES)
+    return cut_text(encodable_text(text), CONTENT_LIMIT_BYTES)

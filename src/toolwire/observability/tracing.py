@@ -19,6 +19,7 @@ from toolwire.observability.metrics import CallMetrics, MeterProvider
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.pending import Outcome, Pending
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.text import encodable_text
 
 MADE_UP_NAME_LIMIT = 128
 """Characters of a tool's name that no tool has: providers allow 64, and a model may write a page."""
@@ -72,7 +73,7 @@ class SpanTracer:
         """Opens the span of a call and makes it current. `tool` is None when no tool has the call's name."""
         attributes: dict[str, AttributeValue] = {
             names.OPERATION_NAME: names.EXECUTE_TOOL,
-            names.TOOL_NAME: call.name[:MADE_UP_NAME_LIMIT] if tool is None else tool,
+            names.TOOL_NAME: encodable_text(call.name[:MADE_UP_NAME_LIMIT]) if tool is None else tool,
             names.TOOL_TYPE: names.FUNCTION,
             names.TOOL_CALL_ID: _GIVEN_IDS.get({}).get(call.id, call.id),
             names.CALL_ID: call.id,
