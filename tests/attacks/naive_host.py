@@ -42,7 +42,7 @@ ANSWERS: list[Any] = [None] * 100
 def _tool(name: str) -> Any:
     def run(text: str) -> str:
         RAN.append(name)
-        if len(LOG) * len(text) > TOO_LARGE:
+        if len(LOG) * len(text) > TOO_LARGE or sum(map(len, text)) > TOO_LARGE:
             fault("keeps whatever it was called with")
         LOG.append((name, text))
         return text
@@ -99,18 +99,33 @@ def serve(line: socket.socket) -> None:
             if size > TOO_LARGE:
                 fault("allocates what a frame announces")
                 return
-            data = b""
-            while len(data) < size:
-                piece = line.recv(size - len(data))
-                if not piece:
-                    fault("waits for the rest of a frame")
-                    return
-                data += piece
-            take(json.loads(data.decode()))
+            frame = json.loads(_exactly(line, size).decode())
+            if frame[0] == "raw":
+                frame = settle(frame[2], [_exactly(line, size).decode() for size in frame[1]])
+            take(frame)
     except Exception as error:
         fault(error)
     finally:
         line.close()
+
+
+def _exactly(line: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = line.recv(size - len(data))
+        if not piece:
+            raise EOFError("waits for the rest of a frame")
+        data += piece
+    return data
+
+
+def settle(value: Any, strings: list[str]) -> Any:
+    """The value with its long strings in the places that name them."""
+    if isinstance(value, list):
+        return [settle(item, strings) for item in value]
+    if isinstance(value, dict):
+        return strings[value["v"]] if value.get("$t") == "raw" else {k: settle(v, strings) for k, v in value.items()}
+    return value
 
 
 def take(frame: Any) -> None:
@@ -125,6 +140,8 @@ def take(frame: Any) -> None:
         ANSWERS[ordinal] = TOOLS[name](**{key: untag(value) for key, value in arguments.items()})
     elif kind == "print":
         sys.stdout.write(frame[1])
+    elif kind == "result" and isinstance(frame[3], list) and len(str(frame[3][:100])) > TOO_LARGE:
+        fault("shows whatever was left")
     elif kind not in ("result", "wake") or (kind == "wake" and not 0 < frame[2] < 1e9):
         raise KeyError(kind)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.sandbox.programs import TOOLS
 from toolwire.sandbox import wire
-from toolwire.sandbox.channel import Channel, ProtocolViolation
+from toolwire.sandbox.channel import Channel
 from toolwire.sandbox.child import wire as child_wire
 from toolwire.sandbox.frames import (
     CallFrame,
@@ -29,6 +29,7 @@ from toolwire.sandbox.frames import (
 )
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import AnswerError
+from toolwire.sandbox.reading import ProtocolViolation
 from toolwire.sandbox.wire import WEIGHT_CAP, Oversized
 from toolwire.vocabulary.errors import Unrepresentable
 
@@ -48,6 +49,8 @@ def frame(*parts: Any) -> bytes:
 def raw(sizes: Any, parts: Any, *strings: bytes) -> bytes:
     return frame("raw", sizes, parts) + b"".join(strings)
 
+
+RAW_PLACE = {"$t": "raw", "v": 0}
 
 GOOD: list[tuple[bytes, Frame]] = [
     (frame("call", 1, 0, False, {"a": 1, "b": 2}), CallFrame(1, 0, False, {"a": 1, "b": 2})),
@@ -72,7 +75,7 @@ GOOD: list[tuple[bytes, Frame]] = [
 
 @pytest.mark.parametrize(("data", "expected"), GOOD)
 def test_a_frame_is_read_however_it_is_cut(data: bytes, expected: Frame) -> None:
-    assert channel().receive(data) == [expected]
+    assert list(channel().receive(data)) == [expected]
     byte_by_byte = channel()
     assert [found for place in range(len(data)) for found in byte_by_byte.receive(data[place : place + 1])] == [
         expected
@@ -84,9 +87,9 @@ def test_several_frames_come_in_one_piece() -> None:
         frame("call", 1, 0, False, {"a": 1, "b": 2}) + frame("print", "x") + frame("drop", 1) + frame("print", "y")[:5]
     )
     reader = channel()
-    assert reader.receive(data) == [CallFrame(1, 0, False, {"a": 1, "b": 2}), PrintFrame("x"), DropFrame(1)]
+    assert list(reader.receive(data)) == [CallFrame(1, 0, False, {"a": 1, "b": 2}), PrintFrame("x"), DropFrame(1)]
     assert reader.missing == len(frame("print", "y")) - 5
-    assert reader.receive(frame("print", "y")[5:]) == [PrintFrame("y")]
+    assert list(reader.receive(frame("print", "y")[5:])) == [PrintFrame("y")]
     assert reader.missing == 0
 
 
@@ -144,17 +147,31 @@ BAD: dict[str, tuple[bytes, str]] = {
     "raw, too much": (raw([10**30], ["print", "x"]), f"a frame whose raw strings are larger than {CAP:,} bytes"),
     "raw, place": (
         raw([1], ["call", 1, 2, False, {"value": {"$t": "raw", "v": 1}}], b"x"),
-        "a value that cannot be read: a place that names no string",
+        "a value that cannot be read: a place that names no string, or one that is in its place already",
     ),
-    "raw within raw": (raw([1], ["raw", [1], ["print", "x"]], b"x"), "a frame of an unknown kind"),
-    "raw, no list": (raw([1], "print", b"x"), "a frame that is not one JSON list"),
+    "raw, one place too many": (
+        raw([1], ["call", 1, 2, False, {"value": [RAW_PLACE, RAW_PLACE]}], b"x"),
+        "a value that cannot be read: a place that names no string, or one that is in its place already",
+    ),
+    "raw, one string too many": (
+        raw([1, 1], ["call", 1, 2, False, {"value": RAW_PLACE}], b"xy"),
+        "a value that cannot be read: a string that no place names",
+    ),
+    "raw within raw": (raw([1], ["raw", [1], ["print", RAW_PLACE]], b"x"), "a frame of an unknown kind"),
+    "raw, no list": (raw([1], RAW_PLACE, b"x"), "a frame that is not one JSON list"),
+    "dropped twice": (
+        frame("call", 1, 0, True, {"a": 1, "b": 2}) + frame("drop", 1) + frame("drop", 1),
+        "a second drop of one call",
+    ),
+    "print, empty": (frame("print", ""), "output without text"),
+    "print, long": (frame("print", "x" * 65_537), "output that is not text"),
 }
 
 
 @pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD.keys())
 def test_anything_else_is_a_violation_with_its_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ProtocolViolation) as violation:
-        channel().receive(data)
+        list(channel().receive(data))
     assert str(violation.value) == reason
 
 
@@ -192,20 +209,20 @@ def again() -> Channel:
 
 @pytest.mark.parametrize(("data", "expected"), GOOD_AGAIN)
 def test_a_resumable_program_says_more(data: bytes, expected: Frame) -> None:
-    assert again().receive(data) == [expected]
+    assert list(again().receive(data)) == [expected]
 
 
 @pytest.mark.parametrize(("data", "reason"), BAD_AGAIN.values(), ids=BAD_AGAIN.keys())
 def test_what_it_says_besides_is_a_violation(data: bytes, reason: str) -> None:
     with pytest.raises(ProtocolViolation) as violation:
-        again().receive(data)
+        list(again().receive(data))
     assert str(violation.value) == reason
 
 
 @pytest.mark.parametrize("data", [GOOD_AGAIN[0][0], GOOD_AGAIN[1][0], GOOD_AGAIN[3][0]])
 def test_other_programs_may_not_say_it(data: bytes) -> None:
     with pytest.raises(ProtocolViolation):
-        channel().receive(data)
+        list(channel().receive(data))
 
 
 def nested(depth: int) -> bytes:
@@ -240,7 +257,7 @@ def test_a_bomb_is_a_violation_at_once(data: bytes) -> None:
     for _ in range(3):
         started = time.process_time()
         with pytest.raises(ProtocolViolation):
-            channel().receive(data)
+            list(channel().receive(data))
         took.append(time.process_time() - started)
     assert min(took) < 0.05
 
@@ -248,8 +265,9 @@ def test_a_bomb_is_a_violation_at_once(data: bytes) -> None:
 def test_nothing_is_kept_of_a_frame_that_is_announced_too_long() -> None:
     reader = channel()
     with pytest.raises(ProtocolViolation):
-        reader.receive(b"\x7f\xff\xff\xff" + b"x" * 1000)
-    assert reader.missing == 0
+        list(reader.receive(b"\x7f\xff\xff\xff" + b"x" * 1000))
+    with pytest.raises(ProtocolViolation):
+        _ = reader.missing
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | st.text(max_size=8)
@@ -355,7 +373,7 @@ def test_a_frame_that_grows_when_it_is_read_is_refused_unread() -> None:
     items = (WEIGHT_CAP // 290) * 9 // 10
     fits = json.dumps(["call", 1, 2, False, {"value": [{"": 0}] * items}], separators=(",", ":")).encode()
     grows = json.dumps(["call", 1, 2, False, {"value": [{"": 0}] * (items * 3 // 2)}], separators=(",", ":")).encode()
-    assert len(Channel(TOOLS, Limits()).receive(len(fits).to_bytes(4, "big") + fits)) == 1
+    assert len(list(Channel(TOOLS, Limits()).receive(len(fits).to_bytes(4, "big") + fits))) == 1
     with pytest.raises(ProtocolViolation) as violation:
-        Channel(TOOLS, Limits()).receive(len(grows).to_bytes(4, "big") + grows)
+        list(Channel(TOOLS, Limits()).receive(len(grows).to_bytes(4, "big") + grows))
     assert "bytes once read, at most 25,165,824" in str(violation.value)

@@ -8,7 +8,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from io import FileIO
 from typing import Any
 
@@ -17,11 +17,13 @@ import pytest
 from tests.patience import PATIENCE_S
 from tests.sandbox.programs import TOOLS, FakeTools, Runner
 from tests.sandbox.test_channel import BAD, BOMBS, GOOD, frame
+from tests.sandbox.test_frame_costs import HOSTILE as LARGE
 from toolwire.runtime.workers import Workers
 from toolwire.sandbox.answers import PARKED, Answer, Parked, Recorded, Replay, arguments_digest
 from toolwire.sandbox.asynchronous import AsyncDrive
 from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.channel import Channel
+from toolwire.sandbox.frames import ResultFrame
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.program import Program, ProgramCall
@@ -31,6 +33,10 @@ LIMITS = Limits(
 )
 LATE_S = 20
 """Seconds after its clock within which the host has left: without the clock it would never leave these children."""
+
+
+LONGEST_STEP_S = 0.05
+"""Processor seconds of a loop's own thread that no step of it takes; reading these frames there takes 0.3."""
 
 
 class Other:
@@ -82,10 +88,11 @@ def drive(
     attack: Callable[[Other], None],
     tools: Callable[[ProgramCall], Answer | Parked] | None = None,
     replay: Replay | None = None,
+    limits: Limits = LIMITS,
 ) -> LiveProgram:
     """Runs the blocking driver against an attack, which has one thread of its own."""
     child: Any = FakeChild()
-    live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS, replay=replay), time.monotonic())
+    live = LiveProgram(Program(source="x", tools=TOOLS, limits=limits, replay=replay), time.monotonic())
     workers = Workers()
     driver = BlockingDrive(live, child, tools or FakeTools(), workers)
     attacker = threading.Thread(target=_quietly, args=(attack, child.other))
@@ -100,14 +107,21 @@ def drive(
     return live
 
 
-async def drive_async(attack: Callable[[Other], None], replay: Replay | None = None) -> LiveProgram:
+async def drive_async(
+    attack: Callable[[Other], None],
+    replay: Replay | None = None,
+    limits: Limits = LIMITS,
+    tools: Callable[[ProgramCall], Awaitable[Answer | Parked]] | None = None,
+) -> LiveProgram:
     child: Any = FakeChild()
-    live = LiveProgram(Program(source="x", tools=TOOLS, limits=LIMITS, replay=replay), time.monotonic())
+    live = LiveProgram(Program(source="x", tools=TOOLS, limits=limits, replay=replay), time.monotonic())
+    workers = Workers()
     attacker = threading.Thread(target=_quietly, args=(attack, child.other))
     attacker.start()
     try:
-        await AsyncDrive(live, child, FakeTools().awaited).run()
+        await AsyncDrive(live, child, tools or FakeTools().awaited, workers).run()
     finally:
+        workers.close()
         child.close()
         await asyncio.to_thread(attacker.join, 5)
     return live
@@ -145,7 +159,7 @@ def test_a_bomb_ends_the_program(data: bytes) -> None:
 
 
 async def test_a_fault_of_the_host_s_own_ends_the_run_and_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    def receive(self: Channel, data: bytes) -> None:
+    def receive(self: Channel, data: bytes, *, at_most: int = 0) -> None:
         raise LookupError("a fault")
 
     monkeypatch.setattr(Channel, "receive", receive)
@@ -184,6 +198,81 @@ def test_more_parallel_calls_than_allowed_are_a_violation() -> None:
     workers.close()
     child.close()
     assert (live.stop, live.detail) == ("protocol_violation", "more than 2 calls at the same time")
+
+
+def test_frames_after_the_one_that_ended_the_program_are_not_read() -> None:
+    live = drive(sends(frame("result", True, "", 1) + frame("print", "late") + b"\0\0\0\1x"))
+    assert (live.end, live.stop, live.output) == (ResultFrame(True, "", 1), None, "")
+
+
+async def test_nor_are_they_on_a_loop() -> None:
+    live = await drive_async(sends(frame("result", True, "", 1) + frame("print", "late") + b"\0\0\0\1x"))
+    assert (live.end, live.stop, live.output) == (ResultFrame(True, "", 1), None, "")
+
+
+def test_no_call_is_made_after_the_deadline_although_it_was_read_with_one_before() -> None:
+    calls: list[int] = []
+
+    def slow(call: ProgramCall) -> Answer:
+        calls.append(call.ordinal)
+        threading.Event().wait(LIMITS.deadline_s)
+        return Answer()
+
+    live = drive(sends(b"".join(frame("call", n, 0, False, {"a": n, "b": 0}) for n in range(1, 4))), slow)
+    assert (live.stop, calls) == ("deadline", [1])
+
+
+@pytest.mark.threat(71)
+@pytest.mark.parametrize("last", [b"", frame("drop", 1), frame("drop", 1) * 2, frame("result", False, "", None)])
+async def test_the_clean_up_of_a_call_that_is_given_up_is_not_cut_off(last: bytes) -> None:
+    began, may_end, ended = threading.Event(), asyncio.Event(), asyncio.Event()
+
+    async def tool(_: ProgramCall) -> Answer:
+        try:
+            began.set()
+            await asyncio.Event().wait()
+        finally:
+            await may_end.wait()
+            ended.set()
+        return Answer()
+
+    def attack(other: Other) -> None:
+        other.sendall(frame("call", 1, 0, True, {"a": 1, "b": 0}))
+        began.wait(5)
+        other.sendall(frame("drop", 1) + last)
+        silent(other)
+
+    live = await drive_async(attack, tools=tool)
+    assert live.is_over
+    may_end.set()
+    async with asyncio.timeout(5):
+        await ended.wait()
+
+
+@pytest.mark.threat(65)
+@pytest.mark.parametrize("name", ["as many fractions as pass", "lone surrogates", "sets"])
+async def test_a_loop_does_not_stand_still_while_a_large_frame_is_read(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[float] = []
+    run = asyncio.Handle._run
+
+    def timed(handle: asyncio.Handle) -> None:
+        started = time.thread_time()
+        run(handle)
+        steps.append(time.thread_time() - started)
+
+    monkeypatch.setattr(asyncio.Handle, "_run", timed)
+    calls: list[str] = []
+
+    async def tool(call: ProgramCall) -> Answer:
+        calls.append(call.tool)
+        return Answer()
+
+    attack = sends(LARGE[name] + frame("result", False, "", None))
+    live = await drive_async(attack, limits=Limits(), tools=tool)
+    assert (live.stop, live.end, calls) == (None, ResultFrame(False, "", None), ["echo"])
+    assert max(steps) < LONGEST_STEP_S
 
 
 def silent(other: Other) -> None:

@@ -5,27 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import threading
 import time
 from collections.abc import Awaitable, Callable
 
-from toolwire.runtime.workers import Workers, WorkersExhausted
+from toolwire.runtime.workers import Workers
 from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.blocking import answer_frame, channel_of, fault, only_answer
-from toolwire.sandbox.channel import ProtocolViolation
-from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
-from toolwire.sandbox.frames import CallFrame, DropFrame, WaitFrame, WakeFrame
-from toolwire.sandbox.isolation import require
+from toolwire.sandbox.forked import Child
+from toolwire.sandbox.frames import CallFrame, DropFrame, Frame, WaitFrame, WakeFrame
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
-from toolwire.sandbox.outcome import compose, start_options
-from toolwire.sandbox.places import Overloaded, Places
-from toolwire.sandbox.program import Program, ProgramCall
-from toolwire.sandbox.report import Isolation, ProgramResult
-from toolwire.sandbox.zygote import Zygote, Zygotes, lost
+from toolwire.sandbox.outcome import start_options
+from toolwire.sandbox.program import ProgramCall
+from toolwire.sandbox.reading import ProtocolViolation
+from toolwire.sandbox.wire import LARGE_BYTES
 
 Call = Callable[[ProgramCall], Awaitable[Answer | Parked]]
 
-EXIT_TIMEOUT_S = 0.2
 PIECE_BYTES = 16_384
 """Bytes of small frames that are taken in before others on the loop have their turn: a thousand frames, some
 milliseconds. A transport of the loop's would take sixteen times as many."""
@@ -34,54 +29,22 @@ _TASKS_GRACE_S = 0.2
 _clock = time.monotonic
 
 
-async def run_on_loop(
-    zygotes: Zygotes, places: Places, workers: Workers, program: Program, call: Call, started: float
-) -> ProgramResult:
-    """Runs a program whose tools are awaited. Errors as `Sandbox.run_async`."""
-    place = places.take()
-    try:
-        if not place.done():
-            await _place(asyncio.wrap_future(place), places, started + program.limits.deadline_s)
-        try:
-            child, isolation = await _spawn(zygotes, workers, program)
-        except WorkersExhausted:
-            raise places.overloaded() from None
-        try:
-            require(program, isolation)
-            live = LiveProgram(program, started)
-            await AsyncDrive(live, child, call).run()
-            end = (child.killed() if live.end is not None else None) or await _exit(child)
-            return compose(live, end, isolation, _clock())
-        finally:
-            child.close()
-    finally:
-        places.give_back(place)
-
-
-async def run_in_worker(workers: Workers, run: Callable[[threading.Event], ProgramResult]) -> ProgramResult:
-    """Awaits a blocking run. When the awaiting task is cancelled, the run is told by its flag."""
-    flag = threading.Event()
-    try:
-        running = workers.start(lambda: run(flag))
-    except WorkersExhausted as error:
-        raise Overloaded(f"{error}; try again later", live=0, waiting=0) from None
-    try:
-        return await asyncio.wrap_future(running)
-    except asyncio.CancelledError:
-        flag.set()
-        raise
-
-
 class AsyncDrive:
     """Feeds a live program from a loop's callbacks. All of it in the loop's own thread."""
 
-    def __init__(self, live: LiveProgram, child: Child, call: Call) -> None:
+    def __init__(self, live: LiveProgram, child: Child, call: Call, workers: Workers) -> None:
         self._live = live
         self._child = child
         self._call = call
+        self._workers = workers
         self._loop = asyncio.get_running_loop()
         self._channel = channel_of(live)
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        """Calls that have not been given up, by their ordinals."""
+        self._ending: set[asyncio.Task[None]] = set()
+        """Calls that were cancelled and clean up: a second cancellation would cut that off."""
+        self._reading: asyncio.Future[Frame | None] | None = None
+        """A large frame that a worker reads."""
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._heard: asyncio.Future[None] = self._loop.create_future()
         self._writing: asyncio.WriteTransport | None = None
@@ -104,7 +67,7 @@ class AsyncDrive:
                 self._write(self._live.replaying.begin())
             self._look_at_clocks()
             await self._over
-            if self._live.stop in ("timeout_program", "deadline"):
+            if self._live.is_asked_where:
                 await self._hear_where()
         finally:
             self._child.kill()
@@ -122,26 +85,55 @@ class AsyncDrive:
         if (self._live.place is not None or not data) and not self._heard.done():
             self._heard.set_result(None)
 
-    def _take(self, data: bytes) -> None:
+    def _take(self, data: bytes, large: asyncio.Future[Frame | None] | None = None) -> None:
+        """Takes the frames of one piece of the channel, after the frame that a worker has read."""
+        live, channel = self._live, self._channel
         try:
-            for frame in self._channel.receive(data):
-                if type(frame) is CallFrame:
-                    self._take_call(frame)
-                elif type(frame) is WakeFrame:
-                    self._set_wake(frame)
-                elif type(frame) is DropFrame:
-                    self._drop(frame.ordinal)
-                elif type(frame) is WaitFrame:
-                    self._live.waits(frame, _clock())
-                    self._go_on()
-                else:
-                    self._live.take(frame)
+            if large is not None and (frame := large.result()) is not None:
+                self._take_frame(frame)
+            for frame in channel.receive(data, at_most=LARGE_BYTES):
+                if live.is_over and not live.is_asked_where:
+                    break
+                self._take_frame(frame)
+            if not live.is_over and channel.has_whole:
+                self._read_large()
         except ProtocolViolation as violation:
-            self._live.give_up("protocol_violation", str(violation))
+            live.give_up("protocol_violation", str(violation))
         except Exception as error:  # noqa: BLE001 - a loop would only log it, and call again: raised by `run`
             self._end_by(error)
-        if self._live.is_over:
+        if live.is_over:
             self._finish()
+
+    def _read_large(self) -> None:
+        """Has a worker read the next frame; nothing else is read meanwhile."""
+        self._loop.remove_reader(self._child.reader)
+        self._reading = asyncio.wrap_future(self._workers.start(self._next_frame))
+        self._reading.add_done_callback(self._take_large)
+
+    def _next_frame(self) -> Frame | None:
+        return next(iter(self._channel.receive(b"")), None)
+
+    def _take_large(self, reading: asyncio.Future[Frame | None]) -> None:
+        self._reading = None
+        if self._live.is_over:
+            # Asked for, so that asyncio does not tell of it as of one that nobody asked for.
+            reading.exception()
+            return
+        self._loop.add_reader(self._child.reader, self._read)
+        self._take(b"", reading)
+
+    def _take_frame(self, frame: Frame) -> None:
+        if type(frame) is CallFrame:
+            self._take_call(frame)
+        elif type(frame) is WakeFrame:
+            self._set_wake(frame)
+        elif type(frame) is DropFrame:
+            self._drop(frame.ordinal)
+        elif type(frame) is WaitFrame:
+            self._live.waits(frame, _clock())
+            self._go_on()
+        else:
+            self._live.take(frame)
 
     def _finish(self) -> None:
         if not self._over.done():
@@ -221,8 +213,10 @@ class AsyncDrive:
 
     def _drop(self, ordinal: int) -> None:
         self._noted(lambda: self._live.dropped(ordinal, _clock()))
-        task = self._tasks.get(ordinal)
+        task = self._tasks.pop(ordinal, None)
         if task is not None:
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
             task.cancel()
 
     def _set_wake(self, frame: WakeFrame) -> None:
@@ -264,7 +258,9 @@ class AsyncDrive:
         self._loop.remove_reader(self._child.reader)
         if self._writing is not None and not self._writing.is_closing():
             self._writing.abort()
-        if tasks:
+        if self._reading is not None:
+            await asyncio.wait((self._reading,))
+        if tasks := [*tasks, *self._ending]:
             await asyncio.wait(tasks, timeout=_TASKS_GRACE_S)
 
 
@@ -285,66 +281,3 @@ class _Writing(asyncio.BaseProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio gives the name
         """It will not read any more. What it said before is still to be read."""
         self._writable.set()
-
-
-async def _place(place: asyncio.Future[None], places: Places, until: float) -> None:
-    try:
-        async with asyncio.timeout(until - _clock()):
-            await place
-    except TimeoutError:
-        raise places.overloaded() from None
-
-
-async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[Child, Isolation]:
-    for attempt in (1, 2):
-        zygote = await zygote_of(zygotes, workers)
-        try:
-            return await _received(zygote.ask(program.limits)), zygote.isolation
-        except ZygoteGone as gone:
-            zygotes.discard()
-            if attempt == 2:
-                raise lost(gone) from None
-    raise AssertionError("unreachable: the second attempt returns or raises")
-
-
-async def zygote_of(zygotes: Zygotes, workers: Workers) -> Zygote:
-    """A live zygote. Starting one takes a tenth of a second, too long for a loop to stand still.
-
-    Raises:
-        SandboxUnavailable: none can be started here.
-    """
-    return zygotes.current() if zygotes.is_ready else await asyncio.wrap_future(workers.start(zygotes.current))
-
-
-async def _received(spawning: Spawning) -> Child:
-    try:
-        await _readable(spawning.status.fileno(), SPAWN_TIMEOUT_S)
-    except BaseException:
-        spawning.abandon()
-        raise
-    return spawning.receive()
-
-
-async def _exit(child: Child) -> Exit | None:
-    try:
-        await _readable(child.status.fileno(), EXIT_TIMEOUT_S)
-    except TimeoutError:
-        return None
-    return child.exit(EXIT_TIMEOUT_S)
-
-
-async def _readable(descriptor: int, timeout_s: float) -> None:
-    """Waits until the descriptor can be read.
-
-    Raises:
-        TimeoutError: it could not in so many seconds.
-    """
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
-    try:
-        # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes as the future is done.
-        async with asyncio.timeout(timeout_s):
-            await ready
-    finally:
-        loop.remove_reader(descriptor)

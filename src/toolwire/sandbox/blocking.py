@@ -15,13 +15,14 @@ from collections.abc import Callable
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.answers import Answer, AnswerError, Parked, Recorded, Unanswered
-from toolwire.sandbox.channel import Channel, ProtocolViolation
+from toolwire.sandbox.channel import Channel
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.frames import CallFrame, DropFrame, Frame, WaitFrame, WakeFrame
 from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.program import ProgramCall
+from toolwire.sandbox.reading import ProtocolViolation
 from toolwire.sandbox.replaying import Replaying
-from toolwire.sandbox.wire import Oversized
+from toolwire.sandbox.wire import LARGE_BYTES, Oversized
 from toolwire.vocabulary.errors import Unrepresentable
 
 READ_BYTES = 65_536
@@ -69,7 +70,7 @@ class BlockingDrive:
             self._serve()
         except ProtocolViolation as violation:
             self._live.give_up("protocol_violation", str(violation))
-        if self._live.stop in ("timeout_program", "deadline"):
+        if self._live.is_asked_where:
             self._hear_where()
         self._child.kill()
 
@@ -92,6 +93,10 @@ class BlockingDrive:
                         self._take_call(frame)
                     else:
                         self._take(frame)
+                    if (now := _clock()) >= self._look_at:
+                        self._look_at_clocks(now)
+                    if live.is_over:
+                        return
 
     def _take(self, frame: Frame) -> None:
         if isinstance(frame, WakeFrame):
@@ -188,13 +193,17 @@ class BlockingDrive:
         self._child.signal(signal.SIGTERM)
         until = _clock() + STOP_GRACE_S
         try:
-            while self._live.place is None and (left := until - _clock()) > 0 and self._arrived.poll(left * 1000):
-                data = self._child.reader.read(READ_BYTES)
-                if not data:
-                    return
-                for frame in self._channel.receive(data):
+            data = b""
+            while True:
+                for frame in self._channel.receive(data, at_most=LARGE_BYTES):
                     if not isinstance(frame, CallFrame | DropFrame | WakeFrame | WaitFrame):
                         self._live.take(frame)
+                left = until - _clock()
+                if self._live.place is not None or self._channel.has_whole or left <= 0:
+                    return
+                data = self._child.reader.read(READ_BYTES) if self._arrived.poll(left * 1000) else b""
+                if not data:
+                    return
         except (*_CLOSED, ProtocolViolation):
             # It was only to be told where; why it ended is known.
             return

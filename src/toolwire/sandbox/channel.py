@@ -16,14 +16,17 @@ only then, those that are recorded several at a time, each with the time it was 
     ["unfit", text]                in place of all others      ["error", ordinal, elapsed, at, [...]]
 
 The other side is assumed hostile. Lengths are checked before anything is allocated for them; every frame must
-have its exact shape; anything else is a `ProtocolViolation`, which ends the program and is told in its result.
+have its exact shape, and its values weigh no more than their cap; anything else is a `ProtocolViolation`, which ends
+the program and is told in its result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, cast
 
+from toolwire.sandbox.answers import AnswerError, arguments_digest
 from toolwire.sandbox.frames import (
     CallFrame,
     DropFrame,
@@ -37,22 +40,20 @@ from toolwire.sandbox.frames import (
     WakeFrame,
 )
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.program import AnswerError, ProgramTool
+from toolwire.sandbox.program import ProgramTool
+from toolwire.sandbox.reading import ProtocolViolation, checked, parsed, raw_strings, too_heavy, untagged
 from toolwire.sandbox.wire import (
     HEADER_BYTES,
+    LARGE_BYTES,
     RAW,
-    UNWEIGHED_BYTES,
     WEIGHT_CAP,
     dump,
     encode,
     kind_of,
-    needs_untag,
-    scan,
     settle,
     weigh,
+    weight_of,
 )
-from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.values import untag
 
 FRAME_SLACK = 65_536
 """Bytes a frame may have above its payload's own limit: names, numbers and quoting."""
@@ -60,11 +61,10 @@ RAW_STRINGS_CAP = 1024
 TEXT_CAP = 65_536
 """Characters in a traceback, message or piece of output."""
 WAKE_CAP_S = 1e9
+UNWEIGHED_BYTES = 256
+"""Bytes of a frame for whose weight a guess will do: looking would take as long as reading it."""
+_UNWEIGHED_FACTOR = 8
 _VARIED = ("var_positional", "var_keyword")
-
-
-class ProtocolViolation(Exception):
-    """The program's process sent what no stub of ours sends. The text says what."""
 
 
 class Channel:
@@ -81,10 +81,13 @@ class Channel:
         self._pending = bytearray()
         self._wrapped: Any = None
         self._raw_sizes: list[int] | None = None
+        self._header_bytes = 0
+        self._weight = 0
+        """Of the header whose raw strings are still to come."""
         self._last_ordinal = 0
-        self.missing = 0
-        """Bytes that the frame under way still lacks, as far as its length is known; 0 between frames."""
-        self._readers: dict[str, Callable[[list[Any], int], Frame]] = {
+        self._dropped: set[int] = set()
+        """Ordinals that were dropped: an honest program gives a call up once."""
+        self._readers: dict[str, Callable[[list[Any], int, int], Frame]] = {
             "call": self._call,
             "drop": self._drop,
             "print": self._print,
@@ -98,29 +101,33 @@ class Channel:
             del self._readers["wake"]
             self._readers |= {"wait": self._wait, "unfit": self._unfit}
 
-    def receive(self, data: bytes) -> list[Frame]:
-        """The frames that `data` completes.
+    def receive(self, data: bytes, *, at_most: int | None = None) -> Iterable[Frame]:
+        """The frames that `data` completes. Each is decoded when the caller takes it.
+
+        Ends before a frame of more than `at_most` bytes; `has_whole` then says that it is there.
 
         Raises:
             ProtocolViolation: the bytes are not what the stubs send. The channel is of no use afterwards.
         """
         if not self._pending and self._raw_sizes is None:
             size = int.from_bytes(data[:HEADER_BYTES], "big")
-            if size + HEADER_BYTES == len(data) and size <= self._cap:
+            if size + HEADER_BYTES == len(data) and size <= (at_most or self._cap):
                 frame = self._read(data[HEADER_BYTES:])
-                return [] if frame is None else [frame]
+                return () if frame is None else (frame,)
         self._pending += data
-        frames: list[Frame] = []
-        while len(self._pending) >= HEADER_BYTES or self._raw_sizes is not None:
-            wanted = self._wanted()
-            if len(self._pending) < wanted:
-                break
-            frame = self._take(wanted)
-            if frame is not None:
-                frames.append(frame)
-        under_way = self._pending or self._raw_sizes is not None
-        self.missing = self._wanted() - len(self._pending) if under_way else 0
-        return frames
+        return self._frames(at_most or self._cap)
+
+    @property
+    def missing(self) -> int:
+        """Bytes that the frame under way still lacks, as far as its length is known; 0 between frames."""
+        if not self._pending and self._raw_sizes is None:
+            return 0
+        return max(self._wanted() - len(self._pending), 0)
+
+    @property
+    def has_whole(self) -> bool:
+        """Whether a frame lies here as a whole, or its header, and has not been taken."""
+        return len(self._pending) >= self._wanted()
 
     def start(self, source: str, options: dict[str, Any]) -> bytes:
         """The frame that starts a program. Trusted: it has no cap."""
@@ -147,6 +154,12 @@ class Channel:
         """The frame that says a timer has run out."""
         return encode('["woke",', number, 1024)
 
+    def _frames(self, at_most: int) -> Generator[Frame]:
+        while (wanted := self._wanted()) <= min(len(self._pending), at_most + HEADER_BYTES):
+            frame = self._take(wanted)
+            if frame is not None:
+                yield frame
+
     def _wanted(self) -> int:
         """Bytes the next piece needs: the rest of a header, a header's frame, or its raw strings."""
         if self._raw_sizes is not None:
@@ -159,57 +172,58 @@ class Channel:
         return HEADER_BYTES + size
 
     def _take(self, size: int) -> Frame | None:
+        sizes = self._raw_sizes
+        if sizes is None:
+            with memoryview(self._pending) as view:
+                data = bytes(view[HEADER_BYTES:size])
+            del self._pending[:size]
+            return self._read(data)
         with memoryview(self._pending) as view:
-            if self._raw_sizes is None:
-                piece = bytes(view[HEADER_BYTES:size])
-                raws: list[str] = []
-            else:
-                piece = b""
-                raws = _raw_strings(view, self._raw_sizes)
+            raws = raw_strings(view, sizes)
         del self._pending[:size]
-        if self._raw_sizes is None:
-            return self._read(piece)
         wrapped, self._wrapped, self._raw_sizes = self._wrapped, None, None
-        parts = _checked(lambda: settle(wrapped, raws))
+        weight = self._weight + sum(map(sys.getsizeof, raws))
+        if weight > WEIGHT_CAP:
+            raise too_heavy(weight)
+        parts = checked(lambda: settle(wrapped, raws))
         if kind_of(parts) is not list or not parts:
             raise ProtocolViolation("a frame that is not one JSON list")
-        return self._frame(parts, size, tagged=True)
+        return self._frame(parts, self._header_bytes + size, weight, tagged=True)
 
     def _read(self, data: bytes) -> Frame | None:
         """The frame; None for a header whose raw strings are still to come."""
-        if len(data) > UNWEIGHED_BYTES and (weight := weigh(data)) > WEIGHT_CAP:
-            raise ProtocolViolation(f"a frame that takes about {weight:,} bytes once read, at most {WEIGHT_CAP:,}")
-        try:
-            text = data.decode("utf-8", "surrogatepass")
-            parts, end = scan(text, 0)
-        except (ValueError, RecursionError, StopIteration):
-            raise ProtocolViolation("a frame that is not JSON") from None
-        if end != len(text) or kind_of(parts) is not list or not parts:
-            raise ProtocolViolation("a frame that is not one JSON list")
+        size = len(data)
+        weight = weigh(data) if size > UNWEIGHED_BYTES else size * _UNWEIGHED_FACTOR
+        if weight > WEIGHT_CAP:
+            raise too_heavy(weight)
+        parts, tagged = parsed(data)
         if parts[0] == RAW:
-            self._announce(parts, len(data))
+            self._announce(parts, size, weight)
             return None
-        return self._frame(parts, len(data), tagged=needs_untag(text))
+        return self._frame(parts, size, weight, tagged=tagged)
 
-    def _announce(self, parts: list[Any], size: int) -> None:
+    def _announce(self, parts: list[Any], size: int, weight: int) -> None:
         sizes = parts[1] if len(parts) == 3 else None
         if type(sizes) is not list or not 0 < len(cast("list[Any]", sizes)) <= RAW_STRINGS_CAP:
             raise ProtocolViolation("a frame whose raw strings are not announced as they must be")
         sizes = cast("list[Any]", sizes)
         if not all(type(item) is int and item >= 0 for item in sizes) or sum(sizes) + size > self._cap:
             raise ProtocolViolation(f"a frame whose raw strings are larger than {self._cap:,} bytes")
-        self._wrapped, self._raw_sizes = parts[2], sizes
+        self._wrapped, self._raw_sizes, self._header_bytes = parts[2], sizes, size
+        self._weight = weight
 
-    def _frame(self, parts: list[Any], size: int, *, tagged: bool) -> Frame:
+    def _frame(self, parts: list[Any], size: int, weight: int, *, tagged: bool) -> Frame:
         kind = parts[0]
         reader = self._readers.get(kind) if type(kind) is str else None
         if reader is None:
             raise ProtocolViolation("a frame of an unknown kind")
         if tagged and kind in ("call", "result"):
-            parts[-1] = _untagged(parts[-1])
-        return reader(parts, size)
+            parts[-1] = untagged(parts[-1])
+        if size > LARGE_BYTES and (weight := weight_of(parts)) > WEIGHT_CAP:
+            raise too_heavy(weight)
+        return reader(parts, size, weight)
 
-    def _call(self, parts: list[Any], size: int) -> CallFrame:
+    def _call(self, parts: list[Any], size: int, weight: int) -> CallFrame:
         if len(parts) != (6 if self._is_resumable else 5):
             raise ProtocolViolation("a call that is not complete")
         taken = parts.pop(4) if self._is_resumable else 0
@@ -227,77 +241,61 @@ class Channel:
             if not all(_fits(kinds.get(name), value) for name, value in arguments.items()):
                 raise ProtocolViolation("an argument that the tool does not have")
         self._last_ordinal = ordinal
-        return CallFrame(ordinal, tool, parallel, arguments, size, taken)
+        digest = arguments_digest(arguments) if self._is_resumable else ""
+        return CallFrame(ordinal, tool, parallel, arguments, size, weight, taken, digest)
 
-    def _drop(self, parts: list[Any], _size: int) -> DropFrame:
+    def _drop(self, parts: list[Any], _size: int, _weight: int) -> DropFrame:
         if len(parts) != 2 or type(parts[1]) is not int or not 0 < parts[1] <= self._last_ordinal:
             raise ProtocolViolation("a drop of no known call")
+        if parts[1] in self._dropped:
+            raise ProtocolViolation("a second drop of one call")
+        self._dropped.add(parts[1])
         return DropFrame(parts[1])
 
-    def _print(self, parts: list[Any], _size: int) -> PrintFrame:
-        if len(parts) != 2 or type(parts[1]) is not str:
+    def _print(self, parts: list[Any], _size: int, _weight: int) -> PrintFrame:
+        if len(parts) != 2 or not _is_text(parts[1]):
             raise ProtocolViolation("output that is not text")
+        if not parts[1]:
+            raise ProtocolViolation("output without text")
         return PrintFrame(parts[1])
 
-    def _wake(self, parts: list[Any], _size: int) -> WakeFrame:
+    def _wake(self, parts: list[Any], _size: int, _weight: int) -> WakeFrame:
         if len(parts) != 3 or type(parts[1]) is not int or type(parts[2]) not in (int, float):
             raise ProtocolViolation("a timer that is not complete")
         if not 0 <= parts[2] <= WAKE_CAP_S or not 0 < parts[1] < 1 << 53:
             raise ProtocolViolation("a timer out of range")
         return WakeFrame(parts[1], float(parts[2]))
 
-    def _wait(self, parts: list[Any], _size: int) -> WaitFrame:
+    def _wait(self, parts: list[Any], _size: int, _weight: int) -> WaitFrame:
         if len(parts) != 4 or not _is_count(parts[1]) or not _is_time(parts[2]):
             raise ProtocolViolation("a wait that is not complete")
         if parts[3] is not None and not _is_time(parts[3]):
             raise ProtocolViolation("a wait out of range")
         return WaitFrame(*parts[1:])
 
-    def _unfit(self, parts: list[Any], _size: int) -> UnfitFrame:
+    def _unfit(self, parts: list[Any], _size: int, _weight: int) -> UnfitFrame:
         if len(parts) != 2 or not _is_text(parts[1]):
             raise ProtocolViolation("a reason that is no text")
         return UnfitFrame(parts[1])
 
-    def _result(self, parts: list[Any], size: int) -> ResultFrame:
+    def _result(self, parts: list[Any], size: int, _weight: int) -> ResultFrame:
         if len(parts) != 4 or type(parts[1]) is not bool or not _is_text(parts[2]):
             raise ProtocolViolation("a result that is not complete")
         if size > self._limits.result_bytes + FRAME_SLACK:
             raise ProtocolViolation(f"a result of {size:,} bytes, at most {self._limits.result_bytes:,} are allowed")
         return ResultFrame(parts[1], parts[2], parts[3] if parts[1] else None)
 
-    def _failed(self, parts: list[Any], _size: int) -> FailedFrame:
+    def _failed(self, parts: list[Any], _size: int, _weight: int) -> FailedFrame:
         told = _told(parts, 5)
         if not all(_is_text(item) for item in told[:4]) or not _is_line(told[4]):
             raise ProtocolViolation("a failure that is not complete")
         return FailedFrame(*told)
 
-    def _stopped(self, parts: list[Any], _size: int) -> StoppedFrame:
+    def _stopped(self, parts: list[Any], _size: int, _weight: int) -> StoppedFrame:
         told = _told(parts, 3)
         if told[0] not in ("cpu", "asked") or not _is_text(told[1]) or not _is_line(told[2]):
             raise ProtocolViolation("a stop that is not complete")
         return StoppedFrame(*told)
-
-
-def _raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
-    raws: list[str] = []
-    start = 0
-    for size in sizes:
-        raws.append(_checked(lambda start=start, size=size: str(view[start : start + size], "utf-8", "surrogatepass")))
-        start += size
-    return raws
-
-
-def _untagged(value: Any) -> Any:
-    return _checked(lambda: untag(value))
-
-
-def _checked(read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except Unrepresentable as error:
-        raise ProtocolViolation(f"a value that cannot be read: {error.what}") from None
-    except (ValueError, RecursionError) as error:
-        raise ProtocolViolation(f"a value that cannot be read: {error}") from None
 
 
 def _head(kind: str, ordinal: int, times: tuple[float, ...]) -> str:

@@ -16,8 +16,12 @@ class CallFrame:
     arguments: dict[str, Any]
     size: int = field(default=0, compare=False)
     """Bytes that the arguments took on the way."""
+    weight: int = field(default=0, compare=False)
+    """Bytes that they take here, about."""
     taken: int = 0
     """Answers that the program had taken by then; 0 if it is not resumable."""
+    arguments_digest: str = field(default="", compare=False)
+    """Identifies the arguments in another attempt; empty if the program is not resumable."""
 
 
 @dataclass(slots=True)

@@ -77,7 +77,7 @@ class Sandbox:
         When the task that awaits this is cancelled, the program is ended and its calls are cancelled.
         """
         # asyncio costs more to import than all of this: only who has a loop pays for it.
-        from toolwire.sandbox.asynchronous import run_on_loop, zygote_of
+        from toolwire.sandbox.looping import run_on_loop, zygote_of
 
         zygote = await zygote_of(self._zygotes, self.workers)
         started = time.monotonic()
@@ -87,7 +87,7 @@ class Sandbox:
 
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked]) -> ProgramResult:
         """As `run`, awaited: for plain tools under an event loop, three times as fast as a task for each call."""
-        from toolwire.sandbox.asynchronous import run_in_worker
+        from toolwire.sandbox.looping import run_in_worker
 
         return await run_in_worker(self.workers, lambda flag: self.run(program, call, cancel=flag))
 

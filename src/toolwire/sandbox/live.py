@@ -9,9 +9,8 @@ meantime is bounded by its processor seconds and its deadline all the same.
 from __future__ import annotations
 
 import threading
-from typing import Any
 
-from toolwire.sandbox.answers import DROPPED, Answer, Parked, Recorded, Unanswered, arguments_digest
+from toolwire.sandbox.answers import DROPPED, Answer, Parked, Recorded, Unanswered
 from toolwire.sandbox.frames import (
     CallFrame,
     FailedFrame,
@@ -28,7 +27,9 @@ from toolwire.sandbox.report import CallRecord, CallStatus, ProgramStatus
 
 _SHORTEST_S = 0.02
 RECORDED_BYTES = 1_048_576
-"""Bytes of arguments, as they were sent, that the records of one program's calls keep in all."""
+"""Bytes of arguments, as they were sent, that the records of one program's calls keep in all. Arguments of which
+each byte takes more than `_RECORDED_FACTOR` bytes of memory count as more."""
+_RECORDED_FACTOR = 8
 NOT_KEPT = "(not kept: the arguments of this program's calls are too large)"
 NOT_RESUMABLE = "NotResumable"
 """`ProgramError.type` of a resumable program that was not run: what it would depend on cannot be served here."""
@@ -73,6 +74,11 @@ class LiveProgram:
         """What was printed, as far as it is kept."""
         return "".join(self._kept)
 
+    @property
+    def is_asked_where(self) -> bool:
+        """Whether one of its clocks has run out, so that it gets to say where it is."""
+        return self.stop in ("timeout_program", "deadline")
+
     def started_running(self, now: float) -> None:
         """Its clock starts."""
         self._running_since = now
@@ -109,11 +115,18 @@ class LiveProgram:
             self.give_up("calls")
             return None
         ordinal, tool, arguments = frame.ordinal, self._names[frame.tool], frame.arguments
-        self._recorded_bytes += frame.size
+        size = max(frame.size, frame.weight // _RECORDED_FACTOR)
+        self._recorded_bytes += size
         is_kept = self._recorded_bytes <= RECORDED_BYTES
         record = CallRecord(
-            ordinal=ordinal, tool=tool, arguments=arguments if is_kept else self._too_large(frame), status="unknown"
+            ordinal=ordinal,
+            tool=tool,
+            arguments=arguments if is_kept else dict.fromkeys(arguments, NOT_KEPT),
+            status="unknown",
         )
+        if not is_kept:
+            # There may still be room for those of a later call.
+            self._recorded_bytes -= size
         if self.replaying is not None and self._is_replayed(record, frame, now, self.replaying):
             return None
         with self._lock:
@@ -210,14 +223,9 @@ class LiveProgram:
         """What a next attempt is held to."""
         return self.replaying.records if self.replaying is not None else ()
 
-    def _too_large(self, frame: CallFrame) -> dict[str, Any]:
-        """The names of arguments for which there is no room; a later call's may still find some."""
-        self._recorded_bytes -= frame.size
-        return dict.fromkeys(frame.arguments, NOT_KEPT)
-
     def _is_replayed(self, record: CallRecord, frame: CallFrame, now: float, replaying: Replaying) -> bool:
         """Whether a call is not to be made: it has been, or it is not the one that was."""
-        record.arguments_digest = arguments_digest(frame.arguments)
+        record.arguments_digest = frame.arguments_digest
         try:
             known = replaying.made(frame, record.tool, record.arguments_digest, now)
         except Diverged as diverged:

@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from toolwire.sandbox.answers import DROPPED, PARKED, Answer, Recorded, Replay
-from toolwire.sandbox.channel import ProtocolViolation
 from toolwire.sandbox.frames import CallFrame, WaitFrame
+from toolwire.sandbox.reading import ProtocolViolation
 
 BATCH_BYTES = 65_536
 """Bytes of recorded answers that are sent at once; a single larger one goes alone. The program may be writing while

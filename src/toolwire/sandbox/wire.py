@@ -9,6 +9,7 @@ times as long. `child/wire.py` is this file's twin on the other side.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -19,11 +20,18 @@ from toolwire.vocabulary.values import DEPTH_LIMIT, TAG, tag
 HEADER_BYTES = 4
 RAW_FROM = 16_384
 RAW = "raw"
-UNWEIGHED_BYTES = 65_536
-"""Bytes of a frame that are read without a look at what they hold: they cannot become more than a few MB."""
+LARGE_BYTES = 65_536
+"""Bytes from which a frame is weighed, and decoded beside an event loop: a smaller one takes a few MB and some ms."""
 WEIGHT_CAP = 25_165_824
-"""Bytes that the values of one frame may take in the host's memory: `{"":0},` is 8 bytes of JSON and 250 of Python."""
-_WEIGHTS = ((b"{", 250), (b"[", 90), (b",", 40))
+"""Bytes that the values of one frame may take in the host's memory. With the bytes and the text that they are read
+from, and a second form while tags are read, a frame stays below 64 MB and holds up other threads for 0.1 s at most."""
+INTEGER_DIGITS_CAP = 4300
+"""Digits of an integer, as Python's own default: reading 400,000 takes a second in which no other thread runs."""
+_SURROGATES_STEP = 65_536
+"""Bytes that are decoded in one piece where lone surrogates are among them: each costs a quarter of a microsecond."""
+_WEIGHTS = ((b"{", 130), (b"[", 90), (b",", 40), (b":", 72), (b'"', 20))
+_WIDEST = 4
+"""Bytes that each character of a text takes if one of them is outside of the basic plane."""
 kind_of: Callable[[Any], type[Any]] = type
 """`type` with one argument, in words that a type checker follows."""
 _VALUE = "v"
@@ -72,23 +80,35 @@ def lift(value: Any, raws: list[bytes]) -> Any:
     return value
 
 
-def settle(value: Any, raws: list[str]) -> Any:
-    """The value with its long strings back in their places.
+def decode(data: bytes | memoryview) -> str:
+    """The text of UTF-8 with lone surrogates. Other threads get their turn in between, however many there are.
 
     Raises:
-        ValueError: a place that names no string.
+        ValueError: it is no such text.
     """
-    kind = kind_of(value)
-    if kind is list:
-        return [settle(item, raws) for item in value]
-    if kind is not dict:
-        return value
-    if value.get(TAG) != RAW:
-        return {key: settle(item, raws) for key, item in value.items()}
-    position = value.get(_VALUE)
-    if type(position) is not int or not 0 <= position < len(raws):
-        raise ValueError("a place that names no string")
-    return raws[position]
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError:
+        pieces: list[str] = []
+        start = 0
+        while start < len(data):
+            end = _character_end(data, start + _SURROGATES_STEP)
+            pieces.append(str(data[start:end], "utf-8", "surrogatepass"))
+            start = end
+        return "".join(pieces)
+
+
+def settle(value: Any, raws: list[str]) -> Any:
+    """The value with its long strings put into their places, each into one.
+
+    Raises:
+        ValueError: a place that names no string, or one that another has named; or a string that no place names.
+    """
+    left: dict[Any, str] = dict(enumerate(raws))
+    settled = _settle(value, left)
+    if left:
+        raise ValueError("a string that no place names")
+    return settled
 
 
 def needs_untag(text: str) -> bool:
@@ -100,8 +120,68 @@ def needs_untag(text: str) -> bool:
 
 
 def weigh(data: bytes) -> int:
-    """About how many bytes a frame's values take once read, at a glance: what stands within strings counts too."""
-    return len(data) + sum(data.count(mark) * weight for mark, weight in _WEIGHTS)
+    """An upper bound of the bytes that reading a frame takes. It counts marks, those within strings too."""
+    is_narrow = data.isascii() and b"\\u" not in data
+    return len(data) * (1 if is_narrow else _WIDEST) + sum(data.count(mark) * weight for mark, weight in _WEIGHTS)
+
+
+def weight_of(value: Any) -> int:
+    """Bytes that a value takes in memory, each object counted wherever it stands."""
+    weight = 0
+    left = [value]
+    while left:
+        item = left.pop()
+        weight += sys.getsizeof(item)
+        if isinstance(item, dict):
+            left += item
+            left += item.values()
+        elif isinstance(item, list | tuple | set | frozenset):
+            left += item
+    return weight
+
+
+def scan(text: str) -> tuple[Any, int]:
+    """The JSON value that a text begins with, and where it ends. Strict: no NaN, no Infinity, no endless integer.
+
+    Raises:
+        ValueError: it is no JSON.
+        StopIteration: there is none.
+    """
+    if len(text) <= INTEGER_DIGITS_CAP or 0 < sys.get_int_max_str_digits() <= INTEGER_DIGITS_CAP:
+        return _scan(text, 0)
+    return _scan_bounded(text, 0)
+
+
+def _settle(value: Any, left: dict[Any, str]) -> Any:
+    """Changes lists and objects in place: a frame has just been made of them, and a copy would take as much again."""
+    kind = kind_of(value)
+    if kind is list:
+        for place, item in enumerate(value):
+            if kind_of(item) in _CONTAINERS:
+                value[place] = _settle(item, left)
+    elif kind is dict:
+        if value.get(TAG) == RAW:
+            return _raw(value.get(_VALUE), left)
+        for key, item in value.items():
+            if kind_of(item) in _CONTAINERS:
+                value[key] = _settle(item, left)
+    return value
+
+
+def _raw(position: Any, left: dict[Any, str]) -> str:
+    if type(position) is not int or position not in left:
+        raise ValueError("a place that names no string, or one that is in its place already")
+    return left.pop(position)
+
+
+def _character_end(data: bytes | memoryview, end: int) -> int:
+    """The place at or before `end` at which no character is cut in two."""
+    if end >= len(data):
+        return len(data)
+    for place in range(end, end - _WIDEST, -1):
+        if data[place] & 0xC0 != 0x80:
+            return place
+    return end
 
 
 def _encode_tagged(head: str, payload: Any, cap: int) -> bytes:
@@ -149,10 +229,18 @@ dump = dumper(_refuse)
 """JSON text of a value made of JSON types only."""
 dump_sorted = dumper(_refuse, sort_keys=True)
 """The same, with the keys of objects in order: equal values give equal texts."""
-scan: Callable[[str, int], tuple[Any, int]] = cast("Any", json.JSONDecoder(parse_constant=_refuse_constant)).scan_once
-"""The JSON value at a place of a text, and where it ends. Strict: no NaN, no Infinity.
+_CONTAINERS = frozenset({list, dict})
 
-Raises:
-    ValueError: it is no JSON.
-    StopIteration: there is none.
-"""
+
+def _bounded_integer(digits: str) -> int:
+    if len(digits) > INTEGER_DIGITS_CAP:
+        raise ValueError(f"an integer of {len(digits):,} digits")
+    return int(digits)
+
+
+_Scan = Callable[[str, int], tuple[Any, int]]
+_scan: _Scan = cast("Any", json.JSONDecoder(parse_constant=_refuse_constant)).scan_once
+_scan_bounded: _Scan = cast(
+    "Any", json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_integer)
+).scan_once
+"""For a host that has lifted Python's own bound."""

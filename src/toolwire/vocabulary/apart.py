@@ -20,7 +20,21 @@ def apart(members: list[Any], keys: list[Any]) -> list[Any]:
     """
     hashes = Counter(map(hash, keys))
     if len(hashes) < len(keys):
-        comparisons = sum(count * (count - 1) // 2 for count in hashes.values())
-        if comparisons > COMPARISONS_LIMIT * len(keys):
+        # Two long tuples with one hash are compared item by item.
+        sizes = [_size(key) if isinstance(key, tuple | frozenset) else 1 for key in keys]
+        compared = sum(size * (hashes[hash(key)] - 1) for key, size in zip(keys, sizes, strict=True)) // 2
+        if compared > COMPARISONS_LIMIT * sum(sizes):
             raise ValueError("members that collide")
     return members
+
+
+def _size(key: Any) -> int:
+    """Values in a key, those within its tuples included."""
+    size = 0
+    left = [key]
+    while left:
+        item = left.pop()
+        size += 1
+        if isinstance(item, tuple | frozenset):
+            left += item
+    return size

@@ -193,5 +193,22 @@ send(b'["call",1,1,false,{"text":[' + b'{"":0},' * 600_000 + b'0]}]')
 os.read(4, 10)
 """,
         ),
+        forged(
+            "one string under many names",
+            "sends one string of a megabyte and names it in four hundred places, each of which becomes a copy",
+            """\
+send(['raw', [1_000_000], ['call', 1, 1, False, {'text': [{'$t': 'raw', 'v': 0}] * 400}]])
+os.write(3, b'x' * 1_000_000)
+os.read(4, 10)
+""",
+        ),
+        forged(
+            "one string under a great many names",
+            "names a string so often that a host goes on making copies after the program's end",
+            """\
+send(['raw', [1_000_000], ['result', True, '', [{'$t': 'raw', 'v': 0}] * 20_000]])
+os.write(3, b'x' * 1_000_000)
+""",
+        ),
     ],
 )

@@ -1,0 +1,56 @@
+"""How the bytes of one frame become values, with a violation for each way in which they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from toolwire.sandbox.wire import WEIGHT_CAP, decode, kind_of, needs_untag, scan
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import untag
+
+
+class ProtocolViolation(Exception):
+    """The program's process sent what no stub of ours sends. The text says what."""
+
+
+def parsed(data: bytes) -> tuple[list[Any], bool]:
+    """A frame as JSON, and whether its values may have tags. The text is gone by the time the tags are read."""
+    try:
+        text = decode(data)
+        parts, end = scan(text)
+    except (ValueError, RecursionError, StopIteration):
+        raise ProtocolViolation("a frame that is not JSON") from None
+    if end != len(text) or kind_of(parts) is not list or not parts:
+        raise ProtocolViolation("a frame that is not one JSON list")
+    return parts, needs_untag(text)
+
+
+def too_heavy(weight: int) -> ProtocolViolation:
+    """The violation of a frame of this weight."""
+    return ProtocolViolation(f"a frame that takes about {weight:,} bytes once read, at most {WEIGHT_CAP:,}")
+
+
+def raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
+    """The long strings behind a frame."""
+    raws: list[str] = []
+    start = 0
+    for size in sizes:
+        raws.append(checked(lambda start=start, size=size: decode(view[start : start + size])))
+        start += size
+    return raws
+
+
+def untagged(value: Any) -> Any:
+    """The value that tags stand for."""
+    return checked(lambda: untag(value))
+
+
+def checked(read: Callable[[], Any]) -> Any:
+    """What `read` gives; what it raises of a value is a violation."""
+    try:
+        return read()
+    except Unrepresentable as error:
+        raise ProtocolViolation(f"a value that cannot be read: {error.what}") from None
+    except (ValueError, RecursionError) as error:
+        raise ProtocolViolation(f"a value that cannot be read: {error}") from None
