@@ -37,7 +37,7 @@ def test_the_search_comes_and_goes() -> None:
 
 def test_a_tool_of_that_name_stays_the_owners() -> None:
     tools = registry()
-    tools.register(send_email, name="search_tools")
+    tools.register(send_email, name="search_tools", replace=True)
     with pytest.raises(RegistrationError, match="a tool named 'search_tools' is registered already"):
         tools.enable_tool_search()
     tools.disable_tool_search()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace as replaced
 from types import BuiltinMethodType, MethodType
 
 from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.look_alikes import skeleton
 from toolwire.catalogue.nearest import nearest, suggestion
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Tool
+from toolwire.vocabulary.calls import RESERVED_NAMES
 from toolwire.vocabulary.errors import RegistrationError
 from toolwire.vocabulary.gate import Gate
+
+_LOG = logging.getLogger("toolwire.registry")
 
 
 class Catalogue:
@@ -24,6 +29,8 @@ class Catalogue:
         self._entries: dict[str, Entry] = {}
         self._written: dict[str, str] = {}
         """What programs write, to the name it stands for."""
+        self._looks: dict[str, str] = {}
+        """How names look, to the first name here that looks so."""
         self._is_async = False
         self._gates: dict[str, Gate] = {}
 
@@ -67,6 +74,7 @@ class Catalogue:
                     )
                 return
             self._write(entry.name)
+            self._warn_of_look_alike(entry)
             self._set({**self._entries, entry.name: entry})
 
     def add_new(self, entry: Entry) -> None:
@@ -79,6 +87,7 @@ class Catalogue:
             if entry.name in self._entries:
                 raise RegistrationError(f"a tool named {entry.name!r} is here already: give this one another name")
             self._write(entry.name)
+            self._warn_of_look_alike(entry)
             self._set({**self._entries, entry.name: entry})
 
     def change(self, name: str, change: Callable[[Tool], Tool]) -> None:
@@ -103,6 +112,8 @@ class Catalogue:
             if name not in self._entries:
                 raise self._no_such(name)
             del self._written[program_name(name)]
+            if self._looks.get(skeleton(name)) == name:
+                del self._looks[skeleton(name)]
             self._set({key: entry for key, entry in self._entries.items() if key != name})
 
     def gate_of(self, resource: str) -> Gate:
@@ -121,6 +132,16 @@ class Catalogue:
         self._is_async = any(entry.is_async for entry in entries.values())
         self._entries = entries
 
+    def _warn_of_look_alike(self, entry: Entry) -> None:
+        look = skeleton(entry.name)
+        other = self._looks.setdefault(look, _RESERVED_LOOKS.get(look, entry.name))
+        if other != entry.name:
+            _LOG.warning(
+                "the tool %a looks like %a: a person or a model may take one for the other; give one of them another "
+                "name=",
+                *(entry.name, other),
+            )
+
     def _write(self, name: str) -> None:
         written = program_name(name)
         other = self._written.setdefault(written, name)
@@ -128,6 +149,9 @@ class Catalogue:
             raise RegistrationError(
                 f"programs would write {written!r} for both {other!r} and {name!r}; give one of them another name="
             )
+
+
+_RESERVED_LOOKS = {skeleton(name): name for name in RESERVED_NAMES}
 
 
 def _is_one(first: object, second: object) -> bool:

@@ -11,6 +11,9 @@ from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.definition.from_function import from_function, tool_of
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.base_tool import BaseTool
+from toolwire.facade.code_execution import CodeExecutionTool
+from toolwire.facade.finding import ToolFinder
+from toolwire.facade.reserved import check_reserved
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.gate import Gate
 
@@ -25,15 +28,19 @@ def entries_of(
     alone: str | None = None,
     gate: Gate | None = None,
     middleware: Iterable[Middleware] = (),
+    replace: bool = False,
 ) -> list[Entry]:
     """One entry for each tool that `thing` is or has. `gate` is that of the resource `alone`.
 
     Raises:
         DefinitionError: it is nothing that can be a tool; the message says what to write instead.
+        RegistrationError: the name is reserved, and it is an outside tool or `replace` is not set.
     """
     handles = _handles(thing, name)
-    for _, tool in handles:
+    for handle, tool in handles:
         tool.verify()
+        if not isinstance(handle, CodeExecutionTool | ToolFinder):
+            check_reserved(tool.name if name is None else name, tool, replace=replace)
     if name is not None and len(handles) != 1:
         raise DefinitionError(f"name={name!r} for {len(handles)} tools: register them one by one to name them")
     layers = tuple(middleware)

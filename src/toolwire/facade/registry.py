@@ -109,10 +109,12 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         return parts
 
     def _add_method(self, parts: Parts, method: str, options: Mapping[str, Any]) -> None:
+        from toolwire.facade.reserved import check_reserved
         from toolwire.facade.tool import ToolSpec
 
         spec = ToolSpec.from_function(getattr(self, method), **options)
         spec.__tool__().verify()
+        check_reserved(spec.name, spec.__tool__())
         parts.catalogue.add(Entry(name=spec.name, tool=spec.__tool__(), handle=spec))
 
     # -- what is here -------------------------------------------------------------------------------------------
@@ -164,7 +166,8 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
 
         Raises:
             DefinitionError: it cannot be a tool.
-            RegistrationError: the name is taken, unless by the same object or with `replace=True`.
+            RegistrationError: the name is taken, unless by the same object or with `replace=True`; or it is that of
+                one of toolwire's own tools, which an outside tool can never take.
             ConfigurationError: a rule names the tool and can never hit a call of it.
         """
         from toolwire.facade.intake import entries_of
@@ -179,6 +182,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
             alone=alone,
             gate=None if alone is None else parts.catalogue.gate_of(alone),
             middleware=tuple(middleware),
+            replace=replace,
         )
 
         def add(given: Any) -> Any:

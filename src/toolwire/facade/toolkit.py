@@ -130,6 +130,7 @@ class Toolkit(Traced):
             BindingError: a preset that the function does not take (a ValueError).
         """
         from toolwire.facade.registered import check_postprocess, tool_for
+        from toolwire.facade.reserved import check_reserved
 
         self._groups.known([group_name])
         check_postprocess(postprocess_func)
@@ -142,6 +143,7 @@ class Toolkit(Traced):
             include_var_positional=include_var_positional,
             include_var_keyword=include_var_keyword,
         )
+        check_reserved(tool.name, tool)
         self._catalogue.add_new(
             Entry(name=tool.name, tool=tool, handle=tool_func, group=group_name, amend=postprocess_func)
         )

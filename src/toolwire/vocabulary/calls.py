@@ -24,6 +24,11 @@ POLL_CALL = "poll_call"
 CANCEL_CALL = "cancel_call"
 """The tools by which a model makes calls in the background."""
 
+RESERVED_NAMES = frozenset(
+    {CODE_EXECUTION, ACTIVATE_TOOL_GROUPS, SEARCH_TOOLS, READ_RESULT, START_CALL, POLL_CALL, CANCEL_CALL}
+)
+"""Names of toolwire's own tools: prompts, sessions and protocols rely on what these do."""
+
 
 class WrittenArguments(dict[str, Any]):
     """Arguments that were read from text while the tool's schema was not known, with guessed types.
