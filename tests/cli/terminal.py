@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 
-from tests.cli.command_line import PROCESS_LIMIT_S, Ended, command, run_into
+from tests.cli.command_line import Ended, command, run_into
+from tests.patience import PATIENCE_S
 
 _CHUNK_BYTES = 65_536
 _SIZE = {"COLUMNS": "200", "LINES": "50"}
@@ -29,7 +30,7 @@ def process_on_terminal(*arguments: str, environment: Mapping[str, str] | None =
             env={**os.environ, **_SIZE, **(environment or {})},
         )
         try:
-            return process.wait(PROCESS_LIMIT_S)
+            return process.wait(PATIENCE_S)
         finally:
             process.kill()
 
@@ -59,7 +60,7 @@ def _on_terminals(run: Callable[[int, int], int]) -> Ended:
         finally:
             os.close(stdout)
             os.close(stderr)
-        texts = [each.result(PROCESS_LIMIT_S).decode("utf-8") for each in sent]
+        texts = [each.result(PATIENCE_S).decode("utf-8") for each in sent]
     return Ended(code=code, stdout=texts[0], stderr=texts[1])
 
 
