@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.errors import DefinitionError as DefinitionError
     from toolwire.vocabulary.errors import RegistrationError as RegistrationError
     from toolwire.vocabulary.errors import SandboxUnavailable as SandboxUnavailable
+    from toolwire.vocabulary.errors import StoreUnavailable as StoreUnavailable
     from toolwire.vocabulary.errors import ToolwireError as ToolwireError
     from toolwire.vocabulary.failures import Failure as Failure
     from toolwire.vocabulary.response import ToolResponse as ToolResponse
@@ -116,6 +117,7 @@ _HOMES = {
     "SandboxUnavailable": "vocabulary.errors",
     "Session": "session.session",
     "Store": "journal.store",
+    "StoreUnavailable": "vocabulary.errors",
     "SuspendedRun": "journal.run",
     "TextBlock": "vocabulary.content",
     "ToolCall": "vocabulary.calls",
@@ -190,6 +192,7 @@ __all__ = [
     "SandboxUnavailable",
     "Session",
     "Store",
+    "StoreUnavailable",
     "SuspendedRun",
     "TextBlock",
     "ToolCall",

@@ -44,6 +44,7 @@ PUBLIC = [
     "SandboxUnavailable",
     "Session",
     "Store",
+    "StoreUnavailable",
     "SuspendedRun",
     "TextBlock",
     "ToolCall",

@@ -1,6 +1,7 @@
 """Runs that are killed at random moments and times, again and again, and gone on with until they end.
 
-Run: python -m tests.soak.killed_runs [kills] [seed]. `tests/session/test_killed.py` is the short form of it.
+Run: python -m tests.soak.killed_runs [kills] [seed]: that many of each store. `tests/soak/test_killed_runs.py` is the
+short form; `tests/session/test_killed.py` kills at each moment in turn.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tests.journal.postgres import running
 from tests.patience import PATIENCE_S
-from tests.session.killed import Attempt, damage, go, happened
+from tests.session.killed import KEY, Attempt, damage, go, happened
 from tests.session.test_killed import SPAWN
 from toolwire.journal.store import Store
 
-KILLS = 1_000
-MOMENTS = 60
+KILLS = 500
+"""Of each store."""
+MOMENTS = 100
 """More than a run has: some are not killed, and come to their end."""
 LONGEST_S = 0.8
 """Seconds after which a process that is killed by the clock is killed at the latest: about as long as one takes."""
@@ -113,18 +116,31 @@ def _lives(attempt: Attempt, dies_after_s: float | None) -> tuple[list[Any], boo
     return said, process.exitcode == -9
 
 
-def main() -> int:
-    """Many kills; 1 when something was lost or happened twice."""
-    kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
+def toll_of(url: str, kills: int, seed: int) -> tuple[Toll, bool]:
+    """The toll of that many kills on a new store, and whether its log is whole afterwards."""
     SPAWN.set_forkserver_preload(["tests.session.killed"])
     with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/runs.db"
         toll = soak(url, Path(folder), kills, seed)
-        with Store.open(url, key=bytes(32)) as store:
-            check = store.verify()
-    print(f"{toll} (seed {seed}); the log is whole: {check.is_whole}")
-    return 1 if toll.lost or toll.hidden or toll.doubled or not check.is_whole else 0
+    with Store.open(url, key=KEY) as store:
+        return toll, store.verify().is_whole
+
+
+def main() -> int:
+    """So many kills of each store; 1 if a call was lost, hidden or doubled."""
+    kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
+    is_bad = False
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        # The server runs as somebody else, who may not look into this folder.
+        running(Path(f"{folder}-server"), Path(folder) / "users") as server,
+    ):
+        server.create("runs")
+        for url in (f"sqlite:///{folder}/runs.db", server.url("runs")):
+            toll, is_whole = toll_of(url, kills, seed)
+            print(f"{url.partition(':')[0]}: {toll} (seed {seed}); the log is whole: {is_whole}", flush=True)
+            is_bad = is_bad or not is_whole or bool(toll.lost or toll.hidden or toll.doubled)
+    return int(is_bad)
 
 
 if __name__ == "__main__":

@@ -7,16 +7,28 @@ next one, as the first thing that it does.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Generic, Protocol, TypeVar
 
+from toolwire.vocabulary.errors import StoreUnavailable
+
 T = TypeVar("T")
+
+
+RECORD_LIMIT_S = 120.0
+"""Seconds that a thread waits for its answer: three times as long as a store that another process holds is tried."""
 
 
 class Source(Protocol):
     """Where an answer comes from."""
+
+    @property
+    def shown(self) -> str:
+        """The store, for messages."""
+        ...
 
     def help(self, answer: Future[Any], /) -> float | None:
         """Told by a thread that waits for the answer and may be held up: it may be made to work for it. Seconds after
@@ -80,7 +92,11 @@ class Answer(Future[T], Generic[T]):
             self.source.call()
 
     def result(self, timeout: float | None = None) -> T:
-        """As a future's."""
+        """As a future's.
+
+        Raises:
+            StoreUnavailable: without a timeout, if there is no answer after `RECORD_LIMIT_S`. It may still be written.
+        """
         if timeout is None:
             self._wait()
         elif self.source is not None:
@@ -92,17 +108,27 @@ class Answer(Future[T], Generic[T]):
         pause = None if self.source is None else self.source.help(self)
         if self.done():
             return
-        turn = Turn()
+        turn, deadline = Turn(), time.monotonic() + RECORD_LIMIT_S
         self._expect(turn)
         try:
             # What is there already, or came in between, may have woken its round before it had this turn.
-            while turn.round is None and not turn.wait(pause):
+            while turn.round is None and not turn.wait(_shorter(pause, left_s := deadline - time.monotonic())):
+                if left_s <= 0:
+                    raise self._overdue()
                 pause = None if self.source is None else self.source.help(self)
         finally:
             turn.leave()
 
+    def _overdue(self) -> StoreUnavailable:
+        store = "" if self.source is None else f" {self.source.shown}"
+        return StoreUnavailable(f"the store{store} did not take a record within {RECORD_LIMIT_S:g} s")
+
     def _expect(self, turn: Turn) -> None:
         super().add_done_callback(turn.come)
+
+
+def _shorter(pause: float | None, left_s: float) -> float:
+    return max(0.0, left_s if pause is None else min(pause, left_s))
 
 
 def wake(turns: deque[Turn]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from toolwire.journal.chain import LogRows, begin_chain
 from toolwire.journal.engine import make_engine, prepare, writing
@@ -94,7 +95,9 @@ class Database:
                     connection = connection.execution_options(isolation_level="REPEATABLE READ")
                 return job(connection)
         except DBAPIError as error:
-            raise StoreUnavailable(f"the store could not be read: {error.orig}") from error
+            raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error.orig}") from error
+        except PoolTimeout as error:
+            raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error}") from error
 
     def hold(self, ledger: L) -> L:
         """The same ledger, of a run that is this process's as long as somebody has the ledger."""
@@ -126,6 +129,9 @@ class Database:
             prepare(self._engine, self.location)
             self._upgrade()
             self.sealer = self._sealer(key)
+        except DBAPIError as error:
+            self._engine.dispose()
+            raise StoreUnavailable(f"{self.location.shown} cannot be used: {error.orig}") from error
         except BaseException:
             self._engine.dispose()
             raise

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from toolwire.journal import server
 from toolwire.journal.driver import is_begun, run
 from toolwire.journal.location import Location
 from toolwire.vocabulary.errors import StoreUnavailable
@@ -53,9 +54,17 @@ def make_engine(location: Location) -> Engine:
 
 def _postgres(location: Location) -> Engine:
     try:
-        return create_engine(location.url, pool_size=READERS + 1, max_overflow=0, pool_pre_ping=True)
+        engine = create_engine(
+            location.url,
+            connect_args=server.connect_arguments(location.url.query),
+            pool_size=READERS + 1,
+            max_overflow=0,
+            pool_pre_ping=True,
+        )
     except ImportError as error:
         raise StoreUnavailable("PostgreSQL needs the driver psycopg\nRun: pip install 'toolwire[postgres]'") from error
+    event.listen(engine, "do_connect", server.connect)
+    return engine
 
 
 def writing(engine: Engine) -> Engine:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from toolwire.journal.driver import begin, commit, is_begun
 from toolwire.journal.forking import gate_of
+from toolwire.journal.location import shown
 from toolwire.journal.work import Work, answer, fail, write
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -27,6 +29,8 @@ class Line:
         they may be interrupted before they give it that."""
         self.commits = 0
         """Transactions so far."""
+        self.shown = shown(engine.url)
+        """The store, for messages."""
         self._engine = engine
         self._gate = gate_of(engine)
         self._kept: Connection | None = None
@@ -37,7 +41,7 @@ class Line:
             with self._gate:
                 self._commit(batch)
         except _NotCommitted as error:
-            _fail_all(batch, error)
+            self._fail_all(batch, error)
         except Exception:  # noqa: BLE001 - `write` finds out what it is, and tells
             return False
         else:
@@ -49,7 +53,7 @@ class Line:
         try:
             self._patiently(batch)
         except _NotCommitted as error:
-            _fail_all(batch, error)
+            self._fail_all(batch, error)
         except Exception as error:  # noqa: BLE001 - whatever a job raises is told to who waits for it
             if len(batch) == 1:
                 self._refuse(batch[0], error)
@@ -81,7 +85,12 @@ class Line:
     def _commit(self, batch: Sequence[Work]) -> None:
         self.has_committed = False
         if self._kept is None:
-            self._kept = self._engine.connect()
+            try:
+                self._kept = self._engine.connect()
+            except PoolTimeout as error:
+                raise _NotCommitted from error
+            except DBAPIError as error:
+                raise _NotCommitted from error.orig
         connection = self._kept
         try:
             begin(connection)
@@ -102,24 +111,24 @@ class Line:
 
     def _refuse(self, work: Work, error: Exception) -> None:
         if work.otherwise is None:
-            fail(work, error)
+            fail(work, error, self.shown)
             return
         try:
             with self._gate, self._engine.begin() as connection:
                 work.answer = work.otherwise(connection, error)
         except Exception as second:  # noqa: BLE001 - as above
-            fail(work, second)
+            fail(work, second, self.shown)
         else:
             answer([work])
+
+    def _fail_all(self, batch: Sequence[Work], error: _NotCommitted) -> None:
+        for work in batch:
+            unavailable = StoreUnavailable(f"the store {self.shown} could not be written: {error.__cause__}")
+            fail(work, unavailable, self.shown)
 
 
 class _NotCommitted(Exception):
     """Nothing more is tried: the database could not be had, or did not say what became of the transaction."""
-
-
-def _fail_all(batch: Sequence[Work], error: _NotCommitted) -> None:
-    for work in batch:
-        fail(work, StoreUnavailable(f"the store could not be written: {error.__cause__}"))
 
 
 def _is_passing(error: DBAPIError) -> bool:

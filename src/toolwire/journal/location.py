@@ -44,7 +44,7 @@ def location_of(url: str) -> Location:
         raise ConfigurationError(_advice("what was given is no URL")) from error
     if read.drivername in POSTGRES:
         read = read.set(drivername="postgresql+psycopg")
-        return Location(url=read, path=None, shown=read.render_as_string(hide_password=True))
+        return Location(url=read, path=None, shown=shown(read))
     if read.drivername not in {"sqlite", "sqlite+pysqlite"}:
         raise ConfigurationError(_advice(f"{read.drivername!r} is no database that a store can lie in"))
     if read.database in (None, "", ":memory:") or "mode" in read.query or read.host:
@@ -52,7 +52,15 @@ def location_of(url: str) -> Location:
     path = Path(os.path.abspath(str(read.database)))  # noqa: PTH100 - links stay: the name is what the user gave
     if _file_system(path.parent) in NETWORK_FILES:
         raise StoreUnavailable(f"{path} lies on a network file system, where SQLite loses data; use PostgreSQL there")
-    return Location(url=URL.create("sqlite+pysqlite", database=str(path)), path=path, shown=f"sqlite:///{path}")
+    place = URL.create("sqlite+pysqlite", database=str(path))
+    return Location(url=place, path=path, shown=shown(place))
+
+
+def shown(url: URL) -> str:
+    """The URL for messages: without a password."""
+    if url.get_backend_name() == "sqlite":
+        return f"sqlite:///{url.database}"
+    return url.render_as_string(hide_password=True)
 
 
 def _advice(what: str) -> str:

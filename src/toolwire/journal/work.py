@@ -68,14 +68,14 @@ def answer(batch: Sequence[Work]) -> None:
     wake(turns)
 
 
-def fail(work: Work, error: Exception) -> None:
-    """Says that it could not be written."""
+def fail(work: Work, error: Exception, store: str) -> None:
+    """Says that it could not be written to the store of that URL."""
     if isinstance(error, DBAPIError):
-        unavailable = StoreUnavailable(f"the store could not be written: {error.orig}")
+        unavailable = StoreUnavailable(f"the store {store} could not be written: {error.orig}")
         unavailable.__cause__ = error
         error = unavailable
     if work.future is None:
-        _LOG.error("something could not be written to the store", exc_info=error)
+        _LOG.error("a record could not be written to the store %s", store, exc_info=error)
     elif not work.future.set_running_or_notify_cancel():
         return
     elif work.failed is not None and isinstance(error, StoreUnavailable):

@@ -90,6 +90,11 @@ class Writer:
         self._thread: threading.Thread | None = None
 
     @property
+    def shown(self) -> str:
+        """The store, for messages."""
+        return self._line.shown
+
+    @property
     def commits(self) -> int:
         """Transactions so far."""
         return self._line.commits
@@ -115,20 +120,31 @@ class Writer:
     def put(self, work: Work) -> None:
         """Takes work. After `close` its future raises."""
         with self._lock:
-            if not self._closed:
+            refusal = self._refusal()
+            if refusal is None:
                 if work.future is not None:
                     work.future.source = self
                 self._waiting.append(work)
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._work, name="toolwire-store", daemon=True)
-                    self._thread.start()
                 if len(self._waiting) == self._wanted:
                     self._call()
                 elif self._is_asleep:
                     self._is_asleep = False
                     self._changed.notify()
                 return
-        fail(work, StoreUnavailable("the store was closed"))
+        fail(work, StoreUnavailable(f"the store {self.shown} {refusal}"), self.shown)
+
+    def _refusal(self) -> str | None:
+        """Why the writer takes no work. Starts its thread if there is none; a start that failed is tried again."""
+        if self._closed:
+            return "was closed"
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="toolwire-store", daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError as error:
+                self._thread = None
+                return f"cannot be written: {error}"
+        return None
 
     def call(self) -> None:
         """Says that somebody wants an answer and cannot be held up."""
