@@ -3,14 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
+PYTHON_313 ?= python3.13
+VENV_313 := .venv-3.13
 export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format bench bench-tokens bench-search bench-tracing soak fuzz lock clean setup
+.PHONY: help demo test test-313 check format bench bench-tokens bench-search bench-tracing soak fuzz lock clean setup
 
 help:  ## what there is
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(VENV)/.stamp  ## the virtual environment with everything the suite needs
 
@@ -22,11 +24,21 @@ $(VENV)/.stamp: requirements/dev.txt pyproject.toml
 	$(BIN)/uv pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
+$(VENV_313)/.stamp: requirements/dev.txt pyproject.toml $(VENV)/.stamp
+	$(PYTHON_313) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 13) and "PYTHON_313 is not Python 3.13")'
+	test -x $(VENV_313)/bin/python || $(BIN)/uv venv -q --python $(PYTHON_313) $(VENV_313)
+	$(BIN)/uv pip sync -q --python $(VENV_313)/bin/python requirements/dev.txt
+	$(BIN)/uv pip install -q --python $(VENV_313)/bin/python --no-deps --no-build-isolation -e .
+	@touch $@
+
 demo: setup  ## the main job on real input: recorded replies of models, run
 	@$(BIN)/python examples/repository/demo.py
 
 test: setup  ## the whole suite
 	$(BIN)/python -m pytest -n 2
+
+test-313: $(VENV_313)/.stamp  ## what depends most on the interpreter, on Python 3.13
+	$(VENV_313)/bin/python -m pytest -n 2 tests/definition tests/sandbox tests/attacks tests/invocation
 
 check: setup  ## format, lint, types, layers: seconds
 	$(BIN)/ruff format --check .
@@ -77,5 +89,5 @@ lock: setup  ## renew the pinned requirements
 		--custom-compile-command "make lock" pyproject.toml --group peers -o requirements/peers.txt
 
 clean:  ## take away what the targets made
-	rm -rf $(VENV) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(VENV_313) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,7 +19,14 @@ _FLOOR_S = 0.000_25
 """Below this the caches of the processor are measured, not the work."""
 
 
-def ratio(cost: Callable[[], float], base: Callable[[], float], *, enough: float, floor: float = 0) -> float:
+def ratio(
+    cost: Callable[[], float],
+    base: Callable[[], float],
+    *,
+    enough: float,
+    floor: float = 0,
+    least_rounds: int = LEAST_ROUNDS,
+) -> float:
     """The cost of a work as a multiple of the cost of another.
 
     Other work on the machine only ever adds to a cost. So each cost is measured in turns, the least one counts,
@@ -31,7 +38,7 @@ def ratio(cost: Callable[[], float], base: Callable[[], float], *, enough: float
         least_base = min(least_base, base())
         least_cost = min(least_cost, cost())
         found = least_cost / max(least_base, floor)
-        if number >= LEAST_ROUNDS and found <= enough:
+        if number >= least_rounds and found <= enough:
             break
     return found
 

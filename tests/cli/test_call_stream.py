@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import Ended, command, run_here
+from tests.cli.command_line import Ended, run_here, started
 from tests.cli.conftest import Write
 from tests.patience import PATIENCE_S
 
@@ -97,10 +96,10 @@ def source(write: Write) -> str:
             Ended(code=1, stdout="There is no tool named 'plian'.\nDid you mean 'plain'?\n", stderr=""),
         ),
         (
-            "stops --timeout 0.2",
+            "stops --timeout 1",
             Ended(
                 code=1,
-                stdout="before \n'stops' did not end within 0.2 s; it was interrupted, and may still be running.\n"
+                stdout="before \n'stops' did not end within 1 s; it was interrupted, and may still be running.\n"
                 "It may have taken effect. Check before you call it again.\n",
                 stderr="",
             ),
@@ -124,18 +123,14 @@ def test_json_is_a_line_for_what_is_new_in_each_chunk_and_one_for_the_result(sou
     assert (ended.code, lines[-1]["result"]["data"]) == (0, ["one ", "two"])
 
 
-def started(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(command(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 @pytest.mark.parametrize("more", [(), ("--json",)], ids=["text", "json"])
 def test_output_is_there_before_the_tool_ends_and_ctrl_c_keeps_it(source: str, more: tuple[str, ...]) -> None:
-    process = started("call", "stops", "--tools", source, "--stream", *more)
-    assert process.stdout is not None
-    first = process.stdout.readline() if more else process.stdout.read(len("before "))
-    assert "before " in first
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    with started("call", "stops", "--tools", source, "--stream", *more) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline() if more else process.stdout.read(len("before "))
+        assert "before " in first
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, stderr) == (130, "")
     if not more:
         assert stdout == "\n"
@@ -146,11 +141,10 @@ def test_output_is_there_before_the_tool_ends_and_ctrl_c_keeps_it(source: str, m
 
 
 def test_a_reader_who_leaves_ends_a_tool_that_would_not(source: str, tmp_path: Path) -> None:
-    process = started("call", "forever", "--tools", source, "--stream")
-    assert process.stdout is not None
-    assert process.stdout.readline() == "again\n"
-    process.stdout.close()
-    assert process.wait(PATIENCE_S) == 0
-    assert process.stderr is not None
-    assert process.stderr.read() == ""
-    process.stderr.close()
+    with started("call", "forever", "--tools", source, "--stream") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "again\n"
+        process.stdout.close()
+        assert process.wait(PATIENCE_S) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import Ended, command, run_process
+from tests.cli.command_line import Ended, command, run_process, started
 from tests.cli.conftest import Write
 from tests.patience import PATIENCE_S
 
@@ -102,27 +102,21 @@ def test_the_process_ends_even_if_a_tool_does_not(write: Write, program: Program
 
 def test_ctrl_c_ends_the_process_with_130_and_no_traceback(write: Write, program: Program) -> None:
     source = write("hangs.py", HANGS)
-    process = subprocess.Popen(
-        command("run", program("__result__ = hangs()"), "--tools", source),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    while process.stderr.readline() != "started\n":
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    with started("run", program("__result__ = hangs()"), "--tools", source) as process:
+        assert process.stderr is not None
+        while process.stderr.readline() != "started\n":
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, stdout, stderr) == (130, "", "")
 
 
 def test_a_reader_who_leaves_is_no_error(tools: str) -> None:
-    process = subprocess.Popen(command("tools", "--tools", tools), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    assert (process.stderr.read(), process.wait(PATIENCE_S)) == (b"", 0)
-    process.stderr.close()
+    with started("tools", "--tools", tools) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert (process.stderr.read(), process.wait(PATIENCE_S)) == ("", 0)
 
 
 def test_a_result_that_cannot_be_written_is_said(tools: str) -> None:

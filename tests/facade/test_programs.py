@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolwire import Limits, ToolRegistry, ToolResult
 
 
@@ -54,7 +55,7 @@ def test_async_tools_run_from_blocking_code() -> None:
 
 @pytest.mark.requirement("ptc.flow.on-host")
 def test_gathered_calls_of_sync_tools_run_side_by_side() -> None:
-    meeting = threading.Barrier(2, timeout=5)
+    meeting = threading.Barrier(2, timeout=PATIENCE_S)
 
     def meet(name: str) -> str:
         """Waits for the other one."""
@@ -66,7 +67,7 @@ def test_gathered_calls_of_sync_tools_run_side_by_side() -> None:
 
 
 def test_limits_stop_a_program() -> None:
-    result = registry_of(add).run_program("print('begun')\nwhile True: pass", limits=Limits(wall_s=0.3))
+    result = registry_of(add).run_program("print('begun')\nwhile True: pass", limits=Limits(wall_s=1))
     assert (result.status, result.stdout) == ("timeout_program", "begun\n")
 
 
@@ -79,7 +80,7 @@ def test_programs_are_a_tool_only_while_enabled() -> None:
     assert refused.failure is not None
     assert (refused.failure.kind, "enable_code_execution" in refused.failure.hint) == ("unknown_tool", True)
 
-    registry.enable_code_execution(timeout=5)
+    registry.enable_code_execution(timeout=PATIENCE_S)
     tool = registry.get_tool("code_execution")
     assert tool is registry._code_execution
     assert tool.run({"code": "print(add(a=1, b=2))"}).text == "3\n"

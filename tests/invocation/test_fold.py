@@ -21,7 +21,8 @@ from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 
-LIMIT_S = 0.05
+LIMIT_S = 1
+"""Long enough for the first part to come on a busy machine."""
 
 
 def said(*texts: str, **more: Any) -> ToolResponse:
@@ -401,7 +402,7 @@ def test_a_generator_in_a_thread_that_takes_too_long_ends_when_it_next_gives_som
     world.add(work, timeout_s=LIMIT_S)
     result = world.call("work")
     assert (outcome(result), result.blocks) == ("unknown_outcome", (text_block("one"),))
-    assert result.error == "'work' took longer than 0.05 s and cannot be stopped; nobody waits for it any more."
+    assert result.error == "'work' took longer than 1 s and cannot be stopped; nobody waits for it any more."
     release.set()
     assert (closed.wait(PATIENCE_S), ended) == (True, [])
 

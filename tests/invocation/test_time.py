@@ -154,7 +154,8 @@ def test_a_turn_that_does_not_come_before_the_deadline_is_given_up(world: World)
 
 
 @pytest.mark.parametrize(
-    ("timeout_s", "deadline_s", "left_s"), [(None, None, None), (3, None, 3), (None, 2, 2), (3, 2, 2), (1, 2, 1)]
+    ("timeout_s", "deadline_s", "left_s"),
+    [(None, None, None), (900, None, 900), (None, 600, 600), (900, 600, 600), (300, 600, 300)],
 )
 def test_a_tool_is_told_when_it_must_have_ended(
     world: World, timeout_s: float | None, deadline_s: float | None, left_s: float | None
@@ -164,4 +165,4 @@ def test_a_tool_is_told_when_it_must_have_ended(
 
     world.add(from_function(work), timeout_s=timeout_s)
     world.deadline = None if deadline_s is None else time.monotonic() + deadline_s
-    assert world.call("work").data == (None if left_s is None else pytest.approx(left_s, abs=0.5))
+    assert world.call("work").data == (None if left_s is None else pytest.approx(left_s, abs=PATIENCE_S))

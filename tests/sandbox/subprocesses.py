@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+from tests.patience import PATIENCE_S
+
 PRELUDE = """
 import logging, os, sys, threading, time, warnings
 logging.disable(logging.WARNING)
@@ -22,10 +24,10 @@ def zygote():
 """
 
 
-def run_script(body: str, timeout_s: float = 20) -> tuple[int, str, str]:
+def run_script(body: str) -> tuple[int, str, str]:
     """Exit code, standard output, standard error."""
     script = PRELUDE + textwrap.dedent(body)
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=timeout_s, check=False
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     return done.returncode, done.stdout, done.stderr

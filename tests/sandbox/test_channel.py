@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 from unittest.mock import patch
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.processor import milliseconds
 from tests.sandbox.programs import TOOLS
 from toolwire.sandbox import wire
 from toolwire.sandbox.channel import Channel
@@ -252,14 +252,12 @@ BOMBS = {
 @pytest.mark.parametrize("data", BOMBS.values(), ids=BOMBS.keys())
 def test_a_bomb_is_a_violation_at_once(data: bytes) -> None:
     data = (len(data) - 4).to_bytes(4, "big") + data[4:]
-    took: list[float] = []
-    # A busy machine may be slow once.
-    for _ in range(3):
-        started = time.process_time()
+
+    def receive() -> None:
         with pytest.raises(ProtocolViolation):
             list(channel().receive(data))
-        took.append(time.process_time() - started)
-    assert min(took) < 0.05
+
+    assert milliseconds(receive, enough=50) < 50
 
 
 def test_nothing_is_kept_of_a_frame_that_is_announced_too_long() -> None:
@@ -271,10 +269,14 @@ def test_nothing_is_kept_of_a_frame_that_is_announced_too_long() -> None:
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | st.text(max_size=8)
-JSON = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4) | st.just("$t"), inner, max_size=3),
-)
+
+
+def lists_and_mappings(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Named: on Python 3.13 hypothesis does not find what a lambda of these lines does with its parameter."""
+    return st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4) | st.just("$t"), inner, max_size=3)
+
+
+JSON = st.recursive(SCALARS, lists_and_mappings)
 KINDS = st.sampled_from(
     ["call", "drop", "print", "wake", "wait", "unfit", "result", "failed", "stopped", "raw", "start", ""]
 )

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.elsewhere import HERE, NOBODY, REFUSE, readable_copy, run_tests
+from tests.sandbox.elsewhere import HERE, LIMIT_S, NOBODY, REFUSE, readable_copy, run_tests
 
-# The soak and what starts copies of itself stay here, and hundreds of programs that no wall makes a difference to.
+# The soak and what starts copies of itself stay here, and what no wall makes a difference to: hundreds of programs,
+# and the tests of source and of frames.
 HERE_ONLY = {
     "test_elsewhere.py",
     "test_soak.py",
@@ -19,6 +20,9 @@ HERE_ONLY = {
     "test_twins.py",
     "test_replay.py",
     "test_divergence.py",
+    "test_hostile_child.py",
+    "test_source_checks.py",
+    "test_hints.py",
 }
 FILES = [
     f"tests/sandbox/{path.name}"
@@ -34,14 +38,14 @@ def failures(done: subprocess.CompletedProcess[str]) -> list[str]:
     return found or ([] if done.returncode == 0 else [done.stdout[-2000:], done.stderr[-2000:]])
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(LIMIT_S + 60)
 @pytest.mark.threat(48)
 def test_all_of_it_holds_where_namespaces_are_refused() -> None:
     done = run_tests(HERE, *FILES, before=("-c", REFUSE))
     assert failures(done) == []
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(LIMIT_S + 60)
 @pytest.mark.threat(48)
 def test_all_of_it_holds_for_nobody() -> None:
     if os.geteuid() != 0:

@@ -258,15 +258,19 @@ def test_a_forked_child_of_the_host_has_a_zygote_of_its_own() -> None:
 def test_a_forked_child_that_outlives_its_parent_does_not_keep_the_zygote() -> None:
     code, output, errors = run_script(
         """
+        import signal
         run("1")
-        print(zygote(), flush=True)
-        if os.fork() == 0:
-            sys.stdout.close()
+        process = os.fork()
+        if process == 0:
             os.close(1); os.close(2)
-            time.sleep(3)
-            os._exit(0)
+            signal.pause()
+        print(zygote(), process, flush=True)
         os._exit(0)
         """
     )
-    assert (code, errors) == (0, "")
-    assert is_gone(int(output))
+    zygote, survivor = map(int, output.split())
+    try:
+        assert (code, errors) == (0, "")
+        assert is_gone(zygote)
+    finally:
+        os.kill(survivor, signal.SIGKILL)

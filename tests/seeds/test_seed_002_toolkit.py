@@ -312,7 +312,7 @@ async def test_python_code_has_seconds_within_limits(seconds: float) -> None:
 
 
 async def test_python_code_that_takes_too_long_is_stopped() -> None:
-    result = await execute_python_code("print('begun')\nwhile True: pass", timeout=0.5)
+    result = await execute_python_code("print('begun')\nwhile True: pass", timeout=1.5)
     assert result.failure is not None
     assert result.failure.kind == "timeout"
     assert result.text.startswith("begun\n")
