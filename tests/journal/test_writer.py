@@ -95,7 +95,7 @@ def test_an_interrupted_caller_loses_nobodys_work_and_writes_nothing_twice(store
     with ThreadPoolExecutor(1) as pool:
         error = pool.submit(lambda: mine.result()).exception(PATIENCE_S)
     assert isinstance(error, KeyboardInterrupt) == bool(interrupted)
-    assert (done(first), done(last)) == (None, None)
+    assert (done(first), done(last)) == (PAID, PAID)
     assert (done(mine) in interrupted) == (is_answering and bool(interrupted))
     assert (store.runs()[0].steps, store.log_length()) == (2, rows + 1)
 

@@ -17,6 +17,7 @@ from tests.session.saved import FOLDERS, KEY, PROGRAMS, REPLIES, Counter
 from tests.session.test_suspended import decided
 from tests.session.test_wire import signed
 from toolwire import Turn
+from toolwire.journal.forms import FORM
 from toolwire.journal.schema import REVISIONS
 from toolwire.journal.sealing import Sealer
 from toolwire.journal.store import Store
@@ -190,7 +191,7 @@ async def test_a_newer_form_in_the_store_is_refused_before_anything_runs(
         ((name, sealed),) = database.execute(row, (run_id,)).fetchall()
         where = (table, run_id) if table == "runs" else (table, run_id, name)
         form = json.loads(sealer.open(sealed, *where, *(place or ())))
-        newer = sealer.seal(json.dumps({**form, "form": form["form"] + 1}).encode(), *where, *(place or ()))
+        newer = sealer.seal(json.dumps({**form, "form": FORM + 1}).encode(), *where, *(place or ()))
         database.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (newer, name))
 
     counter = Counter()

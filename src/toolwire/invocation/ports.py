@@ -88,8 +88,8 @@ class Ledger(Protocol):
         of a composite that is entered again, the first time). A result when it must not run."""
         ...
 
-    def settle(self, step: Step, result: ToolResult) -> Future[None]:
-        """Takes down how the step ended."""
+    def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
+        """Takes down how the step ended. Gives the result that counts: this one, or why it could not be kept."""
         ...
 
     def interrupted(self, step: Step) -> None:

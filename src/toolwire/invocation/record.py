@@ -69,7 +69,7 @@ async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> 
     """The same outcome, once it is on record."""
     # A run that went another way keeps its record as it is: nothing more of it counts.
     if isinstance(outcome, ToolResult) and not is_divergence(outcome):
-        await scope.ports.arrived(ledger.settle(step, outcome))
+        return await scope.ports.arrived(ledger.settle(step, outcome))
     return outcome
 
 

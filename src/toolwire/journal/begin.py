@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from toolwire.journal.approvals import use
 from toolwire.journal.fence import Lease, LeaseLost, touch
+from toolwire.journal.forms import call_of
+from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.journal.sealing import Sealer
 from toolwire.journal.steps import BEGUN, Kept, begin_again, is_begun
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Start, Step
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("toolwire.store")
 
 
 class MustNotRun(Exception):
@@ -106,6 +114,39 @@ def may_have_run(step: Step, why: str) -> ToolResult:
 def taken_over(run_id: str) -> ToolResult:
     """The run is not this process's any more."""
     return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may go on with it.")
+
+
+def too_much_to_begin(step: Step) -> ToolResult:
+    """The run has no room for another call."""
+    return ToolResult.failed(
+        "limit",
+        f"{step.tool!r} was not run: this turn has {_LIMIT_MB} MB on record, and may have no more.",
+        hint="It did not run. Ask for it again in your next message, and for less at a time.",
+        data={"limit_bytes": RUN_LIMIT_BYTES, "is_started": False},
+        call=call_of(step),
+    )
+
+
+def too_much_to_keep(step: Step, call: ToolCall | None, size: int) -> ToolResult:
+    """The run has no room for the result of a call that ran."""
+    return ToolResult.failed(
+        "limit",
+        f"{step.tool!r} ran, but its result of {size:,} bytes was not kept: a turn may have {_LIMIT_MB} MB on record.",
+        hint="It may have taken effect. Ask for less at a time.",
+        data={"limit_bytes": RUN_LIMIT_BYTES, "size_bytes": size, "is_started": True},
+        call=call,
+    )
+
+
+def not_settled(run_id: str, answer: T, _: Connection, error: Exception) -> T:
+    """The answer all the same, if the run is another process's by now; raises what is something else."""
+    if not isinstance(error, LeaseLost):
+        raise error
+    _LOG.error("run %s was taken over by another process; how a call of it ended here is lost", run_id)
+    return answer
+
+
+_LIMIT_MB = RUN_LIMIT_BYTES // 1024 // 1024
 
 
 def divergence(kept: Step, step: Step) -> ToolResult:

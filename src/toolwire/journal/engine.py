@@ -17,8 +17,8 @@ from toolwire.vocabulary.errors import StoreUnavailable
 BUSY_TIMEOUT_S = 10.0
 """Seconds that a write waits for another process's: a thousand times as long as one takes."""
 
-WAL_LIMIT_BYTES = 64 * 1024 * 1024
-"""Bytes of write-ahead log that stay on disk between checkpoints."""
+WAL_LIMIT_BYTES = 8 * 1024 * 1024
+"""Bytes of write-ahead log that stay on disk between checkpoints: twice what SQLite lets come together before one."""
 
 READERS = 8
 """Connections that may read at once; further readers wait for one. One more is the writer's."""

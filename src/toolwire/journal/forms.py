@@ -6,12 +6,14 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from toolwire.journal.run import RunStart
+from toolwire.journal.shared import Shared, whole
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.content import TextBlock
@@ -24,8 +26,11 @@ from toolwire.vocabulary.values import tag, untag
 
 T = TypeVar("T")
 
-FORM = 1
-"""Raised when a form changes its meaning; what is older is still read."""
+FORM = 2
+"""The newest form that is read. Raised when a form changes its meaning; older ones are still read."""
+
+WHOLE = 1
+"""The form of what refers to no other record: everything that is not large."""
 
 
 def _refuse(value: Any) -> Any:
@@ -42,9 +47,9 @@ _start_values = attrgetter(*_START_FIELDS)
 _step_values = attrgetter(*_STEP_FIELDS)
 
 
-def written(form: Mapping[str, Any]) -> bytes:
+def written(form: Mapping[str, Any], version: int = WHOLE) -> bytes:
     """The bytes of a form."""
-    return _encoded({"form": FORM, **form}).encode("utf-8", "surrogatepass")
+    return _encoded({"form": version, **form}).encode("utf-8", "surrogatepass")
 
 
 def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
@@ -117,6 +122,29 @@ def ended_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
     return step, result_of(form["result"], call_of(step))
 
 
+def shortened(form: Mapping[str, Any], shared: Shared, *, is_begun: bool) -> dict[str, Any]:
+    """A step that ended, without what is on record of its run: its arguments, if it was begun, and large values."""
+    step, result = dict(form["step"]), form["result"]
+    if is_begun:
+        del step["given"]
+    values = {name: shared.shortened(result[name]) for name in _LARGE}
+    return {"step": step, "result": {**result, **values}}
+
+
+_LARGE = ("data", "blocks", "metadata")
+"""The parts of a result in which a value of another step can be: a program's metadata hold the results of its calls."""
+
+
+def lengthened(form: Mapping[str, Any], start: Start | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The form that was shortened. `data` are the tagged data of earlier steps, by key."""
+    if form["form"] == WHOLE:
+        return form
+    step, result = form["step"], form["result"]
+    if "given" not in step and start is not None:
+        step = {**step, "given": start.step.given}
+    return {"step": step, "result": {**result, **{name: whole(result[name], data) for name in _LARGE}}}
+
+
 def call_of(step: Step) -> ToolCall:
     """The call that the step stands for."""
     given = untag(step.given)
@@ -148,14 +176,60 @@ def run_of(form: Mapping[str, Any]) -> RunStart:
     return dataclasses.replace(plain_of(RunStart, {**form, "reply": {}}), reply=form["reply"])
 
 
-def results_form(results: Sequence[ToolResult]) -> dict[str, Any]:
-    """The results of a run, each with its call."""
-    return {"results": [{"call": _call_form(result.call), "result": result_form(result)} for result in results]}
+def texts_of(start: RunStart) -> list[str]:
+    """The text that the model wrote of each of the run's calls."""
+    return [call.get("raw_text", "") for call in start.reply.get("calls", ())]
 
 
-def results_of(form: Mapping[str, Any]) -> tuple[ToolResult, ...]:
-    """The results of a form."""
-    return tuple(result_of(one["result"], _call_of(one["call"])) for one in form["results"])
+def results_form(results: Sequence[ToolResult], steps: Mapping[str, Step], texts: Sequence[str]) -> dict[str, Any]:
+    """The results of a run, each with its call.
+
+    Of a result whose call is in `steps` it says only which step has it. `texts` are what the model wrote of the calls.
+    """
+    return {"results": [_outcome_form(result, steps, text) for result, text in zip_longest(results, texts)]}
+
+
+def results_of(
+    form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], texts: Sequence[str]
+) -> tuple[ToolResult, ...]:
+    """The results of a form. `steps` are the results of the run's steps, by key.
+
+    Raises:
+        LookupError: a step is missing that the form refers to.
+    """
+    return tuple(_outcome_of(one, steps, text) for one, text in zip_longest(form["results"], texts))
+
+
+def _outcome_form(result: ToolResult, steps: Mapping[str, Step], text: str | None) -> dict[str, Any]:
+    call = result.call
+    if call is None or call.id not in steps:
+        return {"call": _call_form(call), "result": result_form(result)}
+    form = _call_form(call)
+    assert form is not None
+    # A person may have edited the arguments: then the result's call is not the step's.
+    if form["arguments"] == steps[call.id].given:
+        del form["arguments"]
+    if form["raw_text"] == text:
+        del form["raw_text"]
+    return {"step": call.id, "call": form}
+
+
+def _outcome_of(form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], text: str | None) -> ToolResult:
+    if "step" not in form:
+        return result_of(form["result"], _call_of(form["call"]))
+    result = steps.get(form["step"])
+    if result is None or result.call is None:
+        raise LookupError(f"step {form['step']} is missing")
+    call = {"arguments": _representable(result.call.arguments), "raw_text": text, **form["call"]}
+    return ToolResult(
+        result.success,
+        result.data,
+        result.error,
+        result.metadata,
+        content=result.blocks,
+        failure=result.failure,
+        call=_call_of(call),
+    )
 
 
 def plain_form(value: object) -> dict[str, Any]:

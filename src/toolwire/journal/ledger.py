@@ -6,24 +6,33 @@ database is asked wherever two could disagree.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select, update
 
 from toolwire.journal import approvals
 from toolwire.journal.answers import Answer
-from toolwire.journal.begin import Attempt, begin, divergence, may_have_run, taken_over
+from toolwire.journal.begin import (
+    Attempt,
+    begin,
+    divergence,
+    may_have_run,
+    not_settled,
+    taken_over,
+    too_much_to_begin,
+    too_much_to_keep,
+)
 from toolwire.journal.chain import append
 from toolwire.journal.database import Database
 from toolwire.journal.events import run_event
 from toolwire.journal.fence import TOUCH, Lease, LeaseLost, give_up, touch
-from toolwire.journal.forms import result_form, results_form, written
-from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
+from toolwire.journal.forms import result_form, start_form, texts_of, written
+from toolwire.journal.run import RUN_LIMIT_BYTES, RunStart, RunStatus, SuspendedRun
 from toolwire.journal.steps import (
     BEGUN,
     ENDED,
@@ -32,6 +41,7 @@ from toolwire.journal.steps import (
     Kept,
     Story,
     begun_row,
+    end_of,
     ended_row,
     note_row,
     root_of,
@@ -43,8 +53,6 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key
 
 T = TypeVar("T")
-
-_LOG = logging.getLogger("toolwire.store")
 
 
 class RunLedger:
@@ -74,7 +82,7 @@ class RunLedger:
         self._lease = lease
         self._is_given_up = lease is None
         self._lock = threading.Lock()
-        self._steps, self._ended, self._notes = story.steps, story.ended, story.notes
+        self._story, self._steps, self._ended, self._notes = story, story.steps, story.ended, story.notes
         self._stopped = divergence
         """Why nothing of it may run; None while it goes on."""
 
@@ -115,7 +123,8 @@ class RunLedger:
         with self._lock:
             self._notes.append((parent, dict(entry)))
             row = note_row(self._database.sealer, self.run_id, parent, entry, len(self._notes))
-            self._put([(NOTED, row)], None, None)
+            self._story.size += len(row["entry"].data)
+            self._put([(NOTED, row)])
 
     def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
         """These entries, in order, those of earlier times included."""
@@ -149,8 +158,9 @@ class RunLedger:
         not run: somebody else began it, the run is somebody else's by now, or its approval does not allow it."""
         now = time.time()
         future = Answer[float | ToolResult]()
+        data = written(start_form(start))
         with self._lock:
-            refused = self._refusal(start)
+            refused = self._refusal(start, len(data))
             if refused is not None:
                 future.set_result(refused)
                 return future
@@ -159,7 +169,8 @@ class RunLedger:
             if before is not None and start.is_composite:
                 kept.started_at = before.started_at
             self._steps[start.step.key] = kept
-        row = begun_row(self._database.sealer, self.run_id, start, kept.started_at)
+            self._story.size += len(data)
+        row = begun_row(self._database.sealer, self.run_id, start, data, kept.started_at)
         attempt = Attempt(run_id=self.run_id, lock=self._lock, steps=self._steps, kept=kept, before=before)
         work = Work(
             future=future,
@@ -176,20 +187,33 @@ class RunLedger:
         self._database.put(work)
         return future
 
-    def settle(self, step: Step, result: ToolResult) -> Future[None]:
-        """Takes down how the step ended."""
-        future = Answer[None]()
-        now = time.time()
+    def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
+        """Takes down how the step ended. Gives the result that counts: a failure `limit` where the run is full."""
+        future, now = Answer[ToolResult](), time.time()
         with self._lock:
+            is_begun = (before := self._steps.get(step.key)) is not None and before.start is not None
+        end = end_of(step, result, self._story.shared, is_begun=is_begun)
+        with self._lock:
+            is_kept = self._story.size + len(end.data) <= RUN_LIMIT_BYTES
+            if not is_kept:
+                result = too_much_to_keep(step, result.call, len(end.data))
+                end = end_of(step, result, self._story.shared, is_begun=is_begun)
             kept = self._steps.setdefault(step.key, Kept(step=step))
             kept.result, kept.is_running = result, False
+            if not is_kept and not is_begun:
+                # It may run again, and a record of each refusal would need room as well.
+                future.set_result(result)
+                return future
             self._ended.append(step.key)
+            self._story.size += len(end.data)
+            if end.is_large:
+                self._story.share(step.key, end.value)
             # Under the lock: of two steps the one that has the lower place is also given to the writer first.
-            row = ended_row(self._database.sealer, self.run_id, step, result, len(self._ended), now)
+            row = ended_row(self._database.sealer, self.run_id, end, len(self._ended), now)
             records: list[tuple[Kind, Mapping[str, Any]]] = [(ENDED, row)]
             if kept.start is not None and kept.start.request_id:
                 records.append((USED, {"request_id": kept.start.request_id}))
-            self._put(records, future, self._not_settled)
+            self._put(records, future, result)
         return future
 
     def interrupted(self, step: Step) -> None:
@@ -204,7 +228,7 @@ class RunLedger:
     def finish(self, results: Sequence[ToolResult]) -> Future[None]:
         """Takes down the results that the run ended with, and gives it up: whoever opens it again gets these."""
         kept = tuple(results)
-        sealed = self._sealed(written(results_form(kept)), "outcome")
+        sealed = self._sealed(self._story.outcome(kept, texts_of(self.start)), "outcome")
 
         def job(connection: Connection) -> None:
             self._touch(connection)
@@ -267,17 +291,14 @@ class RunLedger:
         return self._database.run(job, self._refused)
 
     def _put(
-        self,
-        records: Sequence[tuple[Kind, Mapping[str, Any]]],
-        future: Answer[None] | None,
-        otherwise: Callable[[Connection, Exception], Any] | None,
+        self, records: Sequence[tuple[Kind, Mapping[str, Any]]], future: Answer[Any] | None = None, answer: Any = None
     ) -> None:
         if self._lease is not None:
-            self._database.put(
-                Work(future=future, records=[self._touching(time.time()), *records], otherwise=otherwise)
-            )
+            records = [self._touching(time.time()), *records]
+            otherwise = None if future is None else partial(not_settled, self.run_id, answer)
+            self._database.put(Work(future=future, records=records, answer=answer, otherwise=otherwise))
         elif future is not None:
-            future.set_result(None)
+            future.set_result(answer)
 
     def _touching(self, now: float) -> tuple[Kind, Mapping[str, Any]]:
         return TOUCH, {"lease": self._held(), "now": now}
@@ -298,7 +319,7 @@ class RunLedger:
             raise error
         raise DecisionRefused("run_busy", f"run {self.run_id!r} was taken over by another process") from error
 
-    def _refusal(self, start: Start) -> ToolResult | None:
+    def _refusal(self, start: Start, size: int) -> ToolResult | None:
         """Why the step must not begin, as far as this process knows."""
         if self._stopped is not None:
             return self._stopped
@@ -307,14 +328,11 @@ class RunLedger:
             return may_have_run(start.step, "it was begun already")
         if self._lease is None:
             return taken_over(self.run_id)
+        if self._story.size + size > RUN_LIMIT_BYTES:
+            return too_much_to_begin(start.step)
         if self._database.writer.is_full:
             return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be written down.")
         return None
-
-    def _not_settled(self, _: Connection, error: Exception) -> None:
-        if not isinstance(error, LeaseLost):
-            raise error
-        _LOG.error("run %s was taken over by another process; how a call of it ended here is lost", self.run_id)
 
     def _diverge(self, kept: Step, step: Step) -> ToolResult:
         """Parks the run: the record says one thing, the run asks for another, and nobody knows which was meant."""
@@ -328,5 +346,5 @@ class RunLedger:
             connection.execute(change.values(status="diverged", divergence=sealed))
             append(connection, self._database.sealer, [run_event(self.run_id, "diverged", step=step.key)])
 
-        self._database.put(Work(future=None, job=job, otherwise=self._not_settled))
+        self._database.put(Work(future=None, job=job, otherwise=partial(not_settled, self.run_id, None)))
         return self._stopped

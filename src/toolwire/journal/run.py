@@ -17,6 +17,9 @@ results are on record; stopped: a person ended it; diverged: it went another way
 RUN_LIFE_S = 30 * 86_400.0
 """Seconds after which a suspended run is not resumed any more: a month, several times what a request waits."""
 
+RUN_LIMIT_BYTES = 256 * 1024 * 1024
+"""Bytes that a run may have on record. Going on with it reads all of them: a host can spare that much for one turn."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStart:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from operator import itemgetter
 from typing import Any
@@ -11,8 +12,20 @@ from typing import Any
 from sqlalchemy import Connection, exists, select, update
 
 from toolwire.journal.driver import run_many
-from toolwire.journal.forms import ended_form, ended_of, read, start_form, start_of, written
+from toolwire.journal.forms import (
+    FORM,
+    WHOLE,
+    ended_form,
+    ended_of,
+    lengthened,
+    read,
+    results_form,
+    shortened,
+    start_of,
+    written,
+)
 from toolwire.journal.sealing import Draft, Sealer
+from toolwire.journal.shared import LARGE_BYTES, Shared
 from toolwire.journal.tables import NOTES, STEPS
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Start, Step
@@ -91,19 +104,59 @@ class Story:
     """Keys of the steps that ended, in order."""
     notes: list[tuple[str, Mapping[str, Any]]]
     """Parent and entry, in order."""
+    size: int
+    """Bytes of it in the database."""
+    large: set[str] = field(default_factory=set[str])
+    """Keys of the steps whose ends are large."""
+    shared: Shared = field(default_factory=Shared)
+    """The values of these."""
+
+    def share(self, key: str, value: Any) -> None:
+        """Lets later records refer to a step whose end is large, and to its tagged value."""
+        self.large.add(key)
+        self.shared.add(key, value)
+
+    def outcome(self, results: Sequence[ToolResult], texts: Sequence[str]) -> bytes:
+        """The text of the results that the run ends with. `texts` are what the model wrote of its calls."""
+        steps = {key: self.steps[key].step for key in self.large}
+        return written(results_form(results, steps, texts), FORM if steps else WHOLE)
 
 
-def begun_row(sealer: Sealer, run_id: str, start: Start, started_at: float) -> dict[str, Any]:
-    """The row of a step that is about to run."""
+def begun_row(sealer: Sealer, run_id: str, start: Start, data: bytes, started_at: float) -> dict[str, Any]:
+    """The row of a step that is about to run; `data` is the text of its form."""
     key = start.step.key
-    draft = Draft(sealer, written(start_form(start)), ("steps", run_id, key, "begun"))
+    draft = Draft(sealer, data, ("steps", run_id, key, "begun"))
     return {"run_id": run_id, "key": key, "started_at": started_at, "attempt": start.attempt, "begun": draft}
 
 
-def ended_row(sealer: Sealer, run_id: str, step: Step, result: ToolResult, place: int, now: float) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How a step ended, as it is written down."""
+
+    step: Step
+    data: bytes
+    """The form's text, without what is on record already."""
+    is_large: bool = False
+    """Later records refer to it."""
+    value: Any = None
+    """The result's data, tagged, if it is large."""
+
+
+def end_of(step: Step, result: ToolResult, shared: Shared, *, is_begun: bool) -> End:
+    """How the step ended. Of a step that was begun, the arguments are on record."""
+    form = ended_form(step, result)
+    data = written(form)
+    if len(data) <= LARGE_BYTES:
+        return End(step=step, data=data)
+    short = shortened(form, shared, is_begun=is_begun)
+    return End(step=step, data=written(short, FORM), is_large=True, value=form["result"]["data"])
+
+
+def ended_row(sealer: Sealer, run_id: str, end: End, place: int, now: float) -> dict[str, Any]:
     """The row of a step that ended."""
-    draft = Draft(sealer, written(ended_form(step, result)), ("steps", run_id, step.key, "ended"))
-    return {"run_id": run_id, "key": step.key, "place": place, "ended_at": now, "ended": draft}
+    key = end.step.key
+    draft = Draft(sealer, end.data, ("steps", run_id, key, "ended"))
+    return {"run_id": run_id, "key": key, "place": place, "ended_at": now, "ended": draft}
 
 
 def note_row(sealer: Sealer, run_id: str, parent: str, entry: Mapping[str, Any], place: int) -> dict[str, Any]:
@@ -140,20 +193,34 @@ def story_of(connection: Connection, sealer: Sealer, run_id: str) -> Story:
     Raises:
         DecisionRefused: `bad_mac`: it was changed in the database.
     """
-    steps: dict[str, Kept] = {}
-    ended: list[str] = []
+    notes, size = _notes(connection, sealer, run_id)
+    story = Story(steps={}, ended=[], notes=notes, size=size)
+    values: dict[str, Any] = {}
     query = select(STEPS).where(STEPS.c.run_id == run_id).order_by(STEPS.c.place, STEPS.c.started_at)
     for row in connection.execute(query):
         start = None
         if row.begun is not None:
+            story.size += len(row.begun)
             start = read(sealer.open(row.begun, "steps", run_id, row.key, "begun"), start_of)
         if row.ended is not None:
-            step, result = read(sealer.open(row.ended, "steps", run_id, row.key, "ended"), ended_of)
-            steps[row.key] = Kept(step=step, start=start, started_at=row.started_at, result=result)
-            ended.append(row.key)
+            story.size += len(row.ended)
+            text = sealer.open(row.ended, "steps", run_id, row.key, "ended")
+            form, step, result = read(text, partial(_end_read, start, values))
+            story.steps[row.key] = Kept(step=step, start=start, started_at=row.started_at, result=result)
+            story.ended.append(row.key)
+            if len(text) > LARGE_BYTES or form["form"] > WHOLE:
+                values[row.key] = form["result"]["data"]
+                story.share(row.key, values[row.key])
         elif start is not None:
-            steps[row.key] = Kept(step=start.step, start=start, started_at=row.started_at)
-    return Story(steps=steps, ended=ended, notes=_notes(connection, sealer, run_id))
+            story.steps[row.key] = Kept(step=start.step, start=start, started_at=row.started_at)
+    return story
+
+
+def _end_read(
+    start: Start | None, values: Mapping[str, Any], form: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Step, ToolResult]:
+    found = lengthened(form, start, values)
+    return {"form": form["form"], **found}, *ended_of(found)
 
 
 def root_of(ended: Iterable[Kept]) -> str:
@@ -165,12 +232,15 @@ def root_of(ended: Iterable[Kept]) -> str:
     return f"sha256:{hashed.hexdigest()}"
 
 
-def _notes(connection: Connection, sealer: Sealer, run_id: str) -> list[tuple[str, Mapping[str, Any]]]:
+def _notes(connection: Connection, sealer: Sealer, run_id: str) -> tuple[list[tuple[str, Mapping[str, Any]]], int]:
+    """The notes, and their bytes in the database."""
     query = select(NOTES).where(NOTES.c.run_id == run_id).order_by(NOTES.c.place)
-    return [
+    rows = connection.execute(query).all()
+    notes = [
         (
             row.parent,
             read(sealer.open(row.entry, "notes", run_id, row.parent, str(row.place)), lambda form: form["entry"]),
         )
-        for row in connection.execute(query)
+        for row in rows
     ]
+    return notes, sum(len(row.entry) for row in rows)

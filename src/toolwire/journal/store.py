@@ -9,23 +9,24 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from toolwire.journal import approvals, history
 from toolwire.journal.chain import LogCheck, append, prune, verify
 from toolwire.journal.database import Database
 from toolwire.journal.events import run_event
-from toolwire.journal.fence import Lease, take
-from toolwire.journal.forms import read, result_of, results_of, run_form, run_of, written
+from toolwire.journal.fence import Lease
+from toolwire.journal.forms import run_form, written
 from toolwire.journal.history import LogFilter, LogRow
 from toolwire.journal.ledger import RunLedger
 from toolwire.journal.location import Location, location_of
-from toolwire.journal.owner import LEASE_S, Owner
+from toolwire.journal.owner import LEASE_S
+from toolwire.journal.reopen import info_of, reopened
 from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.runs import RunInfo
-from toolwire.journal.steps import Story, story_of
-from toolwire.journal.tables import REQUESTS, RUNS, STEPS
+from toolwire.journal.steps import Story
+from toolwire.journal.tables import RUNS
 from toolwire.journal.work import Work
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.policy import Rule
@@ -99,7 +100,16 @@ class Store:
                 )
             )
             append(connection, database.sealer, [run_event(run.run_id, "started", caller=run.caller)])
-            return database.hold(RunLedger(database, run, lease, status="running", rev=1, story=_nothing()))
+            return database.hold(
+                RunLedger(
+                    database,
+                    run,
+                    lease,
+                    status="running",
+                    rev=1,
+                    story=Story(steps={}, ended=[], notes=[], size=len(sealed)),
+                )
+            )
 
         def refused(_: Connection, error: Exception) -> RunLedger:
             if isinstance(error, IntegrityError):
@@ -120,7 +130,7 @@ class Store:
             row = connection.execute(select(RUNS).where(RUNS.c.run_id == run_id)).one_or_none()
             if row is None:
                 raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
-            return database.hold(_reopened(connection, database, row))
+            return database.hold(reopened(connection, database, row))
 
         return database.run(job)
 
@@ -135,7 +145,7 @@ class Store:
         if since is not None:
             query = query.where(RUNS.c.created_at >= since)
         return database.read(
-            lambda connection: [_info(connection, database, row, now) for row in connection.execute(query).all()]
+            lambda connection: [info_of(connection, database, row, now) for row in connection.execute(query).all()]
         )
 
     def run(self, run_id: str) -> RunInfo:
@@ -151,7 +161,7 @@ class Store:
             row = connection.execute(query).one_or_none()
             if row is None:
                 raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
-            return _info(connection, database, row, now)
+            return info_of(connection, database, row, now)
 
         return database.read(read_one)
 
@@ -295,54 +305,3 @@ class Store:
         if self._is_closed:
             raise StoreUnavailable(f"the store {self.url} was closed")
         return self._runtime.own(self._part, self._open)
-
-
-def _nothing() -> Story:
-    return Story(steps={}, ended=[], notes=[])
-
-
-def _reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
-    sealer, run_id = database.sealer, str(row.run_id)
-    start = read(sealer.open(row.start, "runs", run_id, "start"), run_of)
-    outcome = divergence = lease = None
-    if row.outcome is not None:
-        outcome = read(sealer.open(row.outcome, "runs", run_id, "outcome"), results_of)
-    if row.divergence is not None:
-        divergence = read(
-            sealer.open(row.divergence, "runs", run_id, "divergence"), lambda form: result_of(form["result"], None)
-        )
-    status: RunStatus = row.status
-    if outcome is None and divergence is None:
-        now = time.time()
-        if start.expires_at and now > start.expires_at:
-            raise DecisionRefused("expired", f"run {run_id!r} was not gone on with in time")
-        approvals.check_whole(connection, sealer, run_id)
-        lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
-        status = "running"
-        append(connection, sealer, [run_event(run_id, "resumed", process=database.owner.process_id)])
-    story = story_of(connection, sealer, run_id)
-    rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
-    return RunLedger(
-        database, start, lease, status=status, rev=rev, story=story, outcome=outcome, divergence=divergence
-    )
-
-
-def _info(connection: Connection, database: Database, row: Any, now: float) -> RunInfo:
-    start = read(database.sealer.open(row.start, "runs", row.run_id, "start"), run_of)
-    steps = select(func.count()).where(STEPS.c.run_id == row.run_id, STEPS.c.ended.is_not(None))
-    waiting = select(func.count()).where(REQUESTS.c.run_id == row.run_id, approvals.waits(now))
-    held = bool(row.owner) and Owner.read(row.owner).is_alive(renewed_until=row.lease_until, now=now)
-    return RunInfo(
-        run_id=row.run_id,
-        status=row.status,
-        rev=row.rev,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
-        protocol=start.protocol,
-        tools=tuple(start.tools),
-        caller=start.caller,
-        steps=connection.execute(steps).scalar_one(),
-        pending=connection.execute(waiting).scalar_one(),
-        is_held=held,
-    )

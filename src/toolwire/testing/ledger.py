@@ -104,14 +104,14 @@ class MemoryLedger:
         self.story.append(("begin", start.step.key))
         return done(lambda: self._begun(start))
 
-    def settle(self, step: Step, result: ToolResult) -> Future[None]:
+    def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
         """See the port."""
         self.story.append(("settle", step.key))
         kept = self.records.steps.setdefault(step.key, _Kept(step))
         kept.result = result
         self.records.ended.append(step.key)
         self._running.discard(step.key)
-        return done(lambda: None)
+        return done(lambda: result)
 
     def interrupted(self, step: Step) -> None:
         """See the port."""
