@@ -149,9 +149,17 @@ def _either(options: Sequence[str]) -> str:
 
 def _literal(values: Sequence[Any]) -> str:
     plain = [value.value if isinstance(value, Enum) else value for value in values]
-    if len(plain) > LITERAL_LIMIT:
+    if len(plain) > LITERAL_LIMIT or any(_is_long(value) for value in plain):
         return _either(["None" if value is None else type(value).__name__ for value in plain])
     return f"Literal[{', '.join(repr(value) for value in plain)}]"
+
+
+_LONG = 200
+"""Characters of a text that no type lists."""
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _LONG)
 
 
 def _has_fields(kind: Any) -> bool:

@@ -22,7 +22,7 @@ from toolwire.definition.base64_bytes import reading_base64
 from toolwire.definition.equal_hashes import bounding, within_budget
 from toolwire.definition.input_schema import ToolJsonSchema, finished
 from toolwire.definition.inverse import given_again
-from toolwire.definition.problems import GivenError, problems_of
+from toolwire.definition.problems import GivenError, complaint, problems_of, told
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.signature import EMPTY, Argument
 from toolwire.definition.typing_forms import accepting_none, readable_type, text_metadata, unpacked
@@ -81,12 +81,13 @@ class FunctionForm:
         try:
             values = self._validate(arguments)[1]
         except ValidationError as error:
-            given = cast("list[GivenError]", error.errors(include_url=False))
-            return Invalid(problems=problems_of(given, arguments, self.input_schema, self._not_given))
+            given, more = _errors(error)
+            found = problems_of(given, arguments, self.input_schema, self._not_given)
+            return cast("Invalid", complaint(found, more=more))
         if self._more is None:
             return values
-        problems = tuple(self._doubled(name) for name in values[self._more] if name in self._by_name)
-        return Invalid(problems=problems) if problems else values
+        doubled = complaint(told(self._doubled(name)) for name in values[self._more] if name in self._by_name)
+        return values if doubled is None else doubled
 
     def is_default(self, name: str, value: Any) -> bool:
         """Whether the value is the parameter's own default."""
@@ -169,6 +170,16 @@ def output_schema(annotation: Any) -> dict[str, Any] | None:
         return None
     # A type that holds itself comes as a reference alone; whoever reads the schema looks for its `type`.
     return {**resolve(schema, schema), "$defs": schema["$defs"]} if "$ref" in schema else schema
+
+
+_ERRORS_LIMIT = 1_000
+"""Errors of pydantic that are read: a complaint tells ten, and arguments of 1 MB can have 250,000."""
+
+
+def _errors(error: ValidationError) -> tuple[list[GivenError], int]:
+    """The errors that are read, and how many others there are."""
+    given = cast("list[GivenError]", error.errors(include_url=False))
+    return given[:_ERRORS_LIMIT], max(0, len(given) - _ERRORS_LIMIT)
 
 
 def _stand_in_body(**_values: Any) -> None: ...

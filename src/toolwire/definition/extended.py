@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
@@ -14,7 +15,7 @@ from toolwire.definition.annotation import schema_text
 from toolwire.definition.equal_hashes import bounding, within_budget
 from toolwire.definition.input_schema import ToolJsonSchema
 from toolwire.definition.inverse import given_again
-from toolwire.definition.problems import GivenError, problems_of, unexpected
+from toolwire.definition.problems import Found, GivenError, complaint, problems_of, told, unexpected
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind, Shape
 from toolwire.definition.structured import StructuredValues
 from toolwire.definition.tool import Tool
@@ -139,31 +140,26 @@ class ExtendedForm:
             model = self._validate(given)
         except ValidationError as error:
             wrong = self._problems(cast("list[GivenError]", error.errors(include_url=False)), given)
-            return Invalid(problems=(*self._own_problems(values, arguments), *wrong))
+            found = chain(self._own_problems(values, arguments), wrong)
+            return cast("Invalid", complaint(found, more=values.more if isinstance(values, Invalid) else 0))
         if isinstance(values, Invalid):
-            return Invalid(problems=self._own_problems(values, arguments))
+            return cast("Invalid", complaint(self._own_problems(values, arguments), more=values.more))
         return StructuredValues({**values, **{name: getattr(model, fields[name]) for name in fields}}, model)
 
-    def _own_problems(
-        self, values: dict[str, Any] | Invalid, arguments: Mapping[str, Any]
-    ) -> tuple[ArgumentProblem, ...]:
+    def _own_problems(self, values: dict[str, Any] | Invalid, arguments: Mapping[str, Any]) -> Iterator[Found]:
         """What is wrong for the tool itself. What it does not know may be a field that was misspelt."""
         found = values.problems if isinstance(values, Invalid) else ()
         names = self._schema["properties"]
-        return tuple(
-            unexpected(problem.path, problem.path, names)
-            if problem.kind == "unexpected" and problem.path in arguments
-            else problem
-            for problem in found
-        )
+        for problem in found:
+            is_name = problem.kind == "unexpected" and problem.path in arguments
+            yield told(unexpected(problem.path, problem.path, names) if is_name else problem)
 
-    def _problems(self, errors: list[GivenError], given: dict[str, Any]) -> tuple[ArgumentProblem, ...]:
+    def _problems(self, errors: list[GivenError], given: dict[str, Any]) -> Iterator[Found]:
         whole = [error["msg"].removeprefix("Value error, ") for error in errors if not error["loc"]]
         placed = [error for error in errors if error["loc"]]
-        return (
-            *(problems_of(placed, given, self._schema, self.hidden) if placed else ()),
-            *(ArgumentProblem(path="", kind="invalid", message=f"{text.rstrip('.')}.") for text in whole),
-        )
+        yield from problems_of(placed, given, self._schema, self.hidden)
+        for text in whole:
+            yield told(ArgumentProblem(path="", kind="invalid", message=f"{text.rstrip('.')}."))
 
     def is_default(self, name: str, value: Any) -> bool:
         """Whether the value is the parameter's or the field's own default."""

@@ -6,14 +6,17 @@ import copy
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.annotation import schema_text
 from toolwire.definition.declared import declared
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import program_parameter
+from toolwire.definition.problems import Found, complaint, told, unexpected
 from toolwire.definition.problems import hidden as hidden_problem
-from toolwire.definition.problems import unexpected
+from toolwire.definition.schema_limits import check_limits
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind
 from toolwire.definition.signature import EMPTY, Signature, read_signature
 from toolwire.definition.tool import Check, Permission, Tool
@@ -22,6 +25,9 @@ from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.text import encodable_text
 from toolwire.vocabulary.values import plain
+
+if TYPE_CHECKING:
+    from toolwire.definition.json_schema import Validator
 
 
 @dataclass
@@ -73,6 +79,9 @@ def from_schema(
     """
     label = f"tool {name!r}"
     signature = None if function is None else _signature(function, label)
+    for place, given_schema in (("schema", input_schema), ("output schema", output_schema)):
+        if isinstance(cast("object", given_schema), Mapping):
+            check_limits(given_schema, label, place=place)
     shape = SchemaShape(label, _object_schema(input_schema, label), output_schema, signature, given)
     return Tool(
         name=name,
@@ -135,9 +144,11 @@ class SchemaShape:
         given: Collection[str] = (),
     ) -> None:
         # Loaded here: only tools known by a schema need jsonschema.
-        from toolwire.definition.json_schema import check_schema
+        from toolwire.definition.json_schema import check_schema, warn_of_unchecked
 
-        check_schema(schema, label)
+        self._patterns = check_schema(schema, label)
+        warn_of_unchecked(schema, self._patterns, label)
+        self._label = label
         self._schema = schema
         self._properties = cast("dict[str, dict[str, Any] | bool]", schema.get("properties", {}))
         self._output_schema = output_schema
@@ -164,8 +175,12 @@ class SchemaShape:
 
     def compile(self, hidden: frozenset[str]) -> Form:
         """The form without these properties."""
+        from toolwire.definition.json_schema import Validator
+
         never_given = hidden | self.never_visible.keys()
-        return SchemaForm(_without(self._schema, hidden), hidden, never_given, _takable(self._signature))
+        visible = _without(self._schema, hidden)
+        validator = Validator(visible, self._patterns, self._label)
+        return SchemaForm(visible, hidden, never_given, _takable(self._signature), validator)
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
         """The required ones first, so that they can be written as a Python signature; else in the schema's order."""
@@ -202,9 +217,8 @@ class SchemaForm:
         hidden: frozenset[str],
         never_given: frozenset[str],
         takable: frozenset[str] | None,
+        validator: Validator,
     ) -> None:
-        from toolwire.definition.json_schema import Validator
-
         self.input_schema = schema
         self.hidden = hidden
         self._never_given = never_given
@@ -215,25 +229,25 @@ class SchemaForm:
             for name, node in self._properties.items()
             if isinstance(node, dict) and "default" in node
         }
-        self._problems = Validator(schema).problems
+        self._validator = validator
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
         """The arguments in JSON types with the defaults filled in, or everything that is wrong with them."""
-        problems = [hidden_problem(name) for name in arguments if name in self._never_given]
+        problems = [told(hidden_problem(name)) for name in arguments if name in self._never_given]
         values: dict[str, Any] = {}
         for name, value in arguments.items():
             if name in self._never_given:
                 continue
             if self._takable is not None and name not in self._takable:
-                problems.append(unexpected(str(name), str(name), self._properties))
+                problems.append(Found(str(name), partial(unexpected, str(name), str(name), self._properties)))
                 continue
             try:
                 values[name] = plain(value)
             except Unrepresentable as error:
-                problems.append(_unrepresentable(name, value, error))
-        problems.extend(self._problems(values))
-        if problems:
-            return Invalid(problems=tuple({problem.path: problem for problem in reversed(problems)}.values())[::-1])
+                problems.append(told(_unrepresentable(name, value, error)))
+        wrong = complaint(chain(problems, self._validator.problems(values)))
+        if wrong is not None:
+            return wrong
         missing = {name: copy.deepcopy(default) for name, default in self._defaults.items() if name not in values}
         return {**values, **missing}
 

@@ -2,99 +2,171 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from typing import Any, cast
+from urllib.parse import urljoin
 
 import referencing
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.exceptions import ValidationError
 from jsonschema.validators import Draft202012Validator, validator_for
+from jsonschema_specifications import REGISTRY as SPECIFICATIONS  # pyright: ignore[reportMissingTypeStubs]  # it has no types
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012, specification_with
 
-from toolwire.definition.problems import invalid, missing, unexpected
+from toolwire.definition.problems import Found, invalid, missing, unexpected
+from toolwire.definition.schema_keywords import DEPTH_LIMIT, RUN, STEPS_LIMIT, Exceeded, Run, bounded, brief
+from toolwire.definition.schema_limits import (
+    SCHEMA_LEVELS_LIMIT,
+    SCHEMA_NODES_LIMIT,
+    check_loops,
+    references,
+)
+from toolwire.definition.schema_patterns import PATTERN_STATES_LIMIT, Patterns, patterns_of
 from toolwire.definition.shape import ArgumentProblem
 from toolwire.definition.words import expected, path_text, resolve
 from toolwire.vocabulary.errors import DefinitionError
 
+_LOG = logging.getLogger("toolwire.definition")
 
-def check_schema(schema: Mapping[str, Any], label: str) -> None:
-    """Refuses a schema that cannot be used.
+_UNUSABLE = (Unresolvable, RecursionError, ValueError)
+"""What references raise that lead nowhere, in circles, or are no references."""
+
+
+def check_schema(schema: Mapping[str, Any], label: str) -> Patterns:
+    """The patterns of a schema, if it can be used.
 
     Raises:
-        DefinitionError: it is no JSON schema, or a reference in it leads to another document or nowhere.
+        DefinitionError: it is no JSON schema, a reference in it leads to another document, nowhere or back to itself,
+            or a pattern is not a regular expression.
     """
-    try:
-        _validator_class(schema).check_schema(schema)
-    except SchemaError as error:
+    error = _schema_error(schema, label)
+    if error is not None:
         place = path_text(["schema", *error.absolute_path])
         raise DefinitionError(f"{label}: {place} is no JSON schema: {error.message}") from error
-    for reference in _references(schema):
+    resolver = _resolver(schema)
+    for reference in references(schema):
         if not reference.startswith("#"):
             raise DefinitionError(
-                f"{label}: the schema refers to another document, {reference!r}, and none is fetched: "
+                f"{label}: the schema refers to another document, {reference[:200]!r}, and none is fetched: "
                 "copy what it refers to under '$defs' and write '#/$defs/NAME'"
             )
-        if reference.startswith("#/") and not resolve({"$ref": reference}, schema):
-            raise DefinitionError(f"{label}: the schema's reference {reference!r} leads nowhere: add it under '$defs'")
+        try:
+            resolver.lookup(reference)
+        except _UNUSABLE as error:
+            raise DefinitionError(
+                f"{label}: the schema's reference {reference[:200]!r} leads nowhere: add it under '$defs'"
+            ) from error
+    check_loops(schema, label)
+    return patterns_of(schema, label)
+
+
+def warn_of_unchecked(schema: Mapping[str, Any], patterns: Patterns, label: str) -> None:
+    """Logs which keywords only the tool itself can check."""
+    if patterns.unchecked:
+        others = len(patterns.unchecked) - 1
+        _LOG.warning(
+            "%s: the pattern %.80r%s is not checked here, since the engine has no look-around, no back-references and "
+            "at most %d states for a schema: the tool itself must check it",
+            *(label, patterns.unchecked[0], f", like {others} others," if others else "", PATTERN_STATES_LIMIT),
+        )
+    if patterns.are_for_names and "unevaluatedProperties" in _keywords_in(schema):
+        _LOG.warning(
+            "%s: 'unevaluatedProperties' is not checked here, since the schema has 'patternProperties': the tool "
+            "itself must check it",
+            label,
+        )
 
 
 class Validator:
     """Checks arguments against one schema, in the draft that it names or else 2020-12. Formats are not asserted."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._schema = schema
-        # A registry of our own, or jsonschema would fetch what it does not know.
-        self._validator: Any = _validator_class(schema)(schema, registry=cast("Any", referencing.Registry)())
+    def __init__(self, schema: Mapping[str, Any], patterns: Patterns, label: str) -> None:
+        """`patterns` are what `check_schema` gave for the schema."""
+        self._schema: dict[str, Any] = brief(schema)
+        self._label = label
+        self._patterns = patterns
+        self._choices: dict[int, frozenset[str]] = {}
+        self._validator: Any = bounded(_draft(schema))(
+            self._schema, registry=_NO_DOCUMENTS, _resolver=_resolver(self._schema)
+        )
 
-    def problems(self, arguments: Mapping[str, Any]) -> tuple[ArgumentProblem, ...]:
-        """Everything that is wrong with them; empty when they fit."""
-        found: dict[str, ArgumentProblem] = {}
-        for error in cast("Iterator[ValidationError]", self._validator.iter_errors(arguments)):
-            for problem in self._problems(error, depth=8):
-                found.setdefault(problem.path, problem)
-        return tuple(found.values())
+    def problems(self, arguments: Mapping[str, Any]) -> Iterator[Found]:
+        """Everything that is wrong with them; nothing when they fit. To be read to its end, in one thread.
 
-    def _problems(self, error: ValidationError, depth: int) -> Iterator[ArgumentProblem]:
+        Raises:
+            DefinitionError: the schema is at fault: a check of small arguments does not end.
+        """
+        token = RUN.set(Run(patterns=self._patterns, choices=self._choices))
+        try:
+            for error in cast("Iterator[ValidationError]", self._validator.iter_errors(brief(arguments))):
+                yield from self._found(error, depth=8)
+        except (Exceeded, *_UNUSABLE) as error:
+            problem = self._unfinished(arguments, error)
+            yield Found(problem.path, lambda: problem)
+        finally:
+            RUN.reset(token)
+
+    def _unfinished(self, arguments: Mapping[str, Any], error: Exception) -> ArgumentProblem:
+        """The problem of arguments too large to be checked. Small arguments are not at fault: the schema is."""
+        values, characters = _size(arguments)
+        limits = f"{STEPS_LIMIT:,} steps or {DEPTH_LIMIT} levels"
+        if not isinstance(error, Exceeded) or values + characters // _CHARACTERS < _LARGE:
+            reason = f"a check of {values} values takes more than {limits}"
+            detail = reason if isinstance(error, Exceeded) else f"{error:.200}"
+            raise DefinitionError(f"{self._label}: its schema cannot be used: {detail}") from error
+        message = (
+            f"The arguments hold {values:,} values and {characters:,} characters, and checking them takes more than "
+            f"{limits}: give less in one call."
+        )
+        return ArgumentProblem(path="", kind="invalid", message=message)
+
+    def _found(self, error: ValidationError, depth: int) -> Iterator[Found]:
         place = list(error.absolute_path)
         node = cast("dict[str, Any]", error.schema)
         keyword = str(error.validator)
         instance = cast("Any", error.instance)
-        if keyword == "required":
+        if keyword == "required" and isinstance(node["required"], list):
             yield from self._missing(place, node, instance)
         elif keyword in ("additionalProperties", "unevaluatedProperties") and isinstance(instance, dict):
             yield from self._unexpected(place, node, cast("dict[str, Any]", instance))
         elif keyword in ("anyOf", "oneOf") and depth and (inner := _of_the_one_meant(error, node, self._schema)):
             for below in inner:
-                yield from self._problems(below, depth - 1)
+                yield from self._found(below, depth - 1)
         else:
-            detail = "" if keyword in _SAID_IN_WORDS else str(error.message)
-            yield invalid(path_text(place) or "arguments", expected(node, self._schema), instance, detail)
+            is_said = keyword in _SAID_IN_WORDS and not (keyword in _SAID_OF_A_TYPE and "type" not in node)
+            detail = "" if is_said else str(error.message)
+            path = path_text(place) or "arguments"
+            yield Found(path, lambda: invalid(path, expected(node, self._schema), instance, detail))
 
-    def _missing(
-        self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]
-    ) -> Iterator[ArgumentProblem]:
+    def _missing(self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]) -> Iterator[Found]:
         properties = node.get("properties", {})
         for name in node["required"]:
             if name not in instance:
-                yield missing(path_text([*place, name]), expected(properties.get(name), self._schema))
+                path = path_text([*place, name])
+                yield Found(path, partial(self._missing_one, path, properties.get(name)))
+
+    def _missing_one(self, path: str, node: Any) -> ArgumentProblem:
+        return missing(path, expected(node, self._schema))
 
     def _unexpected(
         self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]
-    ) -> Iterator[ArgumentProblem]:
+    ) -> Iterator[Found]:
         properties = cast("Mapping[str, Any]", node.get("properties", {}))
         for name in instance:
             if name not in properties:
-                yield unexpected(path_text([*place, name]), name, properties)
+                path = path_text([*place, name])
+                yield Found(path, partial(unexpected, path, name, properties))
 
 
-_SAID_IN_WORDS = frozenset(
+_SAID_OF_A_TYPE = frozenset(
     {
-        *("type", "enum", "const", "anyOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
-        *("multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "minItems", "maxItems"),
     }
 )
-
-
-def _validator_class(schema: Mapping[str, Any]) -> Any:
-    return validator_for(schema, default=Draft202012Validator)
+_SAID_IN_WORDS = _SAID_OF_A_TYPE | {"type", "enum", "const", "anyOf"}
 
 
 def _of_the_one_meant(
@@ -108,22 +180,101 @@ def _of_the_one_meant(
     return [inner for inner in error.context or [] if len(fitting) == 1 and inner.relative_schema_path[0] == fitting[0]]
 
 
-_VALUES = frozenset({"enum", "const", "default", "examples"})
-_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+def _draft(schema: Mapping[str, Any]) -> Any:
+    return validator_for(schema, default=Draft202012Validator)
 
 
-def _references(schema: Any) -> Iterator[str]:
-    """Every `$ref` that is a reference: not a property of that name, nor inside a default or an example."""
+@cache
+def _schemas_validator(draft: Any) -> tuple[Any, Patterns]:
+    """A validator of the draft's schemas, made of one document, and its patterns.
+
+    Newer drafts spread theirs over several, and looking each up for each inner schema takes six times as long.
+    """
+    whole: dict[str, Any] = {key: value for key, value in draft.META_SCHEMA.items() if key not in ("$id", "$schema")}
+    for part in cast("list[dict[str, str]]", whole.pop("allOf", [])):
+        vocabulary = cast("Any", SPECIFICATIONS)[urljoin(str(draft.META_SCHEMA["$id"]), part["$ref"])].contents
+        for key in ("properties", "$defs"):
+            whole[key] = {**vocabulary.get(key, {}), **whole.get(key, {})}
+    schema = _referring_to_itself(whole)
+    return bounded(draft)(schema), patterns_of(schema, "JSON Schema")
+
+
+_SCHEMA_STEPS_LIMIT = 100 * SCHEMA_NODES_LIMIT
+"""Steps of a schema's own validation: each of its values takes about ten."""
+
+_SCHEMA_DEPTH_LIMIT = 4 * SCHEMA_LEVELS_LIMIT
+
+
+def _schema_error(schema: Mapping[str, Any], label: str) -> ValidationError | None:
+    """The first thing for which it is not a JSON schema."""
+    validator, patterns = _schemas_validator(_draft(schema))
+    token = RUN.set(Run(patterns=patterns, steps_limit=_SCHEMA_STEPS_LIMIT, depth_limit=_SCHEMA_DEPTH_LIMIT))
+    try:
+        return next(validator.iter_errors(brief(schema)), None)
+    except (Exceeded, RecursionError) as error:
+        raise DefinitionError(f"{label}: its schema is nested too deeply to be checked: make it flatter") from error
+    finally:
+        RUN.reset(token)
+
+
+def _referring_to_itself(schema: Any) -> Any:
     if isinstance(schema, list):
-        for item in cast("list[Any]", schema):
-            yield from _references(item)
+        return [_referring_to_itself(item) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
-        return
-    for key, value in cast("dict[str, Any]", schema).items():
-        if key in ("$ref", "$dynamicRef") and isinstance(value, str):
-            yield value
-        elif key in _NAMED and isinstance(value, dict):
-            for named in cast("dict[str, Any]", value).values():
-                yield from _references(named)
-        elif key not in _VALUES:
-            yield from _references(value)
+        return schema
+    node = cast("dict[str, Any]", schema)
+    if node in ({"$dynamicRef": "#meta"}, {"$recursiveRef": "#"}):
+        return {"$ref": "#"}
+    return {key: _referring_to_itself(value) for key, value in node.items()}
+
+
+_NO_DOCUMENTS = cast("Any", referencing.Registry)()
+"""A registry of our own, or jsonschema would fetch what it does not know."""
+
+
+def _resolver(schema: Mapping[str, Any]) -> Any:
+    """Crawled once: each look-up of an anchor would crawl the whole schema again."""
+    resource = referencing.Resource.from_contents(schema, default_specification=_specification(schema))
+    uri = resource.id() or ""
+    return _NO_DOCUMENTS.with_resource(uri, resource).crawl().resolver(uri)
+
+
+def _specification(schema: Mapping[str, Any]) -> Any:
+    return specification_with(str(_draft(schema).META_SCHEMA["$schema"]), default=DRAFT202012)
+
+
+def _keywords_in(schema: Any) -> set[str]:
+    """The keys of all objects in a schema."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            found.update(cast("dict[str, Any]", value))
+        if isinstance(value, dict | list):
+            waiting.extend(cast("Any", value.values() if isinstance(value, dict) else value))
+    return found
+
+
+_LARGE = 1_000
+"""Values, or texts of `_CHARACTERS`, of arguments that are themselves at fault when they take too many steps."""
+
+_CHARACTERS = 256
+
+
+def _size(arguments: Mapping[str, Any]) -> tuple[int, int]:
+    """The values and the characters of all texts in arguments."""
+    values = characters = 0
+    waiting: list[Any] = [arguments]
+    while waiting:
+        value = waiting.pop()
+        values += 1
+        if isinstance(value, str):
+            characters += len(value)
+        elif isinstance(value, dict):
+            keyed = cast("dict[str, Any]", value)
+            characters += sum(map(len, keyed))
+            waiting.extend(keyed.values())
+        elif isinstance(value, list):
+            waiting.extend(cast("list[Any]", value))
+    return values, characters

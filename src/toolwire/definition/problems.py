@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Any, TypedDict, cast
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, TypedDict, cast
 
-from toolwire.definition.shape import ArgumentProblem
+from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.words import expected, nearest_hint, path_text, resolve, shown
+from toolwire.vocabulary.text import kept_text
 
 
 class GivenError(TypedDict):
@@ -20,24 +22,79 @@ class GivenError(TypedDict):
     input: Any
 
 
+COMPLAINT_PROBLEMS_LIMIT = 10
+"""Problems that one complaint tells: a model mends these, and is told the next ones."""
+
+COMPLAINT_LIMIT_BYTES = 4_000
+"""Bytes of one complaint, with its heading and its hint: about a thousand tokens."""
+
+_PROBLEMS_LIMIT_BYTES = 2_800
+"""Bytes of a complaint's problems."""
+
+_PROBLEM_LIMIT_BYTES = 1_000
+"""Bytes of one problem."""
+
+_PATH_LIMIT_BYTES = 200
+
+
+class Found(NamedTuple):
+    """Something that is wrong: where, and how to tell of it."""
+
+    path: str
+    problem: Callable[[], ArgumentProblem]
+
+
+def complaint(found: Iterable[Found], *, more: int = 0) -> Invalid | None:
+    """What is wrong, one problem for each place, bounded; None when there is nothing. `more` are known beside these."""
+    kept: list[ArgumentProblem] = []
+    seen: set[str] = set()
+    size = count = 0
+    for path, problem in found:
+        # An empty path is that of the call as a whole, of which several things can be wrong.
+        if path in seen and path:
+            continue
+        seen.add(path)
+        count += 1
+        if len(kept) == count - 1 and len(kept) < COMPLAINT_PROBLEMS_LIMIT:
+            cut = _cut(problem())
+            size += len(cut.message.encode("utf-8", "replace"))
+            if size <= _PROBLEMS_LIMIT_BYTES:
+                kept.append(cut)
+    return Invalid(problems=tuple(kept), more=count - len(kept) + more) if kept else None
+
+
+def told(problem: ArgumentProblem) -> Found:
+    """A problem that is there already."""
+    return Found(problem.path, lambda: problem)
+
+
+def _cut(problem: ArgumentProblem) -> ArgumentProblem:
+    message = kept_text(problem.message, _PROBLEM_LIMIT_BYTES)
+    path = kept_text(problem.path, _PATH_LIMIT_BYTES)
+    if message is problem.message and path is problem.path:
+        return problem
+    return replace(problem, path=path, message=message if message is problem.message else f"{message}...")
+
+
 def problems_of(
     errors: Iterable[GivenError], arguments: Mapping[str, Any], schema: dict[str, Any], not_given: AbstractSet[str]
-) -> tuple[ArgumentProblem, ...]:
+) -> Iterator[Found]:
     """One problem for each place that is wrong, in pydantic's order.
 
     `not_given` are the parameters that the host gives. A union's errors, one for each of its types, become one
     problem; where the value's JSON type fits only one of them, the errors of that one.
     """
-    found: dict[str, ArgumentProblem] = {}
-    skipped: list[GivenError] = []
+    skipped: GivenError | None = None
+    is_placed = False
     for error in errors:
         place = _place(error["loc"], arguments, schema)
         if place is None:
-            skipped.append(error)
+            skipped = skipped or error
             continue
-        problem = _problem(error, place, arguments, schema, not_given)
-        found.setdefault(problem.path, problem)
-    return tuple(found.values()) or (_unplaced(skipped[0]),)
+        is_placed = True
+        yield Found(path_text(place.path), partial(_problem, error, place, arguments, schema, not_given))
+    if not is_placed and skipped is not None:
+        yield told(_unplaced(skipped))
 
 
 def missing(path: str, wanted: str) -> ArgumentProblem:

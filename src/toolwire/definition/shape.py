@@ -69,11 +69,20 @@ class Invalid:
 
     problems: tuple[ArgumentProblem, ...]
     """Never empty."""
+    more: int = 0
+    """How many others there are, which are not told."""
 
     @property
     def text(self) -> str:
         """The problems, one a line."""
-        return "\n".join(problem.message for problem in self.problems)
+        return "\n".join(self.lines)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """A line for each problem, and one that says how many are not told."""
+        told = tuple(problem.message for problem in self.problems)
+        plural = "problems are" if self.more > 1 else "problem is"
+        return (*told, f"{self.more:,} more {plural} not shown.") if self.more else told
 
 
 class Validated:

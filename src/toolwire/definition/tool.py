@@ -287,7 +287,7 @@ class Tool:
     ) -> Validated | Invalid:
         bound, problems = self.bindings.resolve(bindings)
         if isinstance(values, Invalid):
-            return Invalid(problems=values.problems + problems)
+            return Invalid(problems=values.problems + problems, more=values.more)
         if problems:
             return Invalid(problems=problems)
         complaint = self.check({**values, **bound}) if self.check is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 SHOWN_LIMIT = 80
@@ -12,6 +13,12 @@ SHOWN_LIMIT = 80
 
 _CHOICES_LIMIT = 20
 """Allowed values that a message lists."""
+
+_NEAR_LIMIT = 128
+"""Characters of a name that others are compared with: the comparison takes time that grows with their square."""
+
+_NAMES_LIMIT = 500
+"""Names that one is compared with."""
 
 _FORMATS = {
     "date-time": "date and time in ISO 8601",
@@ -61,7 +68,7 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
         node = cast("dict[str, Any]", schema)
         if "$ref" not in node:
             return node
-        schema = _pointed(str(node["$ref"]), root)
+        schema = pointed(str(node["$ref"]), root)
     return {}
 
 
@@ -101,7 +108,10 @@ def path_text(place: Sequence[str | int]) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant; None when none is near."""
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.7)
+    if len(name) > _NEAR_LIMIT:
+        return None
+    near_in_length = (known for known in names if abs(len(known) - len(name)) <= len(name))
+    found = difflib.get_close_matches(name, list(islice(near_in_length, _NAMES_LIMIT)), n=1, cutoff=0.7)
     return found[0] if found else None
 
 
@@ -111,7 +121,10 @@ def nearest_hint(name: str, names: Iterable[str]) -> str:
     near = nearest(name, names)
     if near is not None:
         return f"did you mean {near!r}?"
-    return f"it takes {', '.join(repr(known) for known in names)}" if names else "it takes none"
+    if not names:
+        return "it takes none"
+    more = f", ... ({len(names)} in all)" if len(names) > _CHOICES_LIMIT else ""
+    return f"it takes {', '.join(shown(known) for known in names[:_CHOICES_LIMIT])}{more}"
 
 
 def _typed(kind: Any, node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
@@ -151,14 +164,25 @@ def _choice(values: Sequence[Any]) -> str:
     return f"one of {listed}" + (", ..." if len(values) > _CHOICES_LIMIT else "")
 
 
-def _pointed(reference: str, root: Mapping[str, Any]) -> Any:
-    if not reference.startswith("#"):
-        return {}
+def pointed(reference: str, root: Mapping[str, Any]) -> Any:
+    """What a reference inside the document leads to, by its JSON pointer; None when it leads nowhere."""
+    if reference != "#" and not reference.startswith("#/"):
+        return None
     node: Any = root
     for step in reference[1:].split("/")[1:]:
         step = step.replace("~1", "/").replace("~0", "~")
-        node = cast("dict[str, Any]", node).get(step) if isinstance(node, dict) else None
+        if isinstance(node, dict):
+            node = cast("dict[str, Any]", node).get(step)
+        elif isinstance(node, list) and step.isascii() and step.isdigit():
+            items = cast("list[Any]", node)
+            node = items[int(step)] if len(step) < _INDEX_DIGITS and int(step) < len(items) else None
+        else:
+            return None
     return node
+
+
+_INDEX_DIGITS = 9
+"""Digits of an index in a JSON pointer; no list is that long."""
 
 
 _short = reprlib.Repr()

@@ -12,6 +12,7 @@ from toolwire.invocation.scope import Prepared
 from toolwire.vocabulary.calls import ToolCall, WrittenArguments
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.text import kept_text
 
 
 def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
@@ -54,7 +55,7 @@ def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
     missing_state = [problem for problem in invalid.problems if problem.kind == "no_state"]
     if missing_state:
         return _cannot_run(call, entry, *(problem.message for problem in missing_state))
-    lines = "\n".join(f"- {problem.message}" for problem in invalid.problems)
+    lines = "\n".join(f"- {line}" for line in invalid.lines)
     return ToolResult.failed(
         "invalid_arguments",
         f"The arguments of {entry.name!r} are wrong:\n{lines}",
@@ -86,4 +87,10 @@ def _expected(entry: Entry) -> str:
     wanted = ", ".join(
         f"{parameter.name} ({'required' if parameter.required else 'optional'})" for parameter in visible
     )
-    return f"Correct them and call {entry.name!r} again. It takes: {wanted}."
+    told = kept_text(wanted, _EXPECTED_LIMIT_BYTES)
+    more = "" if told is wanted else f" ... ({len(visible)} parameters in all)"
+    return f"Correct them and call {entry.name!r} again. It takes: {told}{more}."
+
+
+_EXPECTED_LIMIT_BYTES = 600
+"""Bytes of the parameters' names in a hint: the rest of what `COMPLAINT_LIMIT_BYTES` leaves."""

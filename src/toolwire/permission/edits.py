@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
 from toolwire.definition.json_schema import Validator, check_schema
+from toolwire.definition.problems import complaint
 from toolwire.permission.approval import ApprovalRequest, DecisionRefused
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain
@@ -59,8 +60,9 @@ def _problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[s
     if not schema:
         return []
     # A schema that names another document is refused: none is fetched.
-    check_schema(schema, "its schema")
-    return [problem.message for problem in Validator(schema).problems(arguments)]
+    patterns = check_schema(schema, "its schema")
+    wrong = complaint(Validator(schema, patterns, "its schema").problems(arguments))
+    return [] if wrong is None else list(wrong.lines)
 
 
 def _refused(request: ApprovalRequest, why: str) -> DecisionRefused:

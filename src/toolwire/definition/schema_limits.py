@@ -1,0 +1,153 @@
+"""Bounds on a JSON schema, checked before anything recurses into it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from toolwire.definition.words import path_text, pointed
+from toolwire.vocabulary.errors import DefinitionError
+
+SCHEMA_NODES_LIMIT = 20_000
+"""JSON values in one schema. The largest schema among a thousand tools of public services has under 3,000."""
+
+SCHEMA_LEVELS_LIMIT = 60
+"""Objects and arrays inside each other in one schema. A digest takes 64 levels, and adds one of its own."""
+
+SCHEMA_TEXT_LIMIT = 1_000_000
+"""Characters of all texts in one schema: a prompt of that size fits no model."""
+
+
+def check_limits(schema: object, label: str, *, place: str = "schema") -> None:
+    """Refuses a schema that is too large, too deep, or no JSON.
+
+    Raises:
+        DefinitionError: a limit is exceeded, a key is not a text, or a number does not fit a double.
+    """
+    nodes = characters = 0
+    waiting: list[tuple[Any, tuple[str | int, ...]]] = [(schema, (place,))]
+    while waiting:
+        value, path = waiting.pop()
+        nodes += 1
+        characters += len(value) if isinstance(value, str) else 0
+        size = len(cast("list[Any]", value)) if isinstance(value, Mapping | list | tuple) else 0
+        if nodes + len(waiting) + size > SCHEMA_NODES_LIMIT:
+            raise DefinitionError(
+                f"{label}: the {place} holds more than {SCHEMA_NODES_LIMIT:,} values: leave out what no call needs"
+            )
+        if isinstance(value, Mapping):
+            keyed = cast("Mapping[object, Any]", value)
+            characters += _key_characters(keyed, path, label)
+            waiting.extend((inner, (*path, cast("str", key))) for key, inner in keyed.items())
+        elif isinstance(value, list | tuple):
+            waiting.extend((inner, (*path, index)) for index, inner in enumerate(cast("list[Any]", value)))
+        elif isinstance(value, int | float):
+            _check_number(value, path, label)
+        if len(path) > SCHEMA_LEVELS_LIMIT + 1:
+            raise DefinitionError(
+                f"{label}: the {place} is nested deeper than {SCHEMA_LEVELS_LIMIT} levels, at {_shown(path)}: "
+                "move inner schemas to '$defs' and refer to them"
+            )
+        if characters > SCHEMA_TEXT_LIMIT:
+            raise DefinitionError(
+                f"{label}: the texts of the {place} have more than {SCHEMA_TEXT_LIMIT:,} characters: shorten them"
+            )
+
+
+def check_loops(schema: Mapping[str, Any], label: str) -> None:
+    """Refuses a schema whose validation would never end: one that applies itself to the same value.
+
+    Raises:
+        DefinitionError: it names the reference that closes the loop.
+    """
+    ended: set[int] = set()
+    for reference in dict.fromkeys(references(schema)):
+        start: Any = {"$ref": reference}
+        # Each entry is a schema that is being applied, and the schemas that it still applies to the same value.
+        open_nodes: list[tuple[int, Iterator[Any]]] = [(id(start), iter([_target(start, schema)]))]
+        on_the_way = {id(start)}
+        while open_nodes:
+            node = next(open_nodes[-1][1], None)
+            if node is None:
+                done, _ = open_nodes.pop()
+                on_the_way.discard(done)
+                ended.add(done)
+            elif id(node) in on_the_way:
+                raise DefinitionError(
+                    f"{label}: the schema's reference {reference!r} leads back to itself, so that no check of a value "
+                    "would end: let it stand under 'properties' or 'items'"
+                )
+            elif id(node) not in ended:
+                on_the_way.add(id(node))
+                open_nodes.append((id(node), _applied_to_the_same(node, schema)))
+
+
+def references(schema: Any) -> Iterator[str]:
+    """Every `$ref` that is a reference: not a property of that name, nor inside a default or an example."""
+    if isinstance(schema, list):
+        for item in cast("list[Any]", schema):
+            yield from references(item)
+    if not isinstance(schema, dict):
+        return
+    for key, value in cast("dict[str, Any]", schema).items():
+        if key in ("$ref", "$dynamicRef") and isinstance(value, str):
+            yield value
+        elif key in _NAMED and isinstance(value, dict):
+            for named in cast("dict[str, Any]", value).values():
+                yield from references(named)
+        elif key not in _VALUES:
+            yield from references(value)
+
+
+_VALUES = frozenset({"enum", "const", "default", "examples"})
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies", "extends")
+
+
+def _applied_to_the_same(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas that a schema applies to the very value that it is applied to."""
+    if not isinstance(node, dict):
+        return
+    found = cast("dict[str, Any]", node)
+    if isinstance(found.get("$ref"), str):
+        yield _target(found, root)
+    for key in _IN_PLACE:
+        inner: Any = found.get(key)
+        if isinstance(inner, list):
+            yield from cast("list[Any]", inner)
+        elif isinstance(inner, dict):
+            named = cast("dict[str, Any]", inner)
+            yield from named.values() if key in ("dependentSchemas", "dependencies") else (named,)
+
+
+def _target(node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    """The very schema that a reference names, its own references not followed."""
+    return pointed(str(node["$ref"]), root)
+
+
+def _key_characters(keyed: Mapping[object, Any], path: tuple[str | int, ...], label: str) -> int:
+    for key in keyed:
+        if not isinstance(key, str):
+            raise DefinitionError(f"{label}: {_shown(path)} has the key {key!r:.80}: keys of a schema are texts")
+    return sum(len(key) for key in cast("Mapping[str, Any]", keyed))
+
+
+def _check_number(value: float, path: tuple[str | int, ...], label: str) -> None:
+    try:
+        is_finite = math.isfinite(value)
+    except OverflowError:
+        is_finite = False
+    if not is_finite:
+        raise DefinitionError(
+            f"{label}: {_shown(path)} is a number beyond what JSON readers take: write one below 1.8e308"
+        )
+
+
+def _shown(path: tuple[str | int, ...]) -> str:
+    text = path_text(path)
+    return text if len(text) <= _PATH_LIMIT else f"{text[:_PATH_LIMIT]}..."
+
+
+_PATH_LIMIT = 200
+"""Characters of a place in a message."""
