@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from tests.session.test_suspended import waiting
 from tests.session.till import Till, calls, program
-from toolwire import Decider, Decision, Policy, Turn, rule_for
+from toolwire import Decider, Decision, Policy, Session, ToolSpec, Turn, rule_for
 from toolwire.permission.rule import RuleScope
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore
@@ -96,3 +97,29 @@ async def test_a_rule_that_is_in_force_again_is_not_told_of_again(store: RunStor
     await always(till, store, "workspace", policy=Policy(on_remember=told.append))
     till.session(store, policy=Policy(on_remember=told.append))
     assert len(told) == 1
+
+
+class Door:
+    """Opens for a password."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+
+    def open_door(self, password: SecretStr) -> None:
+        self.opened.append(password.get_secret_value())
+
+    def session(self, store: RunStore) -> Session:
+        return Session([ToolSpec.from_function(self.open_door, permission="confirm")], protocol="openai", store=store)
+
+
+@pytest.mark.threat(66)
+async def test_a_decision_about_a_secret_holds_in_the_next_session_and_for_no_other_secret(store: RunStore) -> None:
+    door, alice = Door(), calls(("open_door", {"password": "alice"}))
+    (request,) = waiting(await door.session(store).turn(alice))
+    assert "alice" not in str(request.arguments)
+    decision = Decision(verdict="approve", request_id=request.id, remember=rule_for(request, scope="workspace"))
+    await door.session(store).resume(request.run_id, [decision])
+    assert door.opened == ["alice"]
+    assert (await door.session(store).turn(alice)).suspended is None
+    turn = await door.session(store).turn(calls(("open_door", {"password": "mallory"})))
+    assert (len(waiting(turn)), door.opened) == (1, ["alice", "alice"])

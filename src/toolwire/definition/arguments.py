@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, cast, get_origin
 
 from pydantic import TypeAdapter
@@ -19,10 +20,11 @@ from pydantic_core import PydanticOmit, SchemaError, SchemaValidator, Validation
 
 from toolwire.definition.annotation import annotation_text
 from toolwire.definition.base64_bytes import reading_base64
+from toolwire.definition.core_tree import is_json
 from toolwire.definition.equal_hashes import bounding, within_budget
 from toolwire.definition.input_schema import ToolJsonSchema, finished
-from toolwire.definition.inverse import given_again
 from toolwire.definition.problems import GivenError, complaint, problems_of, told
+from toolwire.definition.same import same
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.signature import EMPTY, Argument
 from toolwire.definition.typing_forms import accepting_none, readable_type, text_metadata, unpacked
@@ -90,12 +92,17 @@ class FunctionForm:
         return values if doubled is None else doubled
 
     def is_default(self, name: str, value: Any) -> bool:
-        """Whether the value is the parameter's own default."""
-        return any(argument.name == name and argument.default is value for argument in self._visible)
+        """Whether the value is the same as the parameter's own default."""
+        return any(argument.name == name and same(argument.default, value) for argument in self._visible)
 
-    def plain(self, name: str, value: Any) -> Any:  # noqa: ARG002  # a schema's form needs the name
-        """The value in JSON types, as `read` takes it back."""
-        return given_again(value)
+    def is_certain(self, name: str) -> bool:
+        """Whether the parameter takes JSON types alone, without any code of the tool's author."""
+        return name in self._certain
+
+    @cached_property
+    def _certain(self) -> frozenset[str]:
+        core = self._core["schema"] if self._core["type"] == "definitions" else self._core
+        return frozenset(item["name"] for item in core["arguments_schema"] if is_json(item["schema"]))
 
     def _doubled(self, name: str) -> ArgumentProblem:
         path = f"{self._more}.{name}"

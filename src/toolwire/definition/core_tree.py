@@ -24,6 +24,26 @@ def with_children(schema: dict[str, Any], walk: Walk) -> dict[str, Any]:
     return {key: _replaced(key, value, walk) if key in HOLDS_SCHEMA else value for key, value in schema.items()}
 
 
+_JSON_SCALARS = frozenset({"str", "int", "float", "bool", "none"})
+_CHANGES_TEXT = frozenset({"strip_whitespace", "to_lower", "to_upper"})
+
+
+def is_json(schema: Mapping[str, Any]) -> bool:
+    """Whether the schema reads JSON types alone, and reads its own output again without a change."""
+    match schema["type"]:
+        case "default" | "nullable":
+            return is_json(schema["schema"])
+        case "list":
+            return is_json(schema.get("items_schema", {"type": "any"}))
+        case "dict":
+            keys, values = schema.get("keys_schema", {}), schema.get("values_schema", {"type": "any"})
+            return keys.get("type") == "str" and is_json(keys) and is_json(values)
+        case "literal":
+            return all(type(each) in (str, int, bool, type(None)) for each in schema["expected"])
+        case kind:
+            return kind in _JSON_SCALARS and not _CHANGES_TEXT & schema.keys()
+
+
 def _replaced(key: str, value: Any, walk: Walk) -> Any:
     if key in ("fields", "choices") and isinstance(value, Mapping):
         named = cast("Mapping[Any, Any]", value)

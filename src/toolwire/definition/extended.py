@@ -14,8 +14,8 @@ from pydantic_core import SchemaValidator
 from toolwire.definition.annotation import schema_text
 from toolwire.definition.equal_hashes import bounding, within_budget
 from toolwire.definition.input_schema import ToolJsonSchema
-from toolwire.definition.inverse import given_again
 from toolwire.definition.problems import Found, GivenError, complaint, problems_of, told, unexpected
+from toolwire.definition.same import same
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind, Shape
 from toolwire.definition.structured import StructuredValues
 from toolwire.definition.tool import Tool
@@ -166,11 +166,11 @@ class ExtendedForm:
         field = self._shape.fields.get(name)
         if field is None:
             return self.own.is_default(name, value)
-        return self._shape.model.model_fields[field].default is value
+        return same(self._shape.model.model_fields[field].default, value)
 
-    def plain(self, name: str, value: Any) -> Any:
-        """The value in JSON types, as `read` takes it back."""
-        return given_again(value) if name in self._shape.fields else self.own.plain(name, value)
+    def is_certain(self, name: str) -> bool:  # noqa: ARG002  # a function's form needs the name
+        """Never: a model's validators see all arguments together."""
+        return False
 
 
 class _ModelSchema(ToolJsonSchema):

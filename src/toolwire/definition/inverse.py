@@ -1,67 +1,164 @@
-"""Validated values as what would have to be given to get them again."""
+"""Validated values as what would have to be given to get them again.
+
+The *shown* form of a value has every default filled in, and stars for secrets. The *read again* form has the secrets
+and no defaults: a default need not fit its own type.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import hmac
+import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from toolwire.vocabulary.values import DEPTH_LIMIT, plain
+from toolwire.definition.same import same
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import DEPTH_LIMIT, canonical, plain
 
 
-def given_again(value: Any) -> Any:
-    """The value in JSON types, so that validating it gives an equal value.
+def shown(value: Any, key: bytes) -> Any:
+    """The value in JSON types, named as it is read: what rules and people see.
 
-    `plain` alone would name a model's fields as they are sent; here they are named as they are read.
+    A secret is stars and a keyed hash. Two secrets have two hashes, and without the key no guess can be tested.
 
     Raises:
-        Unrepresentable: something in it has no JSON form, or is nested too deeply.
+        Unrepresentable: something in it has no JSON form, is nested too deeply, or could pass for something else.
     """
-    return plain(_opened(value, DEPTH_LIMIT))
+    return plain(_opened(value, DEPTH_LIMIT, _Form(secret=lambda secret: mask(secret, key), has_defaults=True)))
 
 
-_LEAVES = frozenset({str, int, float, bool, bytes, type(None)})
-_LEFT_TO_PLAIN = frozenset({"datetime", "decimal", "uuid", "pathlib"})
+def read_again(value: Any) -> Any:
+    """The value in JSON types, so that validating it gives the same value if any JSON does. Never show it: it has the
+    secrets.
+
+    Raises:
+        Unrepresentable: as `shown`.
+    """
+    return plain(_opened(value, DEPTH_LIMIT, _Form(secret=lambda secret: secret, has_defaults=False)))
 
 
-def _opened(value: Any, depth: int) -> Any:
+def secrets_of(value: Any, key: bytes) -> dict[str, Any]:
+    """The secrets in the value, in JSON types, by their masks.
+
+    Raises:
+        Unrepresentable: as `shown`.
+    """
+    found: dict[str, Any] = {}
+
+    def keep(secret: Any) -> None:
+        found[mask(secret, key)] = secret
+
+    _opened(value, DEPTH_LIMIT, _Form(secret=keep, has_defaults=True))
+    return found
+
+
+def mask(secret: Any, key: bytes) -> str:
+    """The stars that stand for a secret, given as its JSON form."""
+    return _STARS + hmac.digest(key, canonical(secret).encode("utf-8", "surrogatepass"), "sha256").hex()[:_MASK_DIGITS]
+
+
+def is_mask(text: str) -> bool:
+    """Whether the text is the mask of a secret."""
+    return text.startswith(_STARS) and _MASK.fullmatch(text) is not None
+
+
+_STARS = "********** #"
+_MASK_DIGITS = 32
+"""128 bits: two secrets with one mask cannot be found."""
+_MASK = re.compile(r"\*{10} #[0-9a-f]{32}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    secret: Callable[[Any], Any]
+    """Gives the substitute for a secret in JSON types."""
+    has_defaults: bool
+    """Whether fields that hold their own default are there."""
+
+
+_LEAVES = frozenset({int, float, bool, bytes, type(None)})
+_LEFT_TO_PLAIN = frozenset({"datetime", "decimal", "uuid", "pathlib", "pathlib._local"})
+
+
+def _opened(value: Any, depth: int, form: _Form) -> Any:
     kind = cast("Any", type(value))
+    if kind is str:
+        return _text(value)
     if kind in _LEAVES or kind.__module__ in _LEFT_TO_PLAIN or depth <= 0:
         return value
+    if hasattr(kind, "get_secret_value"):
+        return form.secret(plain(_opened(value.get_secret_value(), depth - 1, form)))
     if dataclasses.is_dataclass(kind):
-        return _opened_fields(value, [field.name for field in dataclasses.fields(kind) if field.init], depth)
+        return _opened_dataclass(value, depth, form)
     if hasattr(kind, "__pydantic_fields__"):
-        return _opened_model(value, depth)
+        return _opened_model(value, depth, form)
     if isinstance(value, Mapping):
-        return {key: _opened(item, depth - 1) for key, item in cast("Mapping[Any, Any]", value).items()}
+        return {_key(key): _opened(item, depth - 1, form) for key, item in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, list | tuple | deque):
-        return [_opened(item, depth - 1) for item in cast("Iterable[Any]", value)]
+        return [_opened(item, depth - 1, form) for item in cast("Iterable[Any]", value)]
     if isinstance(value, set | frozenset):
         # In the order that `plain` gives to sets.
         ordered = sorted(cast("Iterable[Any]", value), key=lambda item: (type(item).__name__, repr(item)))
-        return [_opened(item, depth - 1) for item in ordered]
+        return [_opened(item, depth - 1, form) for item in ordered]
     return _by_pydantic(value)
 
 
-def _opened_model(value: Any, depth: int) -> Any:
+def _text(text: str) -> str:
+    if is_mask(text):
+        raise Unrepresentable("a text that reads as a secret which is not shown", path="")
+    return text
+
+
+def _key(key: Any) -> Any:
+    return _text(key) if type(key) is str else key
+
+
+def _opened_dataclass(value: Any, depth: int, form: _Form) -> Any:
+    kind = cast("Any", type(value))
+    kept = {item.name for item in dataclasses.fields(kind)}
+    if any(name not in kept and _is_init_var(item) for name, item in kind.__dataclass_fields__.items()):
+        raise Unrepresentable(f"{kind.__name__}, which does not keep its InitVar", path="")
+    defaults = {item.name: item.default for item in dataclasses.fields(kind) if item.init}
+    return _opened_fields(value, defaults, depth, form)
+
+
+def _is_init_var(item: Any) -> bool:
+    """Whether it is an InitVar and no ClassVar: nothing public says which."""
+    return getattr(item, "_field_type").name == "_FIELD_INITVAR"  # noqa: B009 - the name is private to dataclasses
+
+
+def _opened_model(value: Any, depth: int, form: _Form) -> Any:
     kind = cast("Any", type(value))
     if getattr(kind, "__pydantic_root_model__", False):
-        return _opened(value.root, depth)
+        return _opened(value.root, depth, form)
+    fields = cast("Mapping[str, Any]", kind.__pydantic_fields__)
     extra = cast("Mapping[str, Any]", getattr(value, "__pydantic_extra__", None) or {})
-    found = _opened_fields(value, list(kind.__pydantic_fields__), depth)
-    return found | {name: _opened(item, depth - 1) for name, item in extra.items()}
+    found = _opened_fields(value, {name: field.default for name, field in fields.items()}, depth, form)
+    taken = {*fields, *(_alias(field) for field in fields.values())} & extra.keys()
+    if taken:
+        # A rule that looks at the name would see the extra value, and the field's own would run.
+        raise Unrepresentable(f"a value beside the field of its name {min(map(str, taken))!r}", path="")
+    return found | {_key(name): _opened(item, depth - 1, form) for name, item in extra.items()}
 
 
-def _opened_fields(value: Any, names: list[str], depth: int) -> dict[str, Any]:
+def _opened_fields(value: Any, defaults: Mapping[str, Any], depth: int, form: _Form) -> dict[str, Any]:
     kind = cast("Any", type(value))
     fields: Mapping[str, Any] = getattr(kind, "__pydantic_fields__", {})
     config: Mapping[str, Any] = getattr(kind, "model_config", None) or getattr(kind, "__pydantic_config__", {})
     aliased = config.get("validate_by_alias", True)
-    return {
-        (_alias(fields.get(name)) if aliased else None) or name: _opened(getattr(value, name), depth - 1)
-        for name in names
-    }
+    found: dict[str, Any] = {}
+    named: set[str] = set()
+    for name, default in defaults.items():
+        given_as = (_alias(fields.get(name)) if aliased else None) or name
+        if given_as in named:
+            raise Unrepresentable(f"two fields that are both read from {given_as!r}", path="")
+        named.add(given_as)
+        item = getattr(value, name)
+        if form.has_defaults or not same(item, default):
+            found[given_as] = _opened(item, depth - 1, form)
+    return found
 
 
 def _alias(field: Any) -> str | None:

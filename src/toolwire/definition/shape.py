@@ -130,11 +130,11 @@ class Form(Protocol):
         ...
 
     def is_default(self, name: str, value: Any) -> bool:
-        """Whether the value is the very object that the parameter has for its default."""
+        """Whether the value is the same as the parameter's default."""
         ...
 
-    def plain(self, name: str, value: Any) -> Any:
-        """The value in JSON types, as `read` takes it back."""
+    def is_certain(self, name: str) -> bool:
+        """Whether every value of the parameter is read again, the same, from its JSON form."""
         ...
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, cast, get_args
 
 from toolwire.definition.binding import Binding, Bindings
+from toolwire.definition.canonical import canonical
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import check_name
 from toolwire.definition.shape import (
@@ -23,7 +24,7 @@ from toolwire.definition.shape import (
 )
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import UNDECLARED, Effects
-from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
+from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.text import encodable, encodable_text
 from toolwire.vocabulary.values import digest
 
@@ -294,31 +295,6 @@ class Tool:
         if complaint is not None:
             return Invalid(problems=(ArgumentProblem(path="", kind="invalid", message=complaint),))
         return Validated(values, bound, form)
-
-
-def canonical(validated: Validated) -> dict[str, Any]:
-    """The visible arguments in JSON types: what rules and people judge, and what validates to equal values again.
-
-    A default that JSON cannot hold, a sentinel say, is left out: validating fills it in again.
-
-    Raises:
-        Unrepresentable: a value that was given and that JSON cannot hold.
-    """
-    form = validated.form
-    found: dict[str, Any] = {}
-    for name, value in validated.values.items():
-        if type(value) in _SCALARS:
-            found[name] = value
-            continue
-        try:
-            found[name] = form.plain(name, value)
-        except Unrepresentable:
-            if not form.is_default(name, value):
-                raise
-    return found
-
-
-_SCALARS = frozenset({str, bool, type(None)})
 
 
 def _tags(name: str, tags: Iterable[str]) -> frozenset[str]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from toolwire.definition.tool import Validated, canonical
-from toolwire.invocation.scope import Prepared, Scope, run_of
+from toolwire.definition.tool import Validated
+from toolwire.invocation.scope import Prepared, Scope, canonical_of, run_of
 from toolwire.invocation.tell import tell_asked
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
 from toolwire.permission.deciding import narrowed
@@ -47,7 +47,7 @@ async def ask(
     function = prepared.entry.tool.function
     found, what_happened = await _decided(request, scope)
     if found is not None:
-        if found.verdict in ("approve", "edit") and _is_not_as_shown(prepared, request, function):
+        if found.verdict in ("approve", "edit") and _is_not_as_shown(prepared, request, function, scope):
             return _mismatch(prepared.call, request)
         return _remembered(found, request, scope)
     if _is_late(request, scope):
@@ -135,7 +135,7 @@ async def _taken_down(request: ApprovalRequest, answer: Decision, scope: Scope) 
 
 def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequest:
     call, tool, now = prepared.call, prepared.entry.tool, scope.clock()
-    arguments = canonical(prepared.validated)
+    arguments = canonical_of(prepared.validated, scope)
     given = _given(call.arguments)
     return ApprovalRequest(
         id=f"a_{os.urandom(16).hex()}",
@@ -183,12 +183,12 @@ def _has_changed(kept: ApprovalRequest, wanted: ApprovalRequest) -> bool:
     return shown != (wanted.tool, wanted.arguments_digest, wanted.tool_digest, wanted.bound_digest)
 
 
-def _is_not_as_shown(prepared: Prepared, request: ApprovalRequest, function: object) -> bool:
+def _is_not_as_shown(prepared: Prepared, request: ApprovalRequest, function: object, scope: Scope) -> bool:
     """Whether something else would run than what was shown: while a person thinks, the host's state or the tool itself
     may change."""
     tool = prepared.entry.tool
     try:
-        arguments_digest = digest(canonical(prepared.validated))
+        arguments_digest = digest(canonical_of(prepared.validated, scope))
         found = (arguments_digest, tool.digest, _bound_digest(prepared.validated))
     except Unrepresentable:
         return True

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolwire.definition.tool import canonical
+from toolwire.definition.canonical import unmasked
 from toolwire.invocation.ask import ask
 from toolwire.invocation.reconcile import evidence, reconciled
-from toolwire.invocation.scope import Prepared, Scope, run_of
+from toolwire.invocation.scope import Prepared, Scope, canonical_of, run_of
 from toolwire.invocation.validate import validate
 from toolwire.permission.approval import Decision
 from toolwire.permission.policy import Subject, Verdict
@@ -49,8 +49,8 @@ def judged(prepared: Prepared, scope: Scope) -> Verdict:
             return settled
     try:
         subject = subject_of(prepared, scope)
-    except Unrepresentable:
-        return Verdict(effect="deny", reasons=("rules cannot look at arguments that JSON cannot hold",))
+    except Unrepresentable as error:
+        return Verdict(effect="deny", reasons=(f"rules cannot look at these arguments: {error}",))
     return policy.judge(entry.name, own, subject)
 
 
@@ -62,7 +62,7 @@ def subject_of(prepared: Prepared, scope: Scope) -> Subject:
     """
     tool = prepared.entry.tool
     return Subject(
-        arguments=canonical(prepared.validated),
+        arguments=canonical_of(prepared.validated, scope),
         caller=scope.caller,
         run_id=run_of(prepared.call, scope),
         effects=tool.effects.kinds,
@@ -117,7 +117,12 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
 def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
     """What a person wrote instead: they allow it, but it is validated and judged like what the model wrote."""
     call = prepared.call
-    arguments = call.arguments if decision.arguments is None else decision.arguments
+    arguments = call.arguments
+    try:
+        if decision.arguments is not None:
+            arguments = unmasked(decision.arguments, prepared.validated, scope.secret_key)
+    except Unrepresentable as error:
+        return _denied(call, f"what a person changed cannot be read: {error}")
     written = ToolCall(call.name, arguments, id=call.id, parent=call.parent, raw_text=call.raw_text)
     edited = validate(written, prepared.entry)
     if isinstance(edited, ToolResult):
@@ -126,7 +131,7 @@ def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | 
     if verdict.effect == "deny":
         return _denied(call, "; ".join(verdict.reasons))
     try:
-        changed = _changed(canonical(prepared.validated), canonical(edited.validated))
+        changed = _changed(canonical_of(prepared.validated, scope), canonical_of(edited.validated, scope))
     except Unrepresentable as error:
         return _denied(call, f"what a person changed cannot be recorded: {error}")
     edited.approval = {**_told(decision), "changed": changed}

@@ -11,11 +11,12 @@ from itertools import count
 from typing import Any
 
 from toolwire.catalogue.entry import Amend, Composite
-from toolwire.definition.tool import Tool, Validated, canonical
+from toolwire.definition.tool import Tool, Validated
 from toolwire.invocation.amend import amended_result
 from toolwire.invocation.fold import Produced, interrupted, raised, result_of
 from toolwire.invocation.iterate import GENERATORS, PASSING, iterate
 from toolwire.invocation.ports import Ports, Raised, TimedOut
+from toolwire.invocation.record import recorded
 from toolwire.invocation.scope import Inside, Path, Prepared, Run, Scope, ended
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
@@ -235,4 +236,4 @@ def _key(prepared: Prepared, scope: Scope) -> str:
     if prepared.idempotency_key or not prepared.entry.tool.effects.has_key:
         return prepared.idempotency_key
     run_id = scope.run_id or prepared.call.id if scope.ledger is None else scope.ledger.run_id
-    return idempotency_key(run_id, prepared.call.id, digest(canonical(prepared.validated)))
+    return idempotency_key(run_id, prepared.call.id, digest(recorded(prepared, scope)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from toolwire.definition.tool import canonical
+from collections.abc import Mapping
+from typing import Any, cast
+
 from toolwire.invocation.ports import Ledger
-from toolwire.invocation.scope import Prepared, Scope
+from toolwire.invocation.scope import Prepared, Scope, canonical_of
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.pending import Outcome
@@ -42,7 +44,7 @@ async def begin(prepared: Prepared, scope: Scope, ledger: Ledger) -> float | Too
     if tool.effects.idempotent == "natural" and composite is None and not prepared.request_id:
         return 0.0
     try:
-        arguments = canonical(prepared.validated)
+        arguments = recorded(prepared, scope)
     except Unrepresentable as error:
         return _unrecordable(prepared.call, error)
     step, arguments_digest = step_of(prepared.asked), digest(arguments)
@@ -63,6 +65,21 @@ async def begin(prepared: Prepared, scope: Scope, ledger: Ledger) -> float | Too
             )
         )
     )
+
+
+def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
+    """The arguments as they are written down: the canonical form; without one, and with no decision made about the
+    call, the model's own arguments.
+
+    Raises:
+        Unrepresentable: the arguments that a decision was made about have no canonical form any more.
+    """
+    try:
+        return canonical_of(prepared.validated, scope)
+    except Unrepresentable:
+        if prepared.request_id:
+            raise
+        return cast("dict[str, Any]", step_of(prepared.asked).given)
 
 
 async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> Outcome:

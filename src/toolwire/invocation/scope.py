@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware, is_colourless
 from toolwire.catalogue.selection import Selection
-from toolwire.definition.tool import Tool, Validated
+from toolwire.definition.canonical import PROCESS_KEY
+from toolwire.definition.tool import Tool, Validated, canonical
 from toolwire.invocation.ports import Ledger, Ports, Tracer
 from toolwire.invocation.sink import Sink
 from toolwire.permission.approval import Approver
@@ -96,6 +97,8 @@ class Scope:
     """What the calls of this run share; None where each call is a run of its own."""
     ledger: Ledger | None = None
     """The run's write-ahead record; None: nothing outlives this process."""
+    secret_key: bytes = PROCESS_KEY
+    """Hashes the secrets among arguments; with a store its key, so that a hash is the same in every process."""
     can_suspend: bool = False
     """Whether a call that waits for a person may end this pass over the run as `Pending`."""
     deadline: float | None = None
@@ -106,6 +109,15 @@ class Scope:
     """Seconds since the epoch, by which requests expire."""
     sink: Sink | None = None
     """Who reads the call's output while it runs; None: nobody. Inner calls have none: who makes them gets the whole."""
+
+
+def canonical_of(validated: Validated, scope: Scope) -> dict[str, Any]:
+    """The arguments that rules, people, memory and the cache go by.
+
+    Raises:
+        Unrepresentable: a value that JSON cannot hold, or that JSON would make another one of.
+    """
+    return canonical(validated, scope.secret_key)
 
 
 class Prepared:

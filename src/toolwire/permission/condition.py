@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from toolwire.permission.places import host_in, under, usable_host, usable_path
 from toolwire.permission.spelling import fold
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.values import digest
 
 if TYPE_CHECKING:
     from toolwire.permission.pattern import Pattern
@@ -92,6 +93,9 @@ class Condition:
         """Whether it is true of the value that stands at its path."""
         is_there = value is not MISSING and value is not None
         match self.op:
+            case "==" if not self.tokens:
+                # All arguments of a call that was shown: 1 and 1.0 are one number and two calls.
+                return None if value is MISSING else _same_call(value, self.value)
             case "exists":
                 return is_there
             case "absent":
@@ -214,6 +218,11 @@ def _same(value: Any, wanted: Any) -> bool | None:
     if kind == "object":
         return value.keys() == wanted.keys() and _all(_same(value[key], wanted[key]) for key in wanted)
     return value == wanted
+
+
+def _same_call(arguments: Any, wanted: Any) -> bool | None:
+    told = _same(arguments, wanted)
+    return None if told and digest(arguments) != digest(wanted) else told
 
 
 def _among(items: list[Any], wanted: Any) -> bool | None:

@@ -16,7 +16,7 @@ from toolwire.permission.rule import STRICTNESS, Rule, Subject, rule_of
 from toolwire.permission.taint import gate_reason
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.values import digest
+from toolwire.vocabulary.values import digest, plain
 
 __all__ = ["STRICTNESS", "Policy", "Rule", "Subject", "Verdict"]
 
@@ -269,7 +269,7 @@ class Policy:
     @property
     def digest(self) -> str:
         """`sha256:` of what was loaded: rules, permissions, approvers. What is remembered does not change it."""
-        rules = sorted(digest(_as_data(rule)) for rule in self.rules)
+        rules = sorted(digest(plain(_as_data(rule))) for rule in self.rules)
         approvers = {effect: sorted(names) for effect, names in self.approvers.items()}
         return digest([rules, self.defaults, approvers])
 

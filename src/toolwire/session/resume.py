@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -23,6 +24,7 @@ from toolwire.sandbox.answers import replay_engine
 from toolwire.session.kept_reply import kept, read
 from toolwire.session.wire import read_decisions, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.pending import Pending
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import step_of
@@ -127,6 +129,7 @@ class Passes:
     async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         scope = self.setup.loop_scope(self._catalogue, run_id=ledger.run_id)
         scope.run, scope.ledger, scope.can_suspend = run, ledger, True
+        scope.secret_key = self._secret_key
         try:
             outcomes = await invoke_all(run_calls(ledger.run_id, reply), scope)
             results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
@@ -220,6 +223,11 @@ class Passes:
         if problem is not None:
             raise DecisionRefused("invalid_edit", problem, request_id=request.id)
 
+    @property
+    def _secret_key(self) -> bytes:
+        """Hashes the secrets among arguments: the same in every process that has the store, and in no other."""
+        return hmac.digest(self.store.wire_key, b"toolwire secrets 1", "sha256")
+
     def _problem_of(self, call: ToolCall) -> str | None:
         """What is wrong with an edited call: it does not fit, or a rule denies it."""
         entry = self._catalogue.find(call.name)
@@ -227,8 +235,12 @@ class Passes:
         prepared = validate(call, entry)
         if isinstance(prepared, ToolResult):
             return prepared.error
+        try:
+            arguments = canonical(prepared.validated, self._secret_key)
+        except Unrepresentable as error:
+            return str(error)
         subject = Subject(
-            arguments=canonical(prepared.validated),
+            arguments=arguments,
             caller=self.setup.caller,
             run_id="",
             effects=entry.tool.effects.kinds,

@@ -8,7 +8,8 @@ from typing import Any
 
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.effects import Idempotency
-from toolwire.vocabulary.values import digest, tag
+from toolwire.vocabulary.exact import digest_of_tagged
+from toolwire.vocabulary.values import tag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,7 @@ def step_of(call: ToolCall) -> Step:
         parent=call.parent,
         tool=call.name,
         given=given,
-        digest=digest([call.name, given]),
+        digest=digest_of_tagged([call.name, given]),
     )
 
 

@@ -5,7 +5,7 @@ Three forms of one value:
 * *plain*: what a model or a log sees. JSON types only; dates as ISO 8601, bytes as base64, models as objects.
 * *tagged*: what travels to and from a program. Types that JSON lacks stand as `{"$t": type, "v": ...}`
   and come back as themselves. `sandbox/child/values.py` is its twin on the other side.
-* *canonical*: plain, as one exact text (sorted keys, no spaces), for digests and comparison.
+* *canonical*: plain, as one exact text (sorted keys, no spaces), to be sent and signed. Digests are of the tagged form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import dataclasses
 import datetime
-import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +24,7 @@ from uuid import UUID
 
 from toolwire.vocabulary.apart import apart
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.exact import digest_of_tagged, exact, in_order
 
 CODEC_VERSION = 1
 """Raised when a tag or the canonical form changes meaning: digests of two versions are not compared."""
@@ -73,13 +73,17 @@ def untag(value: Any) -> Any:
 
 def canonical(value: Any) -> str:
     """The plain value as one exact JSON text: equal values give equal texts."""
-    return json.dumps(plain(value), ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return exact(plain(value))
 
 
 def digest(value: Any) -> str:
-    """`sha256:` and the hash of the canonical text."""
-    text = canonical(value).encode("utf-8", "surrogatepass")
-    return "sha256:" + hashlib.sha256(text).hexdigest()
+    """`sha256:` and the hash of the tagged value: bytes, dates and tuples have other digests than what they look like
+    in JSON. Values in JSON types have the digest of their canonical text.
+
+    Raises:
+        Unrepresentable: as `tag`.
+    """
+    return digest_of_tagged(in_order(tag(value)))
 
 
 def show(value: Any) -> str:

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast
 
 from toolwire.catalogue.entry import Middleware
-from toolwire.definition.tool import canonical
+from toolwire.definition.canonical import unmasked
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.fold import raised
 from toolwire.invocation.ports import TimedOut
-from toolwire.invocation.scope import Prepared, Scope
+from toolwire.invocation.scope import Prepared, Scope, canonical_of
 from toolwire.invocation.validate import validate
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Effects
@@ -62,7 +62,7 @@ class PreparedCall:
             Unrepresentable: an argument has no JSON form.
         """
         if self._arguments is None:
-            self._arguments = canonical(self.prepared.validated)
+            self._arguments = canonical_of(self.prepared.validated, self._scope)
         return self._arguments
 
     @property
@@ -195,7 +195,8 @@ def _around(layer: Middleware, inner: CallNext) -> CallNext:
 
 
 async def _judged_again(call: PreparedCall, prepared: Prepared, scope: Scope) -> Prepared | Outcome:
-    written = ToolCall(call.call.name, call.arguments, id=call.call.id, parent=call.call.parent)
+    arguments = unmasked(call.arguments, prepared.validated, scope.secret_key)
+    written = ToolCall(call.call.name, arguments, id=call.call.id, parent=call.call.parent)
     checked = validate(written, prepared.entry)
     if isinstance(checked, ToolResult):
         return checked
