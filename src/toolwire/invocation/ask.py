@@ -43,7 +43,7 @@ async def ask(
     if decision is not None:
         return _remembered(_counted(decision, request, scope), request, scope)
     if _is_late(request, scope):
-        return _expired(prepared.call, request)
+        return _expired(prepared.call, request, doubt)
     function = prepared.entry.tool.function
     found, what_happened = await _decided(request, scope)
     if found is not None:
@@ -51,7 +51,7 @@ async def ask(
             return _mismatch(prepared.call, request)
         return _remembered(found, request, scope)
     if _is_late(request, scope):
-        return _expired(prepared.call, request)
+        return _expired(prepared.call, request, doubt)
     if scope.can_suspend:
         return Pending(call=prepared.call, request_ids=(request.id,))
     return _needs_a_person(prepared.call, verdict, request.id, what_happened, doubt)
@@ -205,7 +205,9 @@ def _mismatch(call: ToolCall, request: ApprovalRequest) -> ToolResult:
     )
 
 
-def _expired(call: ToolCall, request: ApprovalRequest) -> ToolResult:
+def _expired(call: ToolCall, request: ApprovalRequest, doubt: Doubt | None) -> ToolResult:
+    if doubt is not None:
+        return _in_doubt(call, "nobody decided in time", {"request_id": request.id})
     return ToolResult.failed(
         "approval_expired",
         f"{call.name!r} was not run: nobody decided in time.",
@@ -219,15 +221,15 @@ def _needs_a_person(
 ) -> ToolResult:
     data = {"reasons": list(verdict.reasons), "request_id": request_id}
     if doubt is not None:
-        return ToolResult.failed(
-            "unknown_outcome",
-            f"{call.name!r} may have taken effect before a crash; it was not run again: {what_happened}.",
-            data=data,
-            call=call,
-        )
+        return _in_doubt(call, what_happened, data)
     return ToolResult.failed(
         "approval_required",
         f"{call.name!r} was not run: a person has to allow it, and {what_happened}.",
         data=data,
         call=call,
     )
+
+
+def _in_doubt(call: ToolCall, what_happened: str, data: dict[str, Any]) -> ToolResult:
+    message = f"{call.name!r} may have taken effect before a crash; it was not run again: {what_happened}."
+    return ToolResult.failed("unknown_outcome", message, data=data, call=call)

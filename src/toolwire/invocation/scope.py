@@ -105,7 +105,7 @@ class Scope:
     """`time.monotonic()` seconds after which nothing more is started."""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES
     """Bytes of text that go back to a model; None inside programs, which receive the data whole."""
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = lambda: time.time()
     """Seconds since the epoch, by which requests expire."""
     sink: Sink | None = None
     """Who reads the call's output while it runs; None: nobody. Inner calls have none: who makes them gets the whole."""

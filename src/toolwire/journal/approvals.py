@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from typing import Any
 
@@ -196,6 +197,7 @@ _WITH_DECISION = select(
     REQUESTS.c.run_id,
     REQUESTS.c.call_id,
     REQUESTS.c.state,
+    REQUESTS.c.expires_at,
     REQUESTS.c.request,
     DECISIONS.c.decision,
 ).select_from(REQUESTS.outerjoin(DECISIONS, DECISIONS.c.request_id == REQUESTS.c.request_id))
@@ -203,7 +205,11 @@ _WITH_DECISION = select(
 
 def _request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
     data = sealer.open(row.request, "requests", row.run_id, row.request_id)
-    return read(data, lambda form: plain_of(ApprovalRequest, form))
+    request = read(data, lambda form: plain_of(ApprovalRequest, form))
+    # Lists are made by the column. If the two differ, the earlier one counts: a request in no list waits for nobody.
+    if row.expires_at and row.expires_at < (request.expires_at or math.inf):
+        return dataclasses.replace(request, expires_at=row.expires_at)
+    return request
 
 
 def _decision_of(sealer: Sealer, row: Any) -> Decision | None:

@@ -35,7 +35,8 @@ class MemoryRun(MemoryLedger):
 
     def pending(self) -> tuple[ApprovalRequest, ...]:
         """What waits for a decision."""
-        return tuple(asked.request for asked in self.records.requests.values() if asked.decision is None)
+        undecided = [asked.request for asked in self.records.requests.values() if asked.decision is None]
+        return tuple(request for request in undecided if not _is_late(request))
 
     def finish(self, results: Sequence[ToolResult]) -> Future[None]:
         """Takes the run's results down."""
@@ -98,10 +99,13 @@ class MemoryStore:
         """Takes a decision down; the first one counts.
 
         Raises:
-            DecisionRefused: there is no such request, it was decided, or the decision is for something else.
+            DecisionRefused: there is no such request, it was decided or has expired, or the decision is for something
+                else.
         """
         asked, decided = self.request(request_id)
         if decided is None:
+            if _is_late(asked):
+                raise DecisionRefused("expired", f"request {request_id} waits no more", request_id=request_id)
             check(asked, decision)
         filled = replace(decision, request_id=request_id, at=decision.at or time.time())
         return self.kept[asked.run_id].decide(asked, filled).result()
@@ -137,3 +141,7 @@ class MemoryStore:
         run.is_leased = True
         run.restart()
         return run
+
+
+def _is_late(request: ApprovalRequest) -> bool:
+    return bool(request.expires_at) and time.time() > request.expires_at
