@@ -19,7 +19,8 @@ from toolwire.journal.fence import leave, renew
 from toolwire.journal.forking import GATE, gate_of
 from toolwire.journal.keys import key_of
 from toolwire.journal.location import Location
-from toolwire.journal.owner import RENEW_S, Owner
+from toolwire.journal.owner import Owner
+from toolwire.journal.renewal import Renewal
 from toolwire.journal.schema import is_current, upgrade
 from toolwire.journal.sealing import Sealer
 from toolwire.journal.tables import META
@@ -63,8 +64,8 @@ class Database:
             self._open(key)
             self.log = LogRows(self.sealer)
             """The kind of record that goes to the log."""
-            self._renewed_at = time.monotonic()
-            self.writer = Writer(writing(self._engine), self._tick)
+            self.writer = Writer(writing(self._engine))
+            self._renewal = Renewal(self._renew)
             if location.path is not None:
                 GATE.add(self)
 
@@ -103,10 +104,12 @@ class Database:
         """The same ledger, of a run that is this process's as long as somebody has the ledger."""
         self._has_held = True
         self.held[ledger.run_id] = ledger
+        self._renewal.start()
         return ledger
 
     def close(self) -> None:
         """Writes what waits, leaves the runs of this process to others, and lets the database go."""
+        self._renewal.stop()
         if self._has_held:
             self.writer.run(lambda connection: leave(connection, self.owner))
         self.writer.close()
@@ -159,12 +162,10 @@ class Database:
             raise StoreUnavailable(f"{self.location.shown} was written with another key than the one given")
         return sealer
 
-    def _tick(self) -> None:
-        now = time.monotonic()
-        if self.held and now - self._renewed_at >= RENEW_S:
+    def _renew(self) -> None:
+        if self.held:
             with self._gate, writing(self._engine).begin() as connection:
                 renew(connection, self.owner, time.time())
-            self._renewed_at = now
 
 
 def _keep_first(connection: Connection) -> Any:

@@ -29,11 +29,14 @@ class Lease:
     """Counts up with every owner of the run."""
 
 
-_TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ? WHERE run_id = ? AND owner = ? AND lease = ?"
+_TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ?, lease_until = ? WHERE run_id = ? AND owner = ? AND lease = ?"
 
 
 class Touch:
-    """The record that comes before every other of a run: it counts the revision up, if the lease still holds."""
+    """The record that comes before every other of a run, if its lease still holds.
+
+    It counts the revision up and renews the lease.
+    """
 
     rank = 0
 
@@ -45,7 +48,8 @@ class Touch:
         """
         times = Counter[Lease](row["lease"] for row in rows)
         now = max(row["now"] for row in rows)
-        values = [(more, now, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
+        until = now + LEASE_S
+        values = [(more, now, until, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
         if run_many(connection, _TOUCH, values) != len(times):
             raise LeaseLost
 

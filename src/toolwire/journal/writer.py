@@ -7,7 +7,6 @@ and so is what nobody waits for.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import deque
@@ -16,12 +15,11 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
 
 from toolwire.journal.answers import Answer
 from toolwire.journal.line import Line
 from toolwire.journal.work import Work, fail
-from toolwire.vocabulary.errors import StoreUnavailable, ToolwireError
+from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
 
@@ -34,9 +32,6 @@ QUEUE_LIMIT = 10_000
 CLOSE_LIMIT_S = 30.0
 """Seconds that closing waits for what is still to be written."""
 
-TICK_S = 5.0
-"""Seconds between two looks at what is to be done without being asked: leases to renew."""
-
 UNASKED_S = 0.005
 """Seconds after which something is written that nobody has come for: it goes with the next record, if one comes."""
 
@@ -47,15 +42,12 @@ waiting: those who were answered together come again together, and a transaction
 GATHER_LIMIT = 2.0
 """Times as long as the last transaction took, at which waiting for callers ends in any case."""
 
-_LOG = logging.getLogger("toolwire.store")
-
 
 class Writer:
     """A queue, and who writes what is in it. Any thread may give it work."""
 
-    def __init__(self, engine: Engine, tick: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._tick = tick
         self._waiting: deque[Work] = deque()
         # A signal's handler may give it work while this very thread holds it.
         self._lock = threading.RLock()
@@ -204,7 +196,7 @@ class Writer:
     def after_fork(self) -> None:
         """In a forked child: the threads are the parent's, and so is what waited for them. So is the connection: a
         thread that was writing holds it for ever, in a frame that nobody has any more."""
-        self.__init__(self._engine, self._tick)
+        self.__init__(self._engine)
         self._closed = True
 
     def _is_cared_for(self, wanted: Future[Any]) -> bool:
@@ -279,28 +271,20 @@ class Writer:
                 self._call()
 
     def _work(self) -> None:
-        due = time.monotonic() + TICK_S
-        while (is_leading := self._next(due)) is not None:
-            if is_leading:
-                self._line.write(self._batch)
-                # A thread that waits must not keep the last batch's objects alive.
-                self._batch = ()
-                self._leave()
-            if time.monotonic() >= due:
-                self._on_tick()
-                due = time.monotonic() + TICK_S
+        while self._next():
+            self._line.write(self._batch)
+            # A thread that waits must not keep the last batch's objects alive.
+            self._batch = ()
+            self._leave()
         self._line.close()
 
-    def _next(self, due: float) -> bool | None:
-        """Whether there is something to write, rather than time for a tick; None at the end."""
+    def _next(self) -> bool:
+        """Waits until there is something to write, and takes it; False at the end."""
         with self._lock:
             while not self._is_due():
                 if self._closed and self.is_idle:
-                    return None
-                left = due - time.monotonic()
-                if left <= 0:
                     return False
-                self._rest(left)
+                self._rest()
             self._lead()
             return True
 
@@ -328,21 +312,15 @@ class Writer:
         self._waiting.extendleft(reversed(rest))
         self._is_called = True
 
-    def _rest(self, left: float) -> None:
+    def _rest(self) -> None:
         """Waits until something is to be written: because somebody calls, or because nobody has come for it."""
         oldest = self._waiting[0] if self._waiting else None
         was, self._seen = self._seen, self.commits
         if self.is_idle and was == self.commits:
             self._is_asleep = True
-            self._changed.wait(left)
+            self._changed.wait()
             self._is_asleep = False
             return
-        self._changed.wait(min(left, UNASKED_S + self._took * GATHER_LIMIT))
+        self._changed.wait(UNASKED_S + self._took * GATHER_LIMIT)
         if oldest is not None and self._waiting and self._waiting[0] is oldest:
             self._is_called = True
-
-    def _on_tick(self) -> None:
-        try:
-            self._tick()
-        except (SQLAlchemyError, ToolwireError):
-            _LOG.exception("renewing what this process holds in the store failed; it is tried again")
