@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from typing import Any
 
@@ -115,13 +116,12 @@ async def drive_async(
 ) -> LiveProgram:
     child: Any = FakeChild()
     live = LiveProgram(Program(source="x", tools=TOOLS, limits=limits, replay=replay), time.monotonic())
-    workers = Workers()
     attacker = threading.Thread(target=_quietly, args=(attack, child.other))
     attacker.start()
     try:
-        await AsyncDrive(live, child, tools or FakeTools().awaited, workers).run()
+        with ThreadPoolExecutor(1) as reader:
+            await AsyncDrive(live, child, tools or FakeTools().awaited, reader).run()
     finally:
-        workers.close()
         child.close()
         await asyncio.to_thread(attacker.join, 5)
     return live

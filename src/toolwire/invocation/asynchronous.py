@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.workers import program_share
 from toolwire.vocabulary.gate import Gate
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class AsynchronousPorts:
     async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
         if is_async:
             return await (function() if limit_s is None else _within(function(), limit_s))
-        future = self._runtime.workers.start(function)
+        future = await self._started(function)
         waiting = asyncio.wrap_future(future)
         done, _ = await asyncio.wait((waiting,), timeout=limit_s)
         if not done:
@@ -65,10 +66,30 @@ class AsynchronousPorts:
         if _is_async(whom):
             answer = whom(question)
         else:
-            answer = await asyncio.wrap_future(self._runtime.workers.start(lambda: _answer(whom, question)))
+            answer = await asyncio.wrap_future(await self._started(lambda: _answer(whom, question)))
         if isinstance(answer, Raised):
             raise answer.error
         return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
+
+    async def _started(self, function: Callable[[], T]) -> Future[T]:
+        """A job in a worker. The job of a program waits for its turn first; no time limit runs meanwhile."""
+        share = program_share.get()
+        if share is None:
+            return self._runtime.workers.start(function)
+
+        def outside() -> T:
+            # A tool that makes calls of its own must not wait for the worker that it runs in.
+            program_share.set(None)
+            return function()
+
+        await self.pass_gate(share, None)
+        try:
+            future = self._runtime.workers.start(outside)
+        except BaseException:
+            share.leave()
+            raise
+        future.add_done_callback(lambda _: share.leave())
+        return future
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

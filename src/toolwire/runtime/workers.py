@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from toolwire.vocabulary.errors import ToolwireError
+from toolwire.vocabulary.gate import Gate
 
 T = TypeVar("T")
 
@@ -24,6 +25,11 @@ WORKERS_CAP = 64
 
 ALARM_SHARE = 0.8
 """The part of them that, once taken, is told to the log: while there is time left to look what hangs."""
+
+PROGRAM_SHARE = WORKERS_CAP // 4
+"""Workers that the calls of one program may have at once: other programs and plain calls find the rest free."""
+program_share: contextvars.ContextVar[Gate | None] = contextvars.ContextVar("program_share", default=None)
+"""Limits the workers of the program on whose behalf this task runs; None outside of programs."""
 
 _LOG = logging.getLogger("toolwire.workers")
 

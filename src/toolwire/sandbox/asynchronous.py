@@ -7,8 +7,9 @@ import contextlib
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
 
-from toolwire.runtime.workers import Workers
+from toolwire.runtime.workers import PROGRAM_SHARE, program_share
 from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.blocking import answer_frame, channel_of, fault, only_answer
 from toolwire.sandbox.forked import Child
@@ -18,6 +19,7 @@ from toolwire.sandbox.outcome import start_options
 from toolwire.sandbox.program import ProgramCall
 from toolwire.sandbox.reading import ProtocolViolation
 from toolwire.sandbox.wire import LARGE_BYTES
+from toolwire.vocabulary.gate import Gate
 
 Call = Callable[[ProgramCall], Awaitable[Answer | Parked]]
 
@@ -32,19 +34,20 @@ _clock = time.monotonic
 class AsyncDrive:
     """Feeds a live program from a loop's callbacks. All of it in the loop's own thread."""
 
-    def __init__(self, live: LiveProgram, child: Child, call: Call, workers: Workers) -> None:
+    def __init__(self, live: LiveProgram, child: Child, call: Call, reader: Executor) -> None:
         self._live = live
         self._child = child
         self._call = call
-        self._workers = workers
+        self._reader = reader
         self._loop = asyncio.get_running_loop()
         self._channel = channel_of(live)
+        self._share = Gate(PROGRAM_SHARE)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         """Calls that have not been given up, by their ordinals."""
         self._ending: set[asyncio.Task[None]] = set()
         """Calls that were cancelled and clean up: a second cancellation would cut that off."""
         self._reading: asyncio.Future[Frame | None] | None = None
-        """A large frame that a worker reads."""
+        """A large frame that another thread reads."""
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._heard: asyncio.Future[None] = self._loop.create_future()
         self._writing: asyncio.WriteTransport | None = None
@@ -86,7 +89,7 @@ class AsyncDrive:
             self._heard.set_result(None)
 
     def _take(self, data: bytes, large: asyncio.Future[Frame | None] | None = None) -> None:
-        """Takes the frames of one piece of the channel, after the frame that a worker has read."""
+        """Takes the frames of one piece of the channel, after the large frame before them."""
         live, channel = self._live, self._channel
         try:
             if large is not None and (frame := large.result()) is not None:
@@ -105,9 +108,9 @@ class AsyncDrive:
             self._finish()
 
     def _read_large(self) -> None:
-        """Has a worker read the next frame; nothing else is read meanwhile."""
+        """Has the next frame read in another thread; the loop reads nothing meanwhile."""
         self._loop.remove_reader(self._child.reader)
-        self._reading = asyncio.wrap_future(self._workers.start(self._next_frame))
+        self._reading = asyncio.wrap_future(self._reader.submit(self._next_frame))
         self._reading.add_done_callback(self._take_large)
 
     def _next_frame(self) -> Frame | None:
@@ -150,6 +153,7 @@ class AsyncDrive:
             self._tasks[call.ordinal] = task
 
     async def _answer(self, call: ProgramCall) -> None:
+        program_share.set(self._share)
         try:
             answer = await self._call(call)
         except asyncio.CancelledError:

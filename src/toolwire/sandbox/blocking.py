@@ -11,9 +11,10 @@ import select
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
-from toolwire.runtime.workers import Workers, WorkersExhausted
+from toolwire.runtime.workers import PROGRAM_SHARE, Workers, WorkersExhausted
 from toolwire.sandbox.answers import Answer, AnswerError, Parked, Recorded, Unanswered
 from toolwire.sandbox.channel import Channel
 from toolwire.sandbox.forked import Child
@@ -26,6 +27,8 @@ from toolwire.sandbox.wire import LARGE_BYTES, Oversized
 from toolwire.vocabulary.errors import Unrepresentable
 
 READ_BYTES = 65_536
+SHARE = PROGRAM_SHARE - 1
+"""Parallel calls of one program that are answered at once. With the call of plain code, each may need one worker."""
 _LONGEST_WAIT_S = 3600.0
 """After that, waiting begins anew: the kernel counts milliseconds, and to 24 days only."""
 _CANNOT_WAIT = AnswerError(
@@ -43,13 +46,18 @@ Call = Callable[[ProgramCall], Answer | Parked]
 class BlockingDrive:
     """Reads frames until the program is over. `run` is for one thread, `stop` for any other."""
 
-    def __init__(self, live: LiveProgram, child: Child, call: Call, workers: Workers) -> None:
+    def __init__(self, live: LiveProgram, child: Child, call: Call, callers: Workers) -> None:
         self._live = live
         self._child = child
         self._arrived = select.poll()
         self._arrived.register(child.reader, select.POLLIN)
         self._call = call
-        self._workers = workers
+        self._callers = callers
+        self._share_lock = threading.Lock()
+        self._answering = 0
+        """Calls that are answered beside this thread."""
+        self._queue: deque[ProgramCall] = deque()
+        """Calls that wait until fewer are."""
         self._channel = channel_of(live)
         self._write_lock = threading.Lock()
         self._look_at = 0.0
@@ -115,13 +123,32 @@ class BlockingDrive:
             self._go_on()
             return
         if call.parallel:
-            try:
-                self._workers.start(lambda: self._answer(call))
-            except WorkersExhausted:
-                # Then one after the other, in this thread.
-                self._answer(call)
+            self._answer_beside(call)
         else:
             self._answer(call)
+
+    def _answer_beside(self, call: ProgramCall) -> None:
+        """Answers a call in a worker: at once, or when one of the program's own has answered another."""
+        with self._share_lock:
+            if self._answering == SHARE:
+                self._queue.append(call)
+                return
+            self._answering += 1
+        try:
+            self._callers.start(lambda: self._answer_in_turn(call))
+        except WorkersExhausted:
+            # Other programs have all workers: this thread answers the call, and reads nothing meanwhile.
+            self._answer_in_turn(call)
+
+    def _answer_in_turn(self, call: ProgramCall) -> None:
+        while True:
+            if not self._live.is_over:
+                self._answer(call)
+            with self._share_lock:
+                if not self._queue:
+                    self._answering -= 1
+                    return
+                call = self._queue.popleft()
 
     def _answer(self, call: ProgramCall) -> None:
         try:

@@ -16,7 +16,7 @@ from toolwire.sandbox.forked import Child
 from toolwire.sandbox.isolation import require
 from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.outcome import compose, not_started, oversize, refusal, start_options
-from toolwire.sandbox.places import Places
+from toolwire.sandbox.places import LIVE_CAP, QUEUE_CAP, Places
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramError, ProgramResult
 from toolwire.sandbox.runner import Flag
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 EXIT_TIMEOUT_S = 0.2
 """Seconds to wait for the kernel's account of a child that was killed; it takes half a millisecond."""
+DRIVERS_CAP = 2 * LIVE_CAP + QUEUE_CAP
+"""Threads that drive programs: one for each that runs, and one for each that runs or waits and is awaited."""
 _LATE_S = 0.25
 """Seconds after the deadline at which a run returns although a tool is still busy."""
 _CANCEL_TICK_S = 0.02
@@ -41,6 +43,7 @@ class Sandbox:
 
     def __init__(self, workers: Workers | None = None, zygotes: Zygotes | None = None) -> None:
         self._own_workers = workers
+        self._make_threads()
         self._zygotes = Zygotes() if zygotes is None else zygotes
         self._places = Places()
 
@@ -83,17 +86,17 @@ class Sandbox:
         started = time.monotonic()
         if error := _refusal(program):
             return not_started(error, zygote.isolation, time.monotonic() - started)
-        return await run_on_loop(self._zygotes, self._places, self.workers, program, call, started)
+        return await run_on_loop(self._zygotes, self._places, self.workers, self._reader, program, call, started)
 
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked]) -> ProgramResult:
         """As `run`, awaited: for plain tools under an event loop, three times as fast as a task for each call."""
         from toolwire.sandbox.looping import run_in_worker
 
-        return await run_in_worker(self.workers, lambda flag: self.run(program, call, cancel=flag))
+        return await run_in_worker(self._drivers, lambda flag: self.run(program, call, cancel=flag))
 
     @property
     def workers(self) -> Workers:
-        """The threads that drive programs and answer parallel calls."""
+        """The threads that start the zygote for an event loop."""
         return self._own_workers or default_runtime().workers
 
     @property
@@ -104,11 +107,16 @@ class Sandbox:
     def close(self) -> None:
         """Ends the zygote, and with it every program that still runs."""
         self._zygotes.close()
+        self._drivers.close()
+        self._callers.close()
+        self._reader.shutdown(wait=False)
+        self._make_threads()
 
     def after_fork(self) -> None:
         """In a forked child of the host: leaves the parent's zygote alone and starts one of its own when needed."""
         self._zygotes.forget()
         self._places = Places()
+        self._make_threads()
 
     def __enter__(self) -> Sandbox:
         return self
@@ -117,6 +125,12 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _make_threads(self) -> None:
+        self._drivers = Workers(DRIVERS_CAP)
+        self._callers = Workers()
+        # One thread, for two would share one lock of the interpreter, and each would keep memory of its own.
+        self._reader = concurrent.futures.ThreadPoolExecutor(1, "toolwire-reader")
 
     def _wait_for(self, place: Future[None], until: float) -> None:
         try:
@@ -131,10 +145,10 @@ class Sandbox:
         try:
             require(program, isolation)
             live = LiveProgram(program, started)
-            drive = BlockingDrive(live, child, call, self.workers)
+            drive = BlockingDrive(live, child, call, self._callers)
             drive.start(start_options(program))
             try:
-                driving = self.workers.start(drive.run)
+                driving = self._drivers.start(drive.run)
             except WorkersExhausted:
                 raise self._places.overloaded() from None
             _watch(driving, live, child, cancel)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox.asynchronous import AsyncDrive, Call
@@ -23,7 +24,7 @@ _clock = time.monotonic
 
 
 async def run_on_loop(
-    zygotes: Zygotes, places: Places, workers: Workers, program: Program, call: Call, started: float
+    zygotes: Zygotes, places: Places, workers: Workers, reader: Executor, program: Program, call: Call, started: float
 ) -> ProgramResult:
     """Runs a program whose tools are awaited. Errors as `Sandbox.run_async`."""
     place = places.take()
@@ -37,7 +38,7 @@ async def run_on_loop(
         try:
             require(program, isolation)
             live = LiveProgram(program, started)
-            await AsyncDrive(live, child, call, workers).run()
+            await AsyncDrive(live, child, call, reader).run()
             end = (child.killed() if live.end is not None else None) or await _exit(child)
             return compose(live, end, isolation, _clock())
         finally:
