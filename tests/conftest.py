@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +17,24 @@ settings.load_profile("suite")
 # A shell that starts the suite in the background ignores Ctrl-C for it, and every process of a test inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """A worker sends its reports as UTF-8, and one failed test about a lone surrogate would end the whole run."""
+    return encodable((yield))
+
+
+def encodable(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {encodable(key): encodable(item) for key, item in value.items()}
+        case list() | tuple():
+            return type(value)(map(encodable, value))
+        case _:
+            return value
 
 
 @pytest.fixture
