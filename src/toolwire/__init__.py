@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolwire import middleware as middleware
     from toolwire import protocols as protocols
     from toolwire.catalogue.groups import ToolGroup as ToolGroup
-    from toolwire.definition.from_schema import ToolParameter as ToolParameter
+    from toolwire.definition.parameters import ToolParameter as ToolParameter
     from toolwire.facade.base_tool import BaseTool as BaseTool
     from toolwire.facade.base_tool import ToolPermission as ToolPermission
     from toolwire.facade.code_execution import CodeExecutionTool as CodeExecutionTool
@@ -124,7 +124,7 @@ _HOMES = {
     "ToolCalls": "facade.xml",
     "ToolFunction": "facade.registered",
     "ToolGroup": "catalogue.groups",
-    "ToolParameter": "definition.from_schema",
+    "ToolParameter": "definition.parameters",
     "ToolPermission": "facade.base_tool",
     "ToolPromptGenerator": "facade.xml",
     "ToolRegistry": "facade.registry",

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.definition.from_schema import ToolParameter, from_parameters, from_schema
+from toolwire.definition.from_schema import from_schema
+from toolwire.definition.parameters import ToolParameter, schema_of
 from toolwire.definition.shape import ArgumentProblem, Invalid, Validated
 from toolwire.definition.tool import Tool, canonical
 from toolwire.vocabulary.context import CallContext
@@ -296,18 +297,12 @@ def test_a_function_that_does_not_fit_the_schema_is_refused_at_once() -> None:
 
 
 def test_parameters_make_a_schema_that_accepts_nothing_else() -> None:
-    tool = from_parameters(
-        "web_search",
-        "Searches the web",
-        [
-            ToolParameter(name="query", type="string", description="the words", required=True),
-            ToolParameter("count", "integer", "how many", required=False, default=10),
-            ToolParameter("safe", "boolean", "", False),
-        ],
-        function=take,
-        permission="confirm",
-    )
-    assert tool.permission == "confirm"
+    parameters = [
+        ToolParameter(name="query", type="string", description="the words", required=True),
+        ToolParameter("count", "integer", "how many", required=False, default=10),
+        ToolParameter("safe", "boolean", "", False),
+    ]
+    tool = from_schema("web_search", "Searches the web", schema_of(parameters, "tool 'web_search'"), None, take)
     assert tool.input_schema == {
         "type": "object",
         "properties": {
@@ -333,7 +328,7 @@ def test_an_own_check_comes_after_the_schema() -> None:
         return "no cats" if arguments["query"] == "cats" else None
 
     parameters = [ToolParameter("query", "string", ""), ToolParameter("user", "string", "")]
-    tool = from_parameters("s", "", parameters, function=take, check=check)
+    tool = from_schema("s", "", schema_of(parameters, "tool 's'"), None, take, check=check)
     tool.bindings.bind("user", default="me")
     assert isinstance(tool.validate({"query": 3}), Invalid)
     assert seen == []
@@ -345,8 +340,8 @@ def test_an_own_check_comes_after_the_schema() -> None:
 
 
 def test_wrong_parameters_are_refused_at_once() -> None:
-    assert refusal(lambda: from_parameters("s", "", [ToolParameter("a", "text", "")])) == (
+    assert refusal(lambda: schema_of([ToolParameter("a", "text", "")], "tool 's'")) == (
         "tool 's': parameter 'a' has the unknown type 'text': write string, integer, number, boolean, array, object"
     )
     twice = [ToolParameter("a", "string", ""), ToolParameter("a", "string", "")]
-    assert refusal(lambda: from_parameters("s", "", twice)) == "tool 's': two parameters are called 'a': rename one"
+    assert refusal(lambda: schema_of(twice, "tool 's'")) == "tool 's': two parameters are called 'a': rename one"

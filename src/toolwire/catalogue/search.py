@@ -31,14 +31,14 @@ PARAMETER_DEPTH = 2
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？；]|\n")
 
-_Key = tuple[str, Tool, Mapping[str, Any]]
-"""Name, tool and bindings of an entry: when one of them is another, so is what can be found."""
+_Key = tuple[str, Tool, object]
+"""Name, tool and the tool's revision: the index of an entry holds while all three are the same objects."""
 
 
 class ToolSearch:
     """Searches what `entries()` gives at that moment. Any thread may search.
 
-    The index is made when first searched, and again when a tool has come, gone or been bound; tools that are as they
+    The index is made when first searched, and again when a tool has come, gone or changed; tools that are as they
     were are not read again.
     """
 
@@ -58,7 +58,7 @@ class ToolSearch:
         return [entries[place] for place in dict.fromkeys([*named, *places])][:limit]
 
     def _current(self, entries: Sequence[Entry]) -> _Index:
-        keys = tuple((entry.name, entry.tool, entry.tool.bindings.current) for entry in entries)
+        keys = tuple((entry.name, entry.tool, entry.tool.revision) for entry in entries)
         if not self._index.is_of(keys):
             with self._lock:
                 if not self._index.is_of(keys):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.definition.shape import MISSING, ArgumentProblem, ParameterKind
 from toolwire.definition.words import nearest_hint
-from toolwire.vocabulary.errors import BindingError
+from toolwire.vocabulary.errors import BindingError, DefinitionError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +119,19 @@ class Bindings:
             else:
                 found[name] = value
         return found, tuple(problems)
+
+    def follow(self, kinds: Mapping[str, ParameterKind], takes: Callable[[str], bool]) -> None:
+        """Knows the tool by these parameters from now on. `takes` says whether its function takes another one.
+
+        Raises:
+            DefinitionError: a bound parameter is neither.
+        """
+        self._kinds = kinds
+        for name in self.current:
+            if name not in kinds and not takes(name):
+                raise DefinitionError(
+                    f"{self._label}: the bound parameter {name!r} is gone: unbind it, or list it again"
+                )
 
     def copy_to(self, other: Bindings) -> None:
         """Gives another the same bindings and a state of its own.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
@@ -28,22 +27,6 @@ from toolwire.vocabulary.values import plain
 
 if TYPE_CHECKING:
     from toolwire.definition.json_schema import Validator
-
-
-@dataclass
-class ToolParameter:
-    """One parameter of a `BaseTool`."""
-
-    name: str
-    """What the model calls it."""
-    type: str
-    """string, integer, number, boolean, array or object."""
-    description: str
-    """What it is for."""
-    required: bool = True
-    """Whether a call without it is refused."""
-    default: Any = None
-    """Used when an optional parameter is left out; None is no default: `execute` then does not get it."""
 
 
 def from_schema(
@@ -101,33 +84,6 @@ def from_schema(
         check=check,
         is_outside=is_outside,
     )
-
-
-def from_parameters(
-    name: str,
-    description: str,
-    parameters: Iterable[ToolParameter],
-    *,
-    function: Callable[..., Any] | None = None,
-    **options: Any,
-) -> Tool:
-    """A tool from a list of parameters; options are those of `from_schema`. Nothing but the parameters is accepted.
-
-    Raises:
-        DefinitionError: an unknown type, two parameters of one name, or as `from_schema`.
-    """
-    label = f"tool {name!r}"
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    for parameter in parameters:
-        if parameter.name in properties:
-            raise DefinitionError(f"{label}: two parameters are called {parameter.name!r}: rename one")
-        properties[parameter.name] = _property(parameter, label)
-        if parameter.required:
-            required.append(parameter.name)
-    needed = {"required": required} if required else {}
-    schema = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
-    return from_schema(name, description, schema, None, function, **options)
 
 
 class SchemaShape:
@@ -258,22 +214,6 @@ class SchemaForm:
     def is_certain(self, name: str) -> bool:  # noqa: ARG002  # a function's form needs the name
         """Always: the values are JSON already."""
         return True
-
-
-_TYPES = ("string", "integer", "number", "boolean", "array", "object")
-
-
-def _property(parameter: ToolParameter, label: str) -> dict[str, Any]:
-    if parameter.type not in _TYPES:
-        raise DefinitionError(
-            f"{label}: parameter {parameter.name!r} has the unknown type {parameter.type!r}: write {', '.join(_TYPES)}"
-        )
-    found: dict[str, Any] = {"type": parameter.type}
-    if parameter.description:
-        found["description"] = parameter.description
-    if parameter.default is not None and not parameter.required:
-        found["default"] = parameter.default
-    return found
 
 
 def _object_schema(schema: Mapping[str, Any] | None, label: str) -> dict[str, Any]:

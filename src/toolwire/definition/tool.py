@@ -87,7 +87,7 @@ class Tool:
         self.tags = _tags(name, tags)
         self.annotations: Mapping[str, Any] = dict(annotations or {})
         """Hints in the form of MCP's tool annotations."""
-        self.permission: Permission = _permission(name, permission)
+        self.permission: Permission = checked_permission(name, permission)
         """What applies when no rule says otherwise."""
         self.examples = tuple(examples)
         """Example uses, as the author gave them."""
@@ -180,6 +180,11 @@ class Tool:
             schemas = [self._form().input_schema, self.output_schema, dict(self.annotations)]
             self._digest = (told, digest([self.name, self.description, *schemas]))
         return self._digest[1]
+
+    @property
+    def revision(self) -> object:
+        """An object that is replaced when other things are told of this tool than before."""
+        return self.bindings.current
 
     def verify(self) -> None:
         """Does nothing if a model can be told of this tool as it is bound now. Registries ask this.
@@ -303,7 +308,12 @@ def _tags(name: str, tags: Iterable[str]) -> frozenset[str]:
     return frozenset(tags)
 
 
-def _permission(name: str, permission: object) -> Permission:
+def checked_permission(name: str, permission: object) -> Permission:
+    """The permission as a word, from the word or an enum member that has it for its value.
+
+    Raises:
+        DefinitionError: it is none of the three.
+    """
     plain = getattr(permission, "value", permission)
     if plain not in get_args(Permission):
         raise DefinitionError(f"tool {name!r}: permission={plain!r} is unknown: write 'auto', 'confirm' or 'deny'")

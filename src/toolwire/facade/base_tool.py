@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from toolwire.definition.from_schema import ToolParameter, from_parameters
+from toolwire.definition.live import LiveTool
+from toolwire.definition.parameters import ToolParameter
 from toolwire.definition.tool import Tool
 from toolwire.facade import direct
 from toolwire.vocabulary.results import ToolResult
@@ -25,7 +26,11 @@ class ToolPermission(Enum):
 
 
 class BaseTool(ABC):
-    """A tool with a class of its own. Keywords that the constructor does not know become `config`."""
+    """A tool with a class of its own. Keywords that the constructor does not know become `config`.
+
+    `permission`, `description` and the parameters count as they are at each call and each description, in programs,
+    toolkits and resumed runs too. The name is the one under which it was registered.
+    """
 
     def __init__(
         self, name: str, description: str, permission: ToolPermission = ToolPermission.AUTO, **kwargs: Any
@@ -34,11 +39,11 @@ class BaseTool(ABC):
         self.description = description
         self.permission = permission
         self.config: dict[str, Any] = kwargs
-        self._defined: Tool | None = None
+        self._defined: LiveTool | None = None
 
     @abstractmethod
     def get_parameters(self) -> list[ToolParameter]:
-        """The parameters, in order. Asked once, when the tool is first used."""
+        """The parameters, in order. Asked at each call: give a list that is there already, or one quickly made."""
 
     @abstractmethod
     async def execute(self, **params: Any) -> ToolResult:
@@ -68,15 +73,8 @@ class BaseTool(ABC):
         return direct.run(self.__tool__(), arguments or {})
 
     def __tool__(self) -> Tool:
-        """The live tool below, made when first asked for."""
+        """The live tool below, made when first asked for, and again after the object was renamed or copied."""
         tool = getattr(self, "_defined", None)
-        if tool is None:
-            tool = self._defined = from_parameters(
-                name=self.name,
-                description=self.description,
-                parameters=self.get_parameters(),
-                function=self.execute,
-                check=self.validate_params,
-                permission=self.permission.value,
-            )
+        if tool is None or not tool.is_of(self):
+            tool = self._defined = LiveTool(self)
         return tool

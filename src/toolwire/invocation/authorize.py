@@ -43,7 +43,8 @@ def judged(prepared: Prepared, scope: Scope) -> Verdict:
     """What the policy says of the call as it would run now."""
     entry, policy = prepared.entry, scope.policy
     own = entry.permission or entry.tool.permission
-    if scope.run is None or not scope.run.taints:
+    was_asked = scope.run is not None and prepared.call.id in scope.run.asked
+    if not was_asked and (scope.run is None or not scope.run.taints):
         settled = policy.settled(entry.name, own)
         if settled is not None:
             return settled
@@ -51,7 +52,7 @@ def judged(prepared: Prepared, scope: Scope) -> Verdict:
         subject = subject_of(prepared, scope)
     except Unrepresentable as error:
         return Verdict(effect="deny", reasons=(f"rules cannot look at these arguments: {error}",))
-    return policy.judge(entry.name, own, subject)
+    return policy.judge(entry.name, own, subject, was_asked=was_asked)
 
 
 def subject_of(prepared: Prepared, scope: Scope) -> Subject:
@@ -77,7 +78,7 @@ def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepare
     prepared.approval = _told(decision)
     match decision.verdict:
         case "approve":
-            return prepared
+            return _still_allowed(prepared, scope)
         case "edit":
             edited = _edited(prepared, decision, scope)
             return edited if isinstance(edited, Prepared) else edited.with_metadata(approval=prepared.approval)
@@ -88,6 +89,14 @@ def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepare
             if scope.run is not None:
                 scope.run.stopped = reason
     return _denied(call, reason).with_metadata(approval=prepared.approval)
+
+
+def _still_allowed(prepared: Prepared, scope: Scope) -> Prepared | ToolResult:
+    """The approved call. While a person was thinking, the tool's owner or a new rule may have denied it."""
+    verdict = judged(prepared, scope)
+    if verdict.effect != "deny":
+        return prepared
+    return _denied(prepared.call, "; ".join(verdict.reasons)).with_metadata(approval=prepared.approval)
 
 
 def _told(decision: Decision) -> dict[str, Any]:

@@ -46,11 +46,13 @@ class CallRecord:
 class Run:
     """What all calls of one run share and change, from any thread."""
 
-    __slots__ = ("stopped", "taints")
+    __slots__ = ("asked", "stopped", "taints")
 
     def __init__(self, taints: Iterable[Label] = ()) -> None:
         self.taints = frozenset(taints)
         """What the run has read so far."""
+        self.asked: frozenset[str] = frozenset()
+        """Ids of the calls that a person was asked about when the run was gone through before."""
         self.stopped: str | None = None
         """Why nothing more of it may start; None while it goes on."""
 

@@ -130,15 +130,18 @@ def pending(connection: Connection, sealer: Sealer, run_id: str | None, now: flo
     return [_request_of(sealer, row) for row in connection.execute(query)]
 
 
-def check_whole(connection: Connection, sealer: Sealer, run_id: str) -> None:
-    """Looks at every request and decision of the run before anything of it is gone on with.
+def asked_calls(connection: Connection, sealer: Sealer, run_id: str) -> frozenset[str]:
+    """Ids of the calls that a person was asked about. Reads every request and decision, so that a damaged one is found
+    before anything of the run goes on.
 
     Raises:
         DecisionRefused: `bad_mac`, or `schema_too_new`.
     """
+    asked: set[str] = set()
     for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id)):
-        _request_of(sealer, row)
+        asked.add(_request_of(sealer, row).call_id)
         _decision_of(sealer, row)
+    return frozenset(asked)
 
 
 def waits(now: float) -> Any:

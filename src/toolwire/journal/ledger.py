@@ -71,8 +71,8 @@ class RunLedger:
         divergence: ToolResult | None = None,
     ) -> None:
         self.run_id = start.run_id
-        self.start = start
-        """The run as it was started."""
+        self.start, self.asked = start, story.asked
+        """The run as it was started, and ids of the calls that a person had been asked about."""
         self.status: RunStatus = status
         self.rev = rev
         """Its revision when it was opened, suspended or finished last; it counts up with every change."""

@@ -40,13 +40,14 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
         now = time.time()
         if start.expires_at and now > start.expires_at:
             raise DecisionRefused("expired", f"run {run_id!r} was not gone on with in time")
-        approvals.check_whole(connection, sealer, run_id)
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
         append(connection, sealer, [run_event(run_id, "resumed", process=database.owner.process_id)])
     # After the lease is taken: until then another process may add to it.
     story = story_of(connection, sealer, run_id)
     story.size += len(row.start)
+    if lease is not None:
+        story.asked = approvals.asked_calls(connection, sealer, run_id)
     if row.outcome is not None:
         results = {key: kept.result for key, kept in story.steps.items()}
         sealed = sealer.open(row.outcome, "runs", run_id, "outcome")

@@ -110,6 +110,8 @@ class Story:
     """Keys of the steps whose ends are large."""
     shared: Shared = field(default_factory=Shared)
     """The values of these."""
+    asked: frozenset[str] = frozenset()
+    """Ids of the calls that a person was asked about."""
 
     def share(self, key: str, value: Any) -> None:
         """Lets later records refer to a step whose end is large, and to its tagged value."""

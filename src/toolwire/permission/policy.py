@@ -121,10 +121,12 @@ class Policy:
             verdict = index.settled[tool, own] = self._verdict_of_name(index, tool, own)
         return verdict
 
-    def judge(self, tool: str, own: Permission, subject: Subject | None = None) -> Verdict:
+    def judge(self, tool: str, own: Permission, subject: Subject | None = None, *, was_asked: bool = False) -> Verdict:
         """The verdict on a call of `tool`, whose own permission is `own`.
 
         Without a subject rules that look at calls are left out: what is denied then is denied for every call.
+        `was_asked`: a person was asked about this very call before, so that only a rule that a person
+        chose to keep lets it run unasked.
         """
         index = self._index if self._parent is None else self.index()
         if subject is None:
@@ -133,7 +135,14 @@ class Policy:
         now = self.clock() if of_tool.sometimes else 0.0
         hits = [rule for rule in of_tool.sometimes if rule.hits(subject, now)]
         verdict = self._decide(tool, own, (*of_tool.always, *hits)) if hits else None
-        return _guarded(verdict or self._verdict_of_name(index, tool, own), subject)
+        verdict = _guarded(verdict or self._verdict_of_name(index, tool, own), subject)
+        if was_asked and verdict.effect == "auto" and not self._is_remembered((*of_tool.always, *hits)):
+            return Verdict(effect="confirm", reasons=(f"a person was asked about this call of {tool!r} before",))
+        return verdict
+
+    def _is_remembered(self, hits: tuple[Rule, ...]) -> bool:
+        kept = {id(rule) for rule in self.remembered}
+        return any(id(rule) in kept for rule in hits)
 
     def own(self, tool: str, own: Permission) -> Permission:
         """What counts where no rule hits: the permission given to this policy, or the tool's own."""

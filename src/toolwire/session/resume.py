@@ -36,6 +36,11 @@ class KeptRun(Ledger, Protocol):
     start: RunStart
 
     @property
+    def asked(self) -> frozenset[str]:
+        """Ids of the calls that a person was asked about before."""
+        ...
+
+    @property
     def outcome(self) -> Sequence[ToolResult] | None:
         """The results of a run that is finished; None while it is not."""
         ...
@@ -130,6 +135,7 @@ class Passes:
         scope = self.setup.loop_scope(self._catalogue, run_id=ledger.run_id)
         scope.run, scope.ledger, scope.can_suspend = run, ledger, True
         scope.secret_key = self._secret_key
+        run.asked = ledger.asked
         try:
             outcomes = await invoke_all(run_calls(ledger.run_id, reply), scope)
             results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]

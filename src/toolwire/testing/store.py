@@ -33,6 +33,11 @@ class MemoryRun(MemoryLedger):
         """On whose behalf."""
         return self.start.caller
 
+    @property
+    def asked(self) -> frozenset[str]:
+        """Ids of the calls that a person was asked about."""
+        return frozenset(asked.request.call_id for asked in self.records.requests.values())
+
     def pending(self) -> tuple[ApprovalRequest, ...]:
         """What waits for a decision."""
         undecided = [asked.request for asked in self.records.requests.values() if asked.decision is None]
