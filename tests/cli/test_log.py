@@ -88,6 +88,21 @@ def test_a_log_that_was_changed_is_found_out(ran: Ended, store: str) -> None:
     assert json.loads(run_here("log", "verify", "--json").stdout)["bad_seq"] == 2
 
 
+def test_a_deleted_step_is_named(ran: Ended, store: str) -> None:
+    assert ran.code == 0
+    with closing(sqlite3.connect(store)) as database:
+        ((key, run_id),) = database.execute("SELECT key, run_id FROM steps WHERE key LIKE 'r_%'").fetchall()
+        database.execute("DELETE FROM steps WHERE key = ?", (key,))
+        database.commit()
+    assert run_here("log", "verify") == Ended(
+        code=1,
+        stdout="",
+        stderr=f"missing from the store: step {key} of run {run_id}\n"
+        "toolwire: the log is whole, and 1 of its runs or steps are gone\n",
+    )
+    assert json.loads(run_here("log", "verify", "--json").stdout)["missing"] == [f"step {key} of run {run_id}"]
+
+
 def test_the_log_is_followed_from_another_process(program: Program, tools: str) -> None:
     run_here("run", program("1"), "--tools", tools)
     before = len(rows())

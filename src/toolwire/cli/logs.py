@@ -109,14 +109,19 @@ def tree(
 
 @log.command("verify")
 def verify(context: typer.Context, store: StoreOption = None, json: JsonOption = False) -> None:
-    """Check that no row of the log was changed, moved, put in or taken out."""
+    """Check that no row of the log was changed, moved, put in or taken out, and that no run or step is missing."""
     output: Output = context.obj
     with open_store(store) as opened:
         check = opened.verify()
     if json:
-        output.result_json({"rows": check.rows, "bad_seq": check.bad_seq, "problem": check.problem})
+        found = {"rows": check.rows, "bad_seq": check.bad_seq, "problem": check.problem, "missing": list(check.missing)}
+        output.result_json(found)
     elif check.is_whole:
         output.result(f"{check.rows} rows, as they were written")
+    if check.missing:
+        output.say("\n".join(f"missing from the store: {name}" for name in map(one_line, check.missing)))
+    if check.bad_seq is None and check.missing:
+        raise Stop(ExitCode.FAILED, f"the log is whole, and {len(check.missing)} of its runs or steps are gone")
     if not check.is_whole:
         raise Stop(ExitCode.FAILED, f"row {check.bad_seq} of the log is wrong: {check.problem}")
 

@@ -49,11 +49,13 @@ class LogCheck:
     """The first row that is not as it was written, or that is missing; None when all are whole."""
     problem: str
     """What is wrong with it; empty when all are whole."""
+    missing: tuple[str, ...] = ()
+    """The runs and steps that the log tells of and the store no longer has: the first hundred."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was changed, put elsewhere, put in or cut off."""
-        return self.bad_seq is None
+        """Whether nothing of the log was changed, put elsewhere, put in or cut off, and no run or step is missing."""
+        return self.bad_seq is None and not self.missing
 
 
 class LogRows:

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import zip_longest
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
@@ -186,7 +186,12 @@ def results_form(results: Sequence[ToolResult], steps: Mapping[str, Step], texts
 
     Of a result whose call is in `steps` it says only which step has it. `texts` are what the model wrote of the calls.
     """
-    return {"results": [_outcome_form(result, steps, text) for result, text in zip_longest(results, texts)]}
+    return {
+        "results": [
+            _outcome_form(result, steps, text)
+            for result, text in zip(results, chain(texts, repeat(None)), strict=False)
+        ]
+    }
 
 
 def results_of(
@@ -197,7 +202,9 @@ def results_of(
     Raises:
         LookupError: a step is missing that the form refers to.
     """
-    return tuple(_outcome_of(one, steps, text) for one, text in zip_longest(form["results"], texts))
+    return tuple(
+        _outcome_of(one, steps, text) for one, text in zip(form["results"], chain(texts, repeat(None)), strict=False)
+    )
 
 
 def _outcome_form(result: ToolResult, steps: Mapping[str, Step], text: str | None) -> dict[str, Any]:

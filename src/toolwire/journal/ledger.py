@@ -282,7 +282,7 @@ class RunLedger:
         connection.execute(update(RUNS).where(RUNS.c.run_id == self.run_id).values(status=status, **values))
         give_up(connection, lease)
         self.rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == self.run_id)).scalar_one()
-        append(connection, self._database.sealer, [run_event(self.run_id, status)])
+        append(connection, self._database.sealer, [run_event(self.run_id, status, steps=self._story.spans())])
         self.status, self._is_given_up = status, True
 
     # -- how --------------------------------------------------------------------------------------------------------

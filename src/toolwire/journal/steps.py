@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, exists, select, update
 
+from toolwire.journal.compare import Span, spans
 from toolwire.journal.driver import run_many
 from toolwire.journal.forms import (
     FORM,
@@ -117,6 +118,12 @@ class Story:
         """Lets later records refer to a step whose end is large, and to its tagged value."""
         self.large.add(key)
         self.shared.add(key, value)
+
+    def spans(self) -> list[Span]:
+        """The keys of all steps on record, so that the log shows which are missing later."""
+        # Copies: other threads add to both.
+        begun = [key for key, kept in list(self.steps.items()) if kept.start is not None]
+        return spans(dict.fromkeys((*begun, *list(self.ended))))
 
     def outcome(self, results: Sequence[ToolResult], texts: Sequence[str]) -> bytes:
         """The text of the results that the run ends with. `texts` are what the model wrote of its calls."""

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from toolwire.journal import approvals, history
 from toolwire.journal.chain import LogCheck, append, prune, verify
+from toolwire.journal.compare import missing
 from toolwire.journal.database import Database
 from toolwire.journal.events import run_event
 from toolwire.journal.fence import Lease
@@ -247,13 +249,18 @@ class Store:
                 self._closing.wait(FOLLOW_S)
 
     def verify(self) -> LogCheck:
-        """Goes through the whole log and says which row is the first that was changed, moved or taken out, if any.
+        """Goes through the whole log and names the first row that was changed, moved or taken out, if any.
 
-        That the whole database was put back to an earlier state cannot be seen from within it.
+        It also names the runs and steps that the log tells of and the store no longer has. A whole database that was
+        put back to an earlier state cannot be told from within it.
         """
         database = self._database
         database.settled()
-        return database.read(lambda connection: verify(connection, database.sealer), is_one_state=True)
+
+        def check(connection: Connection) -> LogCheck:
+            return replace(verify(connection, database.sealer), missing=missing(connection))
+
+        return database.read(check, is_one_state=True)
 
     def prune(self, *, before: float | None = None, keep: int | None = None) -> int:
         """Drops the oldest rows of the log: those from before that time (seconds since the epoch), and all but the
