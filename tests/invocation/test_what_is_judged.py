@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import math
+import time
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -318,6 +319,24 @@ def test_a_validator_that_raises_the_second_time_makes_the_call_unrepresentable(
     assert isinstance(validated, Validated)
     with pytest.raises(Unrepresentable, match="raised RuntimeError when it was read again"):
         canonical(validated)
+
+
+class Leaf(BaseModel):
+    name: str = ""
+
+
+def test_the_canonical_form_of_many_models_is_bounded() -> None:
+    tool = tool_of(list[Leaf])
+    for count, is_bounded in ((16_600, False), (16_700, True), (300_000, True)):
+        validated = tool.validate({"value": [{}] * count})
+        assert isinstance(validated, Validated)
+        started = time.thread_time()
+        if is_bounded:
+            with pytest.raises(Unrepresentable, match=r"more than 200,000 values, or 20,000 models, in one argument"):
+                canonical(validated)
+        else:
+            assert len(canonical(validated)["value"]) == count
+        assert time.thread_time() - started < 1
 
 
 class Sloppy(BaseModel):

@@ -11,6 +11,7 @@ import hmac
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 from toolwire.definition.same import same
@@ -64,18 +65,31 @@ def is_mask(text: str) -> bool:
     return text.startswith(_STARS) and _MASK.fullmatch(text) is not None
 
 
+PARTS_LIMIT = 200_000
+"""Values in one argument that is not of JSON types alone: half a processor second for its canonical form."""
+OBJECT_PARTS = 10
+"""Values that one model or dataclass counts as: each of them is opened, read again and compared."""
 _STARS = "********** #"
 _MASK_DIGITS = 32
 """128 bits: two secrets with one mask cannot be found."""
 _MASK = re.compile(r"\*{10} #[0-9a-f]{32}")
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(slots=True, kw_only=True)
 class _Form:
     secret: Callable[[Any], Any]
     """Gives the substitute for a secret in JSON types."""
     has_defaults: bool
     """Whether fields that hold their own default are there."""
+    left: int = PARTS_LIMIT
+    """Parts that may still come."""
+
+    def count(self, parts: int) -> None:
+        self.left -= parts
+        if self.left < 0:
+            raise Unrepresentable(
+                f"more than {PARTS_LIMIT:,} values, or {PARTS_LIMIT // OBJECT_PARTS:,} models, in one argument", path=""
+            )
 
 
 _LEAVES = frozenset({int, float, bool, bytes, type(None)})
@@ -84,16 +98,17 @@ _LEFT_TO_PLAIN = frozenset({"datetime", "decimal", "uuid", "pathlib", "pathlib._
 
 def _opened(value: Any, depth: int, form: _Form) -> Any:
     kind = cast("Any", type(value))
+    form.count(1)
     if kind is str:
         return _text(value)
     if kind in _LEAVES or kind.__module__ in _LEFT_TO_PLAIN or depth <= 0:
         return value
     if hasattr(kind, "get_secret_value"):
         return form.secret(plain(_opened(value.get_secret_value(), depth - 1, form)))
-    if dataclasses.is_dataclass(kind):
-        return _opened_dataclass(value, depth, form)
-    if hasattr(kind, "__pydantic_fields__"):
-        return _opened_model(value, depth, form)
+    if hasattr(kind, "__pydantic_fields__") or dataclasses.is_dataclass(kind):
+        form.count(OBJECT_PARTS)
+        is_root = getattr(kind, "__pydantic_root_model__", False)
+        return _opened(value.root, depth, form) if is_root else _opened_fields(value, depth, form)
     if isinstance(value, Mapping):
         return {_key(key): _opened(item, depth - 1, form) for key, item in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, list | tuple | deque):
@@ -115,50 +130,53 @@ def _key(key: Any) -> Any:
     return _text(key) if type(key) is str else key
 
 
-def _opened_dataclass(value: Any, depth: int, form: _Form) -> Any:
-    kind = cast("Any", type(value))
+def _opened_fields(value: Any, depth: int, form: _Form) -> dict[str, Any]:
+    """A model or dataclass as what its fields are read from."""
+    fields, taken = _fields_of(cast("Any", type(value)))
+    found: dict[str, Any] = {}
+    for name, given_as, default in fields:
+        item = getattr(value, name)
+        if form.has_defaults or not same(item, default):
+            found[given_as] = _opened(item, depth - 1, form)
+    extra = cast("Mapping[str, Any]", getattr(value, "__pydantic_extra__", None) or {})
+    for name, item in extra.items():
+        if name in taken:
+            # A rule that looks at the name would see the extra value, and the field's own would run.
+            raise Unrepresentable(f"a value beside the field of its name {name!r}", path="")
+        found[_key(name)] = _opened(item, depth - 1, form)
+    return found
+
+
+@lru_cache(maxsize=1_000)
+def _fields_of(kind: Any) -> tuple[tuple[tuple[str, str, Any], ...], frozenset[str]]:
+    """The fields of a model or dataclass, each with what it is read from and its default; and all of these names.
+
+    Raises:
+        Unrepresentable: it has an InitVar, or two fields that are read from one name.
+    """
+    known: Mapping[str, Any] = getattr(kind, "__pydantic_fields__", {})
+    config: Mapping[str, Any] = getattr(kind, "model_config", None) or getattr(kind, "__pydantic_config__", {})
+    is_dataclass = "__dataclass_fields__" in dir(kind)
+    defaults = _defaults(kind) if is_dataclass else {name: one.default for name, one in known.items()}
+    aliases = {name: _alias(known.get(name)) for name in defaults}
+    aliased = config.get("validate_by_alias", True)
+    fields = tuple((name, (aliases[name] if aliased else None) or name, default) for name, default in defaults.items())
+    read_from = [given_as for _, given_as, _ in fields]
+    if len(set(read_from)) < len(fields):
+        raise Unrepresentable(f"{kind.__name__}, two fields of which are read from one name,", path="")
+    return fields, frozenset({*defaults, *filter(None, aliases.values())})
+
+
+def _defaults(kind: Any) -> dict[str, Any]:
     kept = {item.name for item in dataclasses.fields(kind)}
     if any(name not in kept and _is_init_var(item) for name, item in kind.__dataclass_fields__.items()):
-        raise Unrepresentable(f"{kind.__name__}, which does not keep its InitVar", path="")
-    defaults = {item.name: item.default for item in dataclasses.fields(kind) if item.init}
-    return _opened_fields(value, defaults, depth, form)
+        raise Unrepresentable(f"{kind.__name__}, which does not keep its InitVar,", path="")
+    return {item.name: item.default for item in dataclasses.fields(kind) if item.init}
 
 
 def _is_init_var(item: Any) -> bool:
     """Whether it is an InitVar and no ClassVar: nothing public says which."""
     return getattr(item, "_field_type").name == "_FIELD_INITVAR"  # noqa: B009 - the name is private to dataclasses
-
-
-def _opened_model(value: Any, depth: int, form: _Form) -> Any:
-    kind = cast("Any", type(value))
-    if getattr(kind, "__pydantic_root_model__", False):
-        return _opened(value.root, depth, form)
-    fields = cast("Mapping[str, Any]", kind.__pydantic_fields__)
-    extra = cast("Mapping[str, Any]", getattr(value, "__pydantic_extra__", None) or {})
-    found = _opened_fields(value, {name: field.default for name, field in fields.items()}, depth, form)
-    taken = {*fields, *(_alias(field) for field in fields.values())} & extra.keys()
-    if taken:
-        # A rule that looks at the name would see the extra value, and the field's own would run.
-        raise Unrepresentable(f"a value beside the field of its name {min(map(str, taken))!r}", path="")
-    return found | {_key(name): _opened(item, depth - 1, form) for name, item in extra.items()}
-
-
-def _opened_fields(value: Any, defaults: Mapping[str, Any], depth: int, form: _Form) -> dict[str, Any]:
-    kind = cast("Any", type(value))
-    fields: Mapping[str, Any] = getattr(kind, "__pydantic_fields__", {})
-    config: Mapping[str, Any] = getattr(kind, "model_config", None) or getattr(kind, "__pydantic_config__", {})
-    aliased = config.get("validate_by_alias", True)
-    found: dict[str, Any] = {}
-    named: set[str] = set()
-    for name, default in defaults.items():
-        given_as = (_alias(fields.get(name)) if aliased else None) or name
-        if given_as in named:
-            raise Unrepresentable(f"two fields that are both read from {given_as!r}", path="")
-        named.add(given_as)
-        item = getattr(value, name)
-        if form.has_defaults or not same(item, default):
-            found[given_as] = _opened(item, depth - 1, form)
-    return found
 
 
 def _alias(field: Any) -> str | None:
