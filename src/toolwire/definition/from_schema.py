@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import chain
@@ -13,13 +12,15 @@ from toolwire.definition.annotation import schema_text
 from toolwire.definition.declared import declared
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import program_parameter
+from toolwire.definition.outside_texts import told_schema, told_text
 from toolwire.definition.problems import Found, complaint, told, unexpected
 from toolwire.definition.problems import hidden as hidden_problem
+from toolwire.definition.schema_function import refuse_untakable, signature_of, takable_by
 from toolwire.definition.schema_limits import check_limits
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind
-from toolwire.definition.signature import EMPTY, Signature, read_signature
+from toolwire.definition.signature import Signature
 from toolwire.definition.tool import Check, Permission, Tool
-from toolwire.definition.words import nearest_hint, shown
+from toolwire.definition.words import shown
 from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.text import encodable_text
@@ -61,11 +62,16 @@ def from_schema(
             not tell apart, or a function that lacks one of the properties.
     """
     label = f"tool {name!r}"
-    signature = None if function is None else _signature(function, label)
+    signature = None if function is None else signature_of(function, label)
     for place, given_schema in (("schema", input_schema), ("output schema", output_schema)):
         if isinstance(cast("object", given_schema), Mapping):
             check_limits(given_schema, label, place=place)
-    shape = SchemaShape(label, _object_schema(input_schema, label), output_schema, signature, given)
+    exact = told = _object_schema(input_schema, label)
+    if is_outside:
+        told = told_schema(exact, label)
+        output_schema = None if output_schema is None else told_schema(output_schema, label)
+        title, description = _told(title), _told(description)
+    shape = SchemaShape(label, exact, output_schema, signature, given, told=told)
     return Tool(
         name=name,
         shape=shape,
@@ -98,20 +104,24 @@ class SchemaShape:
         output_schema: Mapping[str, Any] | None,
         signature: Signature | None,
         given: Collection[str] = (),
+        *,
+        told: dict[str, Any] | None = None,
     ) -> None:
+        """`schema` is what arguments are checked by, `told` what models read; None: the same."""
         # Loaded here: only tools known by a schema need jsonschema.
         from toolwire.definition.json_schema import check_schema, warn_of_unchecked
 
         self._patterns = check_schema(schema, label)
         warn_of_unchecked(schema, self._patterns, label)
         self._label = label
-        self._schema = schema
-        self._properties = cast("dict[str, dict[str, Any] | bool]", schema.get("properties", {}))
+        self._exact = schema
+        self._schema = told = schema if told is None else told
+        self._properties = cast("dict[str, dict[str, Any] | bool]", told.get("properties", {}))
         self._output_schema = output_schema
         self._signature = signature
         _refuse_look_alikes(self._properties, label)
         if signature is not None:
-            _refuse_untakable(self._properties, signature, label, given)
+            refuse_untakable(self._properties, signature, label, given)
 
     @property
     def kinds(self) -> Mapping[str, ParameterKind]:
@@ -126,7 +136,7 @@ class SchemaShape:
 
     def takes(self, name: str) -> bool:
         """Whether the function takes it."""
-        takable = _takable(self._signature)
+        takable = takable_by(self._signature)
         return takable is None or name in takable
 
     def compile(self, hidden: frozenset[str]) -> Form:
@@ -134,9 +144,11 @@ class SchemaShape:
         from toolwire.definition.json_schema import Validator
 
         never_given = hidden | self.never_visible.keys()
-        visible = _without(self._schema, hidden)
-        validator = Validator(visible, self._patterns, self._label)
-        return SchemaForm(visible, hidden, never_given, _takable(self._signature), validator)
+        exact = _without(self._exact, hidden)
+        validator = Validator(exact, self._patterns, self._label)
+        return SchemaForm(
+            _without(self._schema, hidden), exact, hidden, never_given, takable_by(self._signature), validator
+        )
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
         """The required ones first, so that they can be written as a Python signature; else in the schema's order."""
@@ -170,6 +182,7 @@ class SchemaForm:
     def __init__(
         self,
         schema: dict[str, Any],
+        exact: dict[str, Any],
         hidden: frozenset[str],
         never_given: frozenset[str],
         takable: frozenset[str] | None,
@@ -182,7 +195,7 @@ class SchemaForm:
         self._properties = cast("dict[str, Any]", schema.get("properties", {}))
         self._defaults = {
             name: cast("dict[str, Any]", node)["default"]
-            for name, node in self._properties.items()
+            for name, node in cast("dict[str, Any]", exact.get("properties", {})).items()
             if isinstance(node, dict) and "default" in node
         }
         self._validator = validator
@@ -216,6 +229,11 @@ class SchemaForm:
         return True
 
 
+def _told(text: Any) -> Any:
+    """A stranger's text; a description that is made anew each time is the host's."""
+    return told_text(text) if isinstance(text, str) else text
+
+
 def _object_schema(schema: Mapping[str, Any] | None, label: str) -> dict[str, Any]:
     if schema is None:
         return {"type": "object", "properties": {}}
@@ -225,40 +243,6 @@ def _object_schema(schema: Mapping[str, Any] | None, label: str) -> dict[str, An
     if copied.setdefault("type", "object") != "object":
         raise DefinitionError(f'{label}: input_schema must have "type": "object", not {shown(copied["type"])}')
     return copied
-
-
-def _signature(function: Callable[..., Any], label: str) -> Signature | None:
-    if not callable(cast("object", function)):
-        raise DefinitionError(f"{label}: function={function!r} cannot be called")
-    try:
-        inspect.signature(function)
-    except (ValueError, TypeError):
-        return None
-    return read_signature(function, label)
-
-
-def _takable(signature: Signature | None) -> frozenset[str] | None:
-    """What the function can take by keyword; None when that is anything."""
-    if signature is None or any(argument.kind == "var_keyword" for argument in signature.arguments):
-        return None
-    return frozenset(item.name for item in signature.arguments if item.kind in ("either", "keyword_only"))
-
-
-def _refuse_untakable(properties: Mapping[str, Any], signature: Signature, label: str, given: Collection[str]) -> None:
-    takable = _takable(signature)
-    for name in properties:
-        if takable is not None and name not in takable:
-            raise DefinitionError(
-                f"{label}: the function has no parameter for the property {name!r} ({nearest_hint(name, takable)}): "
-                "add it, or **more"
-            )
-    for argument in signature.arguments:
-        needed = argument.default is EMPTY and argument.kind in ("positional_only", "either", "keyword_only")
-        if needed and argument.name not in properties and argument.name not in given:
-            raise DefinitionError(
-                f"{label}: the function needs {argument.name!r}, which the schema lacks: add it to 'properties', or "
-                "give it a default"
-            )
 
 
 def _refuse_look_alikes(properties: Mapping[str, Any], label: str) -> None:

@@ -89,7 +89,8 @@ def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]]) -> str:
 
 def _request(tool: Tool, words: Wording) -> str:
     first = tool.description.strip().partition("\n")[0]
-    if not first or len(first) > _REQUEST_LIMIT:
+    # A stranger's words do not speak for a user.
+    if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
         return words.call_request.format(program_name(tool.name))
     return first if first[-1] in ".。!！?？" else f"{first}{words.full_stop}"
 

@@ -79,4 +79,6 @@ def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: Wording) 
 
 def _request(tool: Tool, words: Wording) -> str:
     first = tool.description.strip().partition("\n")[0]
-    return first if first and len(first) <= _REQUEST_LIMIT else words.request.format(tool.name)
+    # A stranger's words do not speak for a user.
+    is_told = first and len(first) <= _REQUEST_LIMIT and not tool.is_outside
+    return first if is_told else words.request.format(tool.name)

@@ -1,0 +1,122 @@
+"""Texts of strangers, as models are told them: one paragraph, bounded, without marks that a prompt is made of.
+
+The schema that is told may then say less than the schema that is checked: arguments are checked by the schema as given.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any, cast
+
+from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.text import kept_text
+
+OUTSIDE_TEXT_LIMIT_BYTES = 2_000
+"""Bytes of an outside tool's description, and of all texts of its parameters together: about 500 tokens each."""
+
+_WORD_LIMIT = 200
+"""Characters of a pattern, an allowed value or another word of a schema that is told."""
+
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Characters that show nothing, and that no category of Unicode names."""
+
+_REMOVED = frozenset({"Cc", "Cf", "Co", "Cn", "Cs"})
+_FENCE = re.compile(r"`{2,}|~{3,}|\"{3,}|'{3,}")
+_TAG = re.compile(r"<(?=[A-Za-z/!|?])")
+_SECTION = re.compile(r"\[(?=/?(?:tool|inst|sys|/))|(?<=\]\])>", re.IGNORECASE)
+_OPENING = re.compile(r"^(?:[\s#>*+=|`~\[\]{}\-]+|[0-9]{1,3}[.)]\s)+")
+_LABEL = re.compile(r"^([^\s:=()]+(?: [^\s:=()]+){0,3})\s?[:=\uff1a](?!//)\s*")
+
+
+def told_text(text: str, limit_bytes: int = OUTSIDE_TEXT_LIMIT_BYTES) -> str:
+    """The text as one paragraph that opens no heading, list, fence, tag or section; one that is cut says so."""
+    plain = _plain(text)
+    plain = _LABEL.sub(r"\1 - ", _OPENING.sub("", plain), count=1)
+    kept = kept_text(plain, limit_bytes)
+    return plain if kept is plain else f"{kept.rstrip()} [cut: {len(plain) - len(kept):,} more characters]".lstrip()
+
+
+def told_schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:
+    """The schema with its texts as `told_text` has them, and without words that cannot be told as they are.
+
+    Raises:
+        DefinitionError: an argument's name cannot be told as it is.
+    """
+    for name in cast("Mapping[str, Any]", schema.get("properties") or {}):
+        if not _is_plain(name):
+            raise DefinitionError(
+                f"{label}: the argument {name!r:.200} of an outside tool holds characters that could be taken for a "
+                "part of the prompt: rename it"
+            )
+    return _Telling().node(schema)
+
+
+class _Telling:
+    """One schema being told. What all its texts may take together shrinks with each."""
+
+    def __init__(self) -> None:
+        self._left = OUTSIDE_TEXT_LIMIT_BYTES
+
+    def node(self, node: Mapping[str, Any]) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        for key, value in node.items():
+            if not _is_plain(key) or key == "$comment":
+                continue
+            if key in ("description", "title") and isinstance(value, str):
+                told[key] = self._text(value)
+            elif key in _NAMED and isinstance(value, Mapping):
+                named = cast("Mapping[str, Any]", value)
+                told[key] = {name: self._inner(inner) for name, inner in named.items() if _is_plain(name)}
+            elif key in ("enum", "examples") and isinstance(value, list):
+                kept = [item for item in cast("list[Any]", value) if _is_plain_value(item)]
+                told |= {key: kept} if kept else {}
+            elif key in ("default", "const", "example"):
+                told |= {key: value} if _is_plain_value(value) else {}
+            elif not isinstance(value, str) or key in _REFERENCES or _is_plain(value):
+                told[key] = self._inner(value)
+        return told
+
+    def _inner(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return self.node(cast("Mapping[str, Any]", value))
+        if isinstance(value, list):
+            items = cast("list[Any]", value)
+            return [self._inner(item) for item in items if not isinstance(item, str) or _is_plain(item)]
+        return value
+
+    def _text(self, text: str) -> str:
+        told = told_text(text, max(self._left, 0))
+        self._left -= len(told.encode("utf-8", "replace"))
+        return told
+
+
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependentRequired"})
+_REFERENCES = frozenset({"$ref", "$id", "$anchor", "$schema", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"})
+
+
+def _plain(text: str) -> str:
+    """One line without invisible characters, fences, and brackets that open a tag or a section."""
+    line = " ".join(text.split())
+    seen = "".join(character for character in line if not _is_removed(character))
+    return _SECTION.sub("(", _TAG.sub("\u2039", _FENCE.sub("'", " ".join(seen.split()))))
+
+
+def _is_removed(character: str) -> bool:
+    if character.isascii():
+        return not character.isprintable()
+    is_selector = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+    return is_selector or character in _INVISIBLE or unicodedata.category(character) in _REMOVED
+
+
+def _is_plain(word: str) -> bool:
+    return len(word) <= _WORD_LIMIT and _plain(word) == word
+
+
+def _is_plain_value(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value or _is_plain(value)
+    if isinstance(value, Mapping):
+        return all(_is_plain(key) and _is_plain_value(item) for key, item in cast("Mapping[str, Any]", value).items())
+    return not isinstance(value, list) or all(map(_is_plain_value, cast("list[Any]", value)))
