@@ -12,6 +12,7 @@ import pytest
 from tests.invocation.world import outcome
 from tests.patience import PATIENCE_S
 from toolwire import ApprovalRequest, CallContext, Caller, Decision, Session, ToolRegistry, ToolSpec
+from toolwire.builtin.background_calls import WAIT_LIMIT_S
 from toolwire.facade import background
 from toolwire.facade.background import BackgroundCall
 
@@ -190,7 +191,7 @@ def test_a_model_starts_a_call_polls_and_gets_its_result(registry: ToolRegistry,
     running = registry.invoke("poll_call", {"id": call_id})
     assert running.text == f"'{tool}' is still running, for 0 s so far. Ask again later."
     slow.door.set()
-    result = registry.invoke("poll_call", {"id": call_id, "wait_s": PATIENCE_S})
+    result = registry.invoke("poll_call", {"id": call_id, "wait_s": WAIT_LIMIT_S})
     assert (result.data, result.call and result.call.name) == (
         {"render": "rendered 1", "fetch": "fetched"}[tool],
         "poll_call",
@@ -200,7 +201,7 @@ def test_a_model_starts_a_call_polls_and_gets_its_result(registry: ToolRegistry,
 def test_a_model_cancels_a_call(registry: ToolRegistry) -> None:
     call_id = started(registry, "fetch")
     assert registry.invoke("cancel_call", {"id": call_id}).text == "'fetch' was cancelled."
-    assert outcome(registry.invoke("poll_call", {"id": call_id, "wait_s": PATIENCE_S})) == "interrupted"
+    assert outcome(registry.invoke("poll_call", {"id": call_id, "wait_s": WAIT_LIMIT_S})) == "interrupted"
     assert registry.invoke("cancel_call", {"id": call_id}).text == "'fetch' had ended already."
 
 
@@ -256,7 +257,7 @@ def test_a_long_result_is_read_in_pages(slow: Slow) -> None:
     registry.enable_result_pages()
     first = registry.invoke("start_call", {"tool": "long"})
     if "background_id" in first.metadata:
-        first = registry.invoke("poll_call", {"id": first.metadata["background_id"], "wait_s": PATIENCE_S})
+        first = registry.invoke("poll_call", {"id": first.metadata["background_id"], "wait_s": WAIT_LIMIT_S})
     assert first.text.startswith("x" * 500 + "\n[the first 500 of 2,000 characters; call read_result with id=")
     registry.close()
 

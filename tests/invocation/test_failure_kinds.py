@@ -67,7 +67,7 @@ def stuck(world: World, release: threading.Event) -> None:
 def crowded(world: World, release: threading.Event) -> None:
     world.runtime._workers = Workers(cap=1)
     world.runtime.workers.start(lambda: release.wait(PATIENCE_S))
-    world.add(search, timeout_s=1)
+    world.add(search, timeout_s=0.02)
 
 
 def without_state(world: World, _: threading.Event) -> None:
@@ -122,7 +122,7 @@ HAPPENS: dict[str, tuple[Setting, str]] = {
     ),
     "overloaded": (
         crowded,
-        ("'search' was not started: all 1 workers are busy or stuck.\nToo much is running at once. Try again later."),
+        ("'search' was not started: no worker was free within 0.02 s.\nToo much is running at once. Try again later."),
     ),
     "unavailable": (
         without_state,

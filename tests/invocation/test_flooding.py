@@ -41,14 +41,14 @@ def test_a_hundred_stuck_tools_take_no_more_than_the_pool_and_the_log_is_told(
         return "later"
 
     world.add(lambda: release.wait(PATIENCE_S), name="stuck", timeout_s=0.5)
-    world.add(lambda: "quick", name="quick", timeout_s=2 * PATIENCE_S)
+    world.add(lambda: "quick", name="quick", timeout_s=0.1)
     world.add(later)
     assert at_once(world) == ["overloaded"] * (STUCK - WORKERS_CAP) + ["unknown_outcome"] * WORKERS_CAP
     assert world.runtime.workers.busy == WORKERS_CAP
     assert len(caplog.records) == 1
     started, cost = time.monotonic(), time.process_time()
     answers = [outcome(world.call("quick")) for _ in range(10)]
-    # None waited for its own time limit, and none was much work.
+    # None waited for much longer than its own time limit, and none was much work.
     assert time.monotonic() - started < PATIENCE_S
     assert (time.process_time() - cost) / 10 <= ANSWER_LIMIT_S
     assert (answers, world.call("later").data) == (["overloaded"] * 10, "later")
@@ -56,6 +56,58 @@ def test_a_hundred_stuck_tools_take_no_more_than_the_pool_and_the_log_is_told(
     world.runtime._workers = Workers(cap=10 * STUCK)
     assert at_once(world) == ["unknown_outcome"] * STUCK
     assert world.runtime.workers.busy == STUCK
+
+
+SHORT_CALLS = 500
+
+
+@pytest.mark.threat(51)
+def test_five_hundred_short_calls_at_once_all_run(world: World) -> None:
+    are_made = threading.Event()
+
+    def short(number: int) -> int:
+        # None ends before all calls are made.
+        are_made.wait(PATIENCE_S)
+        return number
+
+    async def made() -> None:
+        are_made.set()
+
+    world.add(short, timeout_s=PATIENCE_S)
+    calls = [ToolCall("short", {"number": number}, id=f"c{number}") for number in range(SHORT_CALLS)]
+    results = asyncio.run(every(world, calls, made()))
+    assert [outcome(result) for result in results] == ["success"] * SHORT_CALLS
+    assert [result.data for result in results] == list(range(SHORT_CALLS))
+    # The control: without a queue, calls beyond the pool are refused.
+    world.runtime._workers = Workers(waiting_cap=0)
+    are_made.clear()
+    outcomes = [outcome(result) for result in asyncio.run(every(world, calls, made()))]
+    assert outcomes.count("overloaded") == SHORT_CALLS - WORKERS_CAP
+
+
+async def every(world: World, calls: list[ToolCall], last: Coroutine[Any, Any, None]) -> list[ToolResult]:
+    """The results of calls that are all made before `last` runs."""
+    *made, _ = await asyncio.gather(*(invoke(call, world.loop_scope()) for call in calls), last)
+    return [result for result in made if isinstance(result, ToolResult)]
+
+
+async def test_a_cancelled_call_that_waits_for_a_worker_never_runs(world: World, release: threading.Event) -> None:
+    ran: list[int] = []
+    world.runtime._workers = Workers(cap=1)
+    world.add(lambda: release.wait(PATIENCE_S), name="stuck")
+    world.add(lambda: ran.append(1), name="late")
+    first = asyncio.ensure_future(invoke(ToolCall("stuck"), world.loop_scope()))
+    await asyncio.sleep(0)
+    late = asyncio.ensure_future(invoke(ToolCall("late", id="c2"), world.loop_scope()))
+    await asyncio.sleep(0)
+    assert (world.runtime.workers.busy, len(world.runtime.workers._waiting)) == (1, 1)
+    late.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await late
+    assert not world.runtime.workers._waiting
+    release.set()
+    await first
+    assert ran == []
 
 
 def at_once(world: World) -> list[str]:

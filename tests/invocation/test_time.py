@@ -56,7 +56,7 @@ def test_when_all_workers_are_stuck_calls_are_not_started(world: World, release:
     outcomes = [outcome(world.call("work")) for _ in range(2)]
     assert outcomes == ["unknown_outcome"] * 2
     assert world.call("work").text == (
-        "'work' was not started: all 2 workers are busy or stuck.\nToo much is running at once. Try again later."
+        "'work' was not started: no worker was free within 0.05 s.\nToo much is running at once. Try again later."
     )
     assert outcome(world.call("work")) == "overloaded"
 

@@ -7,6 +7,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -43,16 +44,39 @@ def test_whatever_a_job_raises_is_delivered_as_it_is(error: BaseException) -> No
     assert Workers().start(fail).exception(PATIENCE_S) is error
 
 
-def test_jobs_run_up_to_the_cap_and_no_further(release: threading.Event) -> None:
-    workers = Workers(cap=2)
+def test_jobs_run_up_to_the_cap_and_further_ones_wait_in_order(release: threading.Event) -> None:
+    workers, order = Workers(cap=2, waiting_cap=3), list[int]()
     running = [workers.start(stuck_on(release)) for _ in range(2)]
-    assert workers.busy == 2
+    waiting = [workers.start(partial(order.append, number)) for number in range(3)]
+    assert (workers.busy, order) == (2, [])
     with pytest.raises(WorkersExhausted) as caught:
         workers.start(lambda: None)
-    assert str(caught.value) == "all 2 workers are busy or stuck"
+    assert str(caught.value) == "all 2 workers are busy or stuck, and 3 calls wait for one"
+    # A job whose caller leaves frees its place and never starts.
+    assert waiting.pop(1).cancel()
+    waiting.append(workers.start(partial(order.append, 3)))
     release.set()
-    assert [job.result(PATIENCE_S) for job in running] == [True, True]
+    assert [job.result(PATIENCE_S) for job in (*running, *waiting)] == [True, True, None, None, None]
+    assert sorted(order) == [0, 2, 3]
     assert workers.start(lambda: "again").result(PATIENCE_S) == "again"
+    assert workers.busy == 0
+
+
+def test_a_job_from_inside_of_a_full_pool_does_not_wait_for_itself() -> None:
+    workers = Workers(cap=1)
+    outer = workers.start(lambda: workers.start(lambda: None))
+    assert str(outer.exception(PATIENCE_S)) == "all 1 workers are busy or stuck"
+    # The control: another pool has room, and a caller from outside may wait.
+    assert workers.start(lambda: Workers(cap=1).start(lambda: 7).result(PATIENCE_S)).result(PATIENCE_S) == 7
+
+
+def test_jobs_that_wait_when_the_workers_are_closed_are_refused(release: threading.Event) -> None:
+    workers = Workers(cap=1)
+    running, waiting = workers.start(stuck_on(release)), workers.start(lambda: None)
+    workers.close()
+    assert str(waiting.exception(PATIENCE_S)) == "the workers were closed"
+    release.set()
+    assert running.result(PATIENCE_S)
 
 
 def test_a_worker_is_free_as_soon_as_its_result_is_known() -> None:
@@ -62,7 +86,7 @@ def test_a_worker_is_free_as_soon_as_its_result_is_known() -> None:
 
 
 def test_the_default_cap_leaves_room_for_a_batch() -> None:
-    assert (WORKERS_CAP, Workers().cap) == (64, 64)
+    assert (WORKERS_CAP, Workers().cap, Workers().waiting_cap) == (64, 64, 1_000)
 
 
 def test_a_job_sees_a_copy_of_its_callers_context_variables() -> None:

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
-from toolwire.invocation.blocking import BlockingPorts
+from toolwire.invocation.blocking import BlockingPorts, not_in_time
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.runtime import Runtime
-from toolwire.runtime.workers import program_share
+from toolwire.runtime.workers import WAIT_LIMIT_S, WorkersExhausted, program_share
 from toolwire.vocabulary.gate import Gate
 
 T = TypeVar("T")
@@ -34,12 +34,7 @@ class AsynchronousPorts:
     async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
         if is_async:
             return await (function() if limit_s is None else _within(function(), limit_s))
-        future = await self._started(function)
-        waiting = asyncio.wrap_future(future)
-        done, _ = await asyncio.wait((waiting,), timeout=limit_s)
-        if not done:
-            raise TimedOut(limit_s or 0, stopped=waiting.cancel() and future.cancel())
-        return waiting.result()
+        return await _worked(await self._started(function), limit_s)
 
     def is_cancellation(self, error: BaseException) -> bool:
         if not isinstance(error, asyncio.CancelledError):
@@ -66,7 +61,7 @@ class AsynchronousPorts:
         if _is_async(whom):
             answer = whom(question)
         else:
-            answer = await asyncio.wrap_future(await self._started(lambda: _answer(whom, question)))
+            answer = await _worked(await self._started(lambda: _answer(whom, question)), None)
         if isinstance(answer, Raised):
             raise answer.error
         return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
@@ -106,6 +101,24 @@ class AsynchronousPorts:
             # The first to fail is why the others were cancelled: one call that fails so raises just this.
             raise errors.exceptions[0] from errors
         return [task.result() for task in tasks]
+
+
+async def _worked(future: Future[T], limit_s: float | None) -> T:
+    """The result of a worker's job. The limit holds for the wait for a worker and for the job together."""
+    waiting = asyncio.wrap_future(future)
+    try:
+        done, _ = await asyncio.wait((waiting,), timeout=WAIT_LIMIT_S if limit_s is None else limit_s)
+        if not done and limit_s is not None:
+            raise not_in_time(future, limit_s)
+        if not done and future.cancel():
+            raise WorkersExhausted(f"no worker was free within {WAIT_LIMIT_S:g} s")
+        await asyncio.wait((waiting,))
+    except BaseException:
+        # A job that has not started must not start when its caller has left.
+        future.cancel()
+        waiting.cancel()
+        raise
+    return waiting.result()
 
 
 async def _within(work: Awaitable[T], limit_s: float) -> T:

@@ -39,8 +39,13 @@ class BlockingPorts:
         if limit_s is None:
             return function()
         future = self._runtime.workers.start(function)
-        if not wait((future,), timeout=limit_s).done:
-            raise TimedOut(limit_s, stopped=future.cancel())
+        try:
+            if not wait((future,), timeout=limit_s).done:
+                raise not_in_time(future, limit_s)
+        except BaseException:
+            # A job that has not started must not start when its caller has left.
+            future.cancel()
+            raise
         return future.result()
 
     def is_cancellation(self, error: BaseException) -> bool:
@@ -87,6 +92,13 @@ class BlockingPorts:
             return workers.start(lambda: step(core()))
         except WorkersExhausted:
             return core
+
+
+def not_in_time(future: Future[Any], limit_s: float) -> TimedOut | WorkersExhausted:
+    """Why a job was not done in time: it did not end, or no worker was free to start it."""
+    if future.cancel():
+        return WorkersExhausted(f"no worker was free within {limit_s:g} s")
+    return TimedOut(limit_s, stopped=False)
 
 
 def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:

@@ -22,6 +22,11 @@ T = TypeVar("T")
 WORKERS_CAP = 64
 """Jobs that may be running or stuck at once: more than a batch needs, far fewer than a process may have threads."""
 
+WAITING_CAP = 1_000
+"""Jobs that may wait for a worker: a few seconds' work for short tools, and little memory."""
+
+WAIT_LIMIT_S = 60.0
+"""Seconds that a job without a time limit of its own waits for a worker: after that the workers count as stuck."""
 
 ALARM_SHARE = 0.8
 """The part of them that, once taken, is told to the log: while there is time left to look what hangs."""
@@ -34,6 +39,10 @@ program_share: contextvars.ContextVar[Gate | None] = contextvars.ContextVar("pro
 _LOG = logging.getLogger("toolwire.workers")
 
 
+_INSIDE: contextvars.ContextVar[tuple[Workers, ...]] = contextvars.ContextVar("inside", default=())
+"""The pools that a job runs in, and the jobs that led to it."""
+
+
 class WorkersExhausted(ToolwireError):
     """There is no worker: all are taken, by running jobs or by jobs that never ended, or they were closed."""
 
@@ -42,12 +51,17 @@ Job = tuple[Future[Any], contextvars.Context, Callable[[], Any]]
 
 
 class Workers:
-    """A pool of daemon threads, grown on demand up to `cap`."""
+    """A pool of daemon threads, grown on demand up to `cap`. Up to `waiting_cap` further jobs wait, in order.
 
-    def __init__(self, cap: int = WORKERS_CAP) -> None:
+    A future that is cancelled before its job has started leaves the queue.
+    """
+
+    def __init__(self, cap: int = WORKERS_CAP, *, waiting_cap: int = WAITING_CAP) -> None:
         self.cap = cap
+        self.waiting_cap = waiting_cap
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._waiting: dict[Future[Any], Job] = {}
         self._threads = 0
         self._idle = 0
         self._closed = False
@@ -62,10 +76,12 @@ class Workers:
         """Runs `function` in a worker, in a copy of this thread's context variables.
 
         Raises:
-            WorkersExhausted: `cap` jobs are running or stuck already, or the workers were closed.
+            WorkersExhausted: `waiting_cap` jobs wait already, or the workers were closed. A job that comes from
+                inside of these workers does not wait: it could wait for itself.
         """
         future: Future[T] = Future()
         context = contextvars.copy_context()
+        context.run(_INSIDE.set, (*_INSIDE.get(), self))
         self._give((future, context, function))
         return future
 
@@ -75,6 +91,10 @@ class Workers:
             self._closed = True
             for _ in range(self._threads):
                 self._jobs.put(None)
+            waiting, self._waiting = list(self._waiting), {}
+        for future in waiting:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(WorkersExhausted("the workers were closed"))
 
     def _give(self, job: Job) -> None:
         with self._lock:
@@ -85,7 +105,8 @@ class Workers:
             elif self._threads < self.cap:
                 self._add_thread()
             else:
-                raise WorkersExhausted(f"all {self.cap} workers are busy or stuck")
+                self._wait(job)
+                return
             # Still locked: `close` must not end the worker that this job counts on.
             self._jobs.put(job)
             is_alarm = not self._is_alarmed and self.busy >= ALARM_SHARE * self.cap
@@ -93,11 +114,27 @@ class Workers:
             busy = self.busy
         if is_alarm:
             _LOG.warning(
-                "%d of %d workers are busy or stuck: beyond these, calls fail as overloaded. A worker is stuck when a "
-                "sync tool took longer than its time limit and never ended",
+                "%d of %d workers are busy or stuck: beyond these, calls wait, and fail as overloaded when their time "
+                "is over. A worker is stuck when a sync tool took longer than its time limit and never ended",
                 busy,
                 self.cap,
             )
+
+    def _wait(self, job: Job) -> None:
+        """Puts a job into the queue; called with the lock held."""
+        if self in _INSIDE.get() or not self.waiting_cap:
+            raise WorkersExhausted(f"all {self.cap} workers are busy or stuck")
+        if len(self._waiting) >= self.waiting_cap:
+            waiting = f"{self.waiting_cap:,} calls wait for one"
+            raise WorkersExhausted(f"all {self.cap} workers are busy or stuck, and {waiting}")
+        self._waiting[job[0]] = job
+        job[0].add_done_callback(self._withdraw)
+
+    def _withdraw(self, future: Future[Any]) -> None:
+        # Most futures are done because their job is: then they left the queue long before.
+        if future.cancelled():
+            with self._lock:
+                self._waiting.pop(future, None)
 
     def _add_thread(self) -> None:
         try:
@@ -107,13 +144,15 @@ class Workers:
         self._threads += 1
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        job = None
+        while (job := job or self._jobs.get()) is not None:
             future, context, function = job
             is_wanted = future.set_running_or_notify_cancel()
             result, error = _outcome(context, function) if is_wanted else (None, None)
             # Free before the outcome is known: who waited for it may start the next job at once.
             with self._lock:
-                self._idle += 1
+                job = self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
+                self._idle += job is None
                 # Told again only after it was over: at the edge, each job would tell.
                 self._is_alarmed = self._is_alarmed and self.busy >= ALARM_SHARE * self.cap / 2
             if error is not None:
@@ -121,7 +160,7 @@ class Workers:
             elif is_wanted:
                 future.set_result(result)
             # A worker that waits must not keep the last job's objects alive.
-            del job, future, context, function, result, error
+            del future, context, function, result, error
 
 
 def _outcome(context: contextvars.Context, function: Callable[[], Any]) -> tuple[Any, BaseException | None]:

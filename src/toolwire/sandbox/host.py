@@ -127,8 +127,9 @@ class Sandbox:
         self.close()
 
     def _make_threads(self) -> None:
-        self._drivers = Workers(DRIVERS_CAP)
-        self._callers = Workers()
+        # A program waits for a place, not for a thread; a call without a free thread is answered in its driver's.
+        self._drivers = Workers(DRIVERS_CAP, waiting_cap=0)
+        self._callers = Workers(waiting_cap=0)
         # One thread, for two would share one lock of the interpreter, and each would keep memory of its own.
         self._reader = concurrent.futures.ThreadPoolExecutor(1, "toolwire-reader")
 
