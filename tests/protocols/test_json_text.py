@@ -73,6 +73,18 @@ TAKEN: dict[str, tuple[str, int]] = {
     "fenced, text behind": (f"{FENCED}\nI wait for the result.", 1),
     "several fences and nothing else": (f"{FENCED}\n{FENCED}", 2),
     "a fence that never ends": (f"```json\n{CALL}\n", 1),
+    "an older assistant message": (
+        (
+            '{"role": "assistant", "content": null, '
+            '"function_call": {"name": "search", "arguments": "{\\"query\\": \\"x\\"}"}}'
+        ),
+        1,
+    ),
+    "fenced on one line": (f"```json {CALL} ```", 1),
+    "fenced on one line, text before": (f"Here it is:\n```{CALL}```", 1),
+    "on the line that ends thinking": (f"<think>Hm.</think> {CALL}", 1),
+    "on the line that ends thinking whose tag is in the prompt": (f"Hm.</think>{CALL}", 1),
+    "fenced on the line that ends thinking": (f"<think>Hm.</think>{FENCED}", 1),
     "behind thinking": (f"<think>Maybe {CALL}?</think>\n{CALL}", 1),
     "behind thinking whose tag is in the prompt": (f"I search.\n</think>\n{CALL}", 1),
 }
@@ -80,8 +92,8 @@ TAKEN: dict[str, tuple[str, int]] = {
 LEFT: dict[str, str] = {
     "text": "There is nothing to call.",
     "in thinking": f"<think>\n{CALL}\n</think>\nNothing to do.",
-    "a fence between text": f"You could write:\n{FENCED}\nShall I?",
-    "two fences with text": f"Either:\n{FENCED}\nor:\n{FENCED}",
+    "a fence with a call of no tool of ours": f"So:\n{FENCED.replace('search', 'order')}\nShall I?",
+    "a fence with data": 'So:\n```json\n{"name": "Ada", "age": 36}\n```\nShall I?',
     "a fence with more than calls": f"```json\n// an example\nx\n{CALL}\n```",
     "another language": f"```text only\n{CALL}\n```\n".replace("text only", "yaml"),
     "quoted lines": f"> {CALL}\n> <tool_call>{CALL}</tool_call>",
@@ -100,7 +112,27 @@ LEFT: dict[str, str] = {
     "a program with text": "Try this:\n```python\nsearch('x')\n```",
 }
 
-REFUSED: dict[str, tuple[str, str]] = {
+AMONG_TEXT = (
+    "The call stands in a code fence among other text, so it may not be meant. "
+    "Write it by itself, between <tool_call> and </tool_call>."
+)
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "fenced among text": (
+        f"You could write:\n{FENCED}\nShall I?",
+        AMONG_TEXT,
+    ),
+    "two fences with text": (
+        f"Either:\n{FENCED}\nor:\n{FENCED}",
+        AMONG_TEXT,
+    ),
+    "a damaged call in a fence among text": (
+        f"So:\n```json\n{CALL[:-2]}\n```\nI wait.",
+        AMONG_TEXT,
+    ),
+    "nothing": ("", "The reply is empty. Write a call, or the answer."),
+    "no content": (None, "The reply is empty. Write a call, or the answer."),
+    "thinking alone": ("<think>Hm.</think>\n", "The reply is all thinking. Write a call, or the answer."),
     "cut off between tags": (
         f"<tool_call>\n{CALL[:-2]}",
         "The JSON ends before it is closed: it was cut off, so it was not run. Write it whole, shorter if need be.",
@@ -175,7 +207,7 @@ def test_no_call_is_taken_out_of_text_that_makes_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED.values(), ids=REFUSED)
-def test_a_reply_that_cannot_be_read_is_refused_with_its_reason(text: str | bytes, reason: str) -> None:
+def test_a_reply_that_cannot_be_read_is_refused_with_its_reason(text: str | bytes | None, reason: str) -> None:
     reply = PROTOCOL.parse(text, [search])
     assert reply.calls == ()
     assert [(problem.message, problem.repaired) for problem in reply.problems] == [(reason, False)]
@@ -200,6 +232,14 @@ def test_a_call_beside_tagged_ones_is_left_out_and_told() -> None:
             place="line 1",
         ),
     )
+
+
+def test_a_fenced_call_beside_others_is_left_out_and_told() -> None:
+    reply = PROTOCOL.parse(f"{CALL}\nFor example:\n{FENCED}\nSo.", [search])
+    assert calls(reply) == ONE
+    assert [(problem.message, problem.repaired, problem.place) for problem in reply.problems] == [
+        ("A call in a code fence was left out: those outside of fences were taken.", True, "line 3")
+    ]
 
 
 def test_problems_name_the_lines_of_the_reply() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -142,7 +143,9 @@ RESULTS: dict[str, Any] = {
 @pytest.mark.threat(24)
 @pytest.mark.parametrize("name", NATIVE)
 def test_a_result_is_never_taken_for_a_call(name: str) -> None:
-    assert get(name).parse(RESULTS[name], TOOLS).calls == ()
+    assert get(name).parse(json.dumps(RESULTS[name]), TOOLS).calls == ()
+    with contextlib.suppress(ConfigurationError):
+        assert get(name).parse(RESULTS[name], TOOLS).calls == ()
 
 
 FIELDS = [
@@ -193,9 +196,12 @@ anything = st.recursive(
 )
 
 
+JSON_TEXTS = anything.map(lambda value: json.dumps(value, default=str))
+
+
 @pytest.mark.parametrize("name", NATIVE)
-@given(reply=anything | st.binary() | st.text())
-def test_nothing_makes_a_protocol_raise(name: str, reply: Any) -> None:
+@given(reply=JSON_TEXTS | st.binary() | st.text())
+def test_no_text_makes_a_protocol_raise(name: str, reply: Any) -> None:
     protocol = get(name)
     found = protocol.parse(reply, TOOLS)
     assert not (found.calls and found.is_refused)
@@ -203,6 +209,21 @@ def test_nothing_makes_a_protocol_raise(name: str, reply: Any) -> None:
     protocol.recognises(reply)
     stream = protocol.stream(TOOLS)
     stream.feed(reply)
+    stream.reply()
+
+
+@pytest.mark.parametrize("name", NATIVE)
+@given(reply=anything)
+def test_an_object_makes_a_protocol_raise_nothing_but_the_hosts_mistake(name: str, reply: Any) -> None:
+    protocol = get(name)
+    assert protocol.recognises(reply) in (True, False)
+    with contextlib.suppress(ConfigurationError):
+        found = protocol.parse(reply, TOOLS)
+        assert not (found.calls and found.is_refused)
+        protocol.refuse(found)
+    stream = protocol.stream(TOOLS)
+    with contextlib.suppress(ConfigurationError):
+        stream.feed(reply)
     stream.reply()
 
 
@@ -263,7 +284,7 @@ def test_too_many_calls_are_refused_unread(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NATIVE)
-@pytest.mark.parametrize("reply", [5, None, {"a": 1}, [1], object(), '{"role": "assistant", "tool_calls": [{', "[{"])
+@pytest.mark.parametrize("reply", ['{"role": "assistant", "tool_calls": [{', "[{"])
 def test_what_is_no_reply_is_refused_with_words_for_the_model(name: str, reply: Any) -> None:
     protocol = get(name)
     found = protocol.parse(reply, TOOLS)

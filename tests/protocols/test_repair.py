@@ -72,6 +72,21 @@ REPAIRED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         {"filter": {"ids": [1], "note": "[1]"}},
         ["`filter.ids` is a JSON text where the tool takes a value; it was decoded."],
     ),
+    "a number without its zero": ('{"a": .25, "b": [-.5, "x"]}', {"a": 0.25, "b": [-0.5, "x"]}, [
+        ".25 was read as 0.25.", "-.5 was read as -0.5.",
+    ]),
+    "digits in groups": ('{"a": 82_461_110, "b": -1_000.5}', {"a": 82_461_110, "b": -1000.5}, [
+        "82_461_110 was read as 82461110.", "-1_000.5 was read as -1000.5.",
+    ]),
+    "words in capitals": ('{"a": TRUE, "b": [FALSE, NULL]}', {"a": True, "b": [False, None]}, [
+        "TRUE was read as true.", "FALSE was read as false.", "NULL was read as null.",
+    ]),
+    "a comma missing before a new line": ('{"query": "x"\n  "limit": 3\n"a": [1]\n\n "b": {}}',
+        {"query": "x", "limit": 3, "a": [1], "b": {}},
+        ["A comma is missing before a key on a new line; the key was read as the next one."],
+    ),
+    "fence on one line": ('```json {"a": 1} ```', {"a": 1}, ["The code fence around the JSON was left out."]),
+    "fence on one line without a word": ('```{"a": 1}```', {"a": 1}, ["The code fence around the JSON was left out."]),
     "odd space": ('{"a":\u00a01}', {"a": 1}, ["A space of another kind was left out."]),
 }  # fmt: skip
 
@@ -114,6 +129,23 @@ REFUSED: dict[str, tuple[str, str]] = {
         '{"a": "x" "b": "y"}',
         'It is not clear where the string \'"x"\' ends. Inside of a string write each quote as \\".',
     ),
+    "comma missing before a key on the same line": (
+        '{"a": 1 "b": 2}',
+        "The JSON wants a comma or } where '\"b\": 2}' stands.",
+    ),
+    "item comma missing on a new line": (
+        '{"a": [1\n2]}',
+        "The JSON wants a comma or ] where '2]}' stands.",
+    ),
+    "a quoted line that could be a key": (
+        '{"a": "say "b\n"c": "d"}',
+        'It is not clear where the string \'"say "b\\n"\' ends. Inside of a string write each quote as \\".',
+    ),
+    "groups that do not begin with a digit": (
+        '{"a": _1}',
+        "The JSON wants a value; text stands in double quotes where '_1}' stands.",
+    ),
+    "a group without digits": ('{"a": 1__0}', "The JSON wants a value where '1__0}' stands."),
     "item comma missing": (
         '{"a": ["x" "y"]}',
         'It is not clear where the string \'"x"\' ends. Inside of a string write each quote as \\".',
@@ -126,6 +158,13 @@ REFUSED: dict[str, tuple[str, str]] = {
         r'{"a": "\d+\n"}',
         (
             r"A string holds \d, which JSON does not know, so \n has two readings. "
+            r"Write each backslash that is meant as \\."
+        ),
+    ),
+    "network path or what Python prints": (
+        r"{'a': '\\0\x1f'}",
+        (
+            r"A string holds \x, which JSON does not know, so \x has two readings. "
             r"Write each backslash that is meant as \\."
         ),
     ),

@@ -228,7 +228,7 @@ def test_what_is_well_written_is_read_without_a_word(params: str, arguments: dic
             "<any> cannot be read: JSON has no NaN. Write a number, a string or null.",
         ),
         ("x" * 262_145, "", "The reply has 262145 bytes and may have 262144. Write a shorter one."),
-        ({"role": "assistant"}, "", "The reply is a dict and no text. Give the text that the model wrote."),
+        (None, "", "The reply is empty."),
     ],
 )
 def test_what_has_no_one_reading_is_refused_with_the_reason(reply: Any, place: str, message: str) -> None:

@@ -68,7 +68,9 @@ class Anthropic(NativeProtocol):
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
         """The tool uses of a `Message` or of its content, as objects, mappings or JSON."""
-        return parse_native(reply, Reader(tools, _NAMED), _take_apart, "message made of content blocks")
+        return parse_native(
+            reply, Reader(tools, _NAMED), _take_apart, protocol=self.name, what="message made of content blocks"
+        )
 
     def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
         """Takes the events of a streamed message, those that the SDK adds included."""

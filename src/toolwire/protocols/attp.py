@@ -64,7 +64,7 @@ class Attp:
         """
         return describe_attp(tools, language=language, thought=thought, style=style)
 
-    def parse(self, reply: str | bytes, tools: Iterable[Any] = ()) -> Reply:  # noqa: ARG002 - other protocols need them
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:  # noqa: ARG002 - other protocols need them
         """One call of `code_execution`, a failure, or problems. Which tools there are makes no difference to it."""
         return parse_attp(reply)
 

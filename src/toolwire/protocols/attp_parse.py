@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import tomllib
+from typing import Any
 
 from toolwire.protocols.attp_document import Source, reply_of
 from toolwire.protocols.attp_layout import find_layout
 from toolwire.protocols.attp_recover import recover
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.incoming import read_incoming
+from toolwire.protocols.incoming import read_incoming, text_given
 from toolwire.protocols.toml_limits import load_toml
 from toolwire.vocabulary.calls import Reply
 
 
-def parse_attp(reply: str | bytes) -> Reply:
-    """What the reply asks for: one program, a failure, or nothing with the reasons why it was refused."""
+def parse_attp(reply: Any) -> Reply:
+    """What the reply asks for: one program, a failure, or nothing with the reasons why it was refused.
+
+    Raises:
+        ConfigurationError: the host gave something that is not text.
+    """
+    text = text_given(reply, "attp")
     try:
-        return _read(reply)
+        return _read(text)
     except Refusal as refusal:
         return Reply(text=refusal.text, problems=(refusal.problem,))
 

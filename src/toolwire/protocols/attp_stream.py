@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
+from toolwire.protocols.incoming import text_given
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply
 
@@ -25,10 +26,15 @@ class AttpStream:
         self._has_header = self._has_ended = False
 
     def feed(self, delta: Any) -> list[StreamEvent]:
-        """What this piece of text means; anything but text means nothing."""
+        """What this piece of text means; None is no text.
+
+        Raises:
+            ConfigurationError: the host gave something that is not text.
+        """
+        delta = text_given(delta, "attp")
         if isinstance(delta, bytes):
             delta = delta.decode("utf-8", "replace")
-        if not isinstance(delta, str) or self._left < 0:
+        if self._left < 0:
             return []
         # One piece more than fits is kept, so that `reply()` says what is wrong.
         self._pieces.append(delta)

@@ -69,10 +69,13 @@ class CallingProtocol(Protocol):
         ...
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """What a model's reply asks for. Nothing in a reply makes it raise: what cannot be read is in `problems`.
+        """What a model's reply asks for. Nothing that a model writes makes it raise: `problems` says what is wrong.
 
-        A reply is text, bytes in UTF-8 or, natively, also a mapping or the SDK's own object: a whole response or the
-        message in it.
+        A reply is text, bytes in UTF-8, None for a message without content or, natively, also a mapping or the SDK's
+        own object: a whole response or the message in it.
+
+        Raises:
+            ConfigurationError: the host gave something else, such as another provider's object.
         """
         ...
 

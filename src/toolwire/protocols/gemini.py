@@ -87,7 +87,13 @@ class Gemini(NativeProtocol):
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
         """The function calls of a `GenerateContentResponse` (its first candidate) or of the content in it, as object,
         mapping or JSON. A call without an id gets one that is the same each time."""
-        return parse_native(reply, Reader(tools, _NAMED), _take_apart, "response with candidates or content with parts")
+        return parse_native(
+            reply,
+            Reader(tools, _NAMED),
+            _take_apart,
+            protocol=self.name,
+            what="response with candidates or content with parts",
+        )
 
     def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
         """Takes the responses of a streamed reply; each call comes whole."""

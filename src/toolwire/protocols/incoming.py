@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
 from toolwire.vocabulary.calls import Problem
+from toolwire.vocabulary.errors import ConfigurationError
 
 _BOM = "\ufeff"
 
@@ -19,6 +21,22 @@ class Incoming:
     """Without byte order mark, lines ended by LF; its line numbers are those of the reply."""
     problems: tuple[Problem, ...]
     """What was taken away."""
+
+
+def text_given(value: Any, protocol: str) -> str | bytes:
+    """A model's text, or a piece of it, as the host gave it. None is a message without content: no text.
+
+    Raises:
+        ConfigurationError: the host gave something else, such as an SDK's object.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str | bytes):
+        return value
+    raise ConfigurationError(
+        f"the protocol {protocol!r} reads the text that the model wrote, and was given a {type(value).__name__}: "
+        "give its text, such as response.choices[0].message.content, or take the protocol of its provider"
+    )
 
 
 def read_incoming(reply: str | bytes) -> Incoming:

@@ -30,7 +30,9 @@ ARGUMENT_KEYS = frozenset({*_ARGUMENTS, "action_input"})
 
 _ENVELOPES = ("function", "function_call", "functionCall")
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
-FIRST_KEYS = ("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role")
+_OF_A_MESSAGE = frozenset({"role", "content", "refusal", "audio", "annotations"})
+"""Keys beside `function_call` in OpenAI's older assistant message."""
+FIRST_KEYS = ("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role", "content")
 """Keys that a call or its envelope may begin with."""
 
 
@@ -115,7 +117,8 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
     node = cast("dict[str, Any]", item)
     for key in _ENVELOPES:
         inner = cast("Any", node.get(key))
-        if isinstance(inner, dict) and (is_marked or not node.keys() - {key} - _BESIDE):
+        beside = _OF_A_MESSAGE if key == "function_call" and node.get("role") == "assistant" else frozenset[str]()
+        if isinstance(inner, dict) and (is_marked or not node.keys() - {key} - _BESIDE - beside):
             shape = _shape(inner, known, is_marked=is_marked)
             return shape and replace(shape, id=_text(node.get("id")), is_enveloped=True)
     if isinstance(node.get("action"), str) and "action_input" in node:

@@ -27,9 +27,12 @@ RECOGNISED_LIMIT = 16_384
 
 _THINKING = "think|thinking|reasoning|reflection"
 _UNQUOTED = r"(?<![`\"'“‘「])"
+_LINE = rf"(?:^|{'|'.join(f'(?<=</{name}>)' for name in _THINKING.split('|'))})"
+"""Where a line begins: behind thinking as well, which models close without a line break."""
 LANDMARK = re.compile(
     rf"""
-      ^\ {{0,3}}(?P<fence>`{{3,}}+|~{{3,}}+)(?P<language>[^\n`]*+)$
+      {_LINE}\ {{0,3}}(?P<fence>`{{3,}}+|~{{3,}}+)(?P<language>[^\n`]*+)$
+    | {_LINE}\ {{0,3}}(?P<one_line>`{{3,}}+|~{{3,}}+)[ \t]*+\w*+[ \t]*+(?=[\[{{<])
     | ^[ \t]*+(?P<quote>>)
     | {_UNQUOTED}<(?P<think>{_THINKING})>
     | {_UNQUOTED}</(?P<thought>{_THINKING})>
@@ -37,7 +40,7 @@ LANDMARK = re.compile(
     | {_UNQUOTED}(?P<tag><tool_call>|<\|tool_call\|>|<\|python_tag\|>|\[TOOL_CALLS\])
     | {_UNQUOTED}<function=(?P<function>[^>\s]{{1,128}}+)>
     | (?P<closing></tool_call>|<\|/tool_call\|>|<\|eo[mt]_id\|>|<\|im_end\|>)
-    | ^[ \t]*+(?P<json>[\[{{])(?=\s*+["'“”\[{{\]}}0-9-]|\s*+[A-Za-z_]++\s*+[:：])
+    | {_LINE}[ \t]*+(?P<json>[\[{{])(?=\s*+["'“”\[{{\]}}0-9-]|\s*+[A-Za-z_]++\s*+[:：])
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
@@ -133,6 +136,7 @@ class _Walk:
         self._damaged_left = DAMAGED_LIMIT
         self._steps: dict[str, Callable[[re.Match[str]], int]] = {
             "language": self._fence,
+            "one_line": self._fence_on_one_line,
             "quote": lambda found: self._line_end(found.end()),
             "think": self._think,
             "thought": self._thought_out,
@@ -177,6 +181,20 @@ class _Walk:
             start=found.start(),
         )
         return self._take(found.start(), closing.end() if closing else end, piece)
+
+    def _fence_on_one_line(self, found: re.Match[str]) -> int:
+        end = self._line_end(found.end())
+        line_ = self.text[found.end() : end].rstrip()
+        if not self._has_fences or not line_.endswith(found["one_line"]):
+            return found.end()
+        piece = FencePiece(
+            language="json",
+            content=line_.removesuffix(found["one_line"]),
+            raw=self.text[found.start() : end],
+            is_closed=True,
+            start=found.start(),
+        )
+        return self._take(found.start(), end, piece)
 
     def _think(self, found: re.Match[str]) -> int:
         name = found["think"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolwire.definition.naming import program_name
 from toolwire.protocols.base import CODE_LIMIT_BYTES, Refusal
-from toolwire.protocols.incoming import line, read_incoming
+from toolwire.protocols.incoming import line, read_incoming, text_given
 from toolwire.protocols.json_text_calls import (
     CALLS_LIMIT,
     FoundCalls,
@@ -27,10 +27,15 @@ PYTHON_LANGUAGES = frozenset({"python", "py", "python3"})
 """What a fence around a program is marked with."""
 
 
-def parse_json_text(reply: str | bytes, tools: Iterable[Any] = ()) -> Reply:
-    """Calls, an answer in plain text, or nothing with the reasons why the reply was refused."""
+def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+    """Calls, an answer in plain text, or nothing with the reasons why the reply was refused.
+
+    Raises:
+        ConfigurationError: the host gave something that is not text.
+    """
+    text = text_given(reply, "json")
     try:
-        return _read(reply, known_tools(tools))
+        return _read(text, known_tools(tools))
     except Refusal as refusal:
         return Reply(text=refusal.text, problems=(refusal.problem,))
 
@@ -42,7 +47,10 @@ def _read(reply: str | bytes, known: KnownTools) -> Reply:
     program = _program(text, layout, known)
     if program is not None:
         return Reply(calls=(program,), thought=layout.thought, problems=incoming.problems)
+    if not layout.pieces:
+        raise Refusal(f"The reply is {'all thinking' if layout.thought else 'empty'}. Write a call, or the answer.")
     taken = _calls(text, layout, known) or _fenced(text, layout, known) or _Taken()
+    _tell_of_fences(text, layout, known, taken)
     if len(taken.calls) > CALLS_LIMIT:
         raise Refusal(_TOO_MANY)
     prose = [
@@ -120,6 +128,37 @@ def _fenced(text: str, layout: Layout, known: KnownTools) -> _Taken | None:
         note = Problem(message=message, repaired=True, place=line(text, piece.start))
         whole.add(place, FoundCalls(calls=tuple(inner.calls), problems=tuple(inner.problems)), (note,))
     return whole
+
+
+def _tell_of_fences(text: str, layout: Layout, known: KnownTools, taken: _Taken) -> None:
+    """Says of a call in a fence that it was not taken: it may be an example, and must not vanish.
+
+    Raises:
+        Refusal: the reply makes no other call.
+    """
+    for place, piece in enumerate(layout.pieces):
+        if place in taken.places or not isinstance(piece, FencePiece) or not _may_hold_calls(piece):
+            continue
+        if not _holds_call_of_known_tool(text, piece, known):
+            continue
+        if taken.calls:
+            message = "A call in a code fence was left out: those outside of fences were taken."
+            taken.problems.append(Problem(message=message, repaired=True, place=line(text, piece.start)))
+            return
+        raise Refusal(
+            "The call stands in a code fence among other text, so it may not be meant. "
+            "Write it by itself, between <tool_call> and </tool_call>.",
+            place=line(text, piece.start),
+        )
+
+
+def _holds_call_of_known_tool(text: str, fence: FencePiece, known: KnownTools) -> bool:
+    """Whether a call in the fence is of a tool that there is, or cannot be read; of any tool where none are known."""
+    try:
+        found = _inside(text, fence, known)
+    except Refusal:
+        return True
+    return found is not None and (not known.schemas or any(call.name in known.schemas for call in found.calls))
 
 
 def _may_hold_calls(fence: FencePiece) -> bool:

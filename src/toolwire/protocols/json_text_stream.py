@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
+from toolwire.protocols.incoming import text_given
 from toolwire.protocols.json_text_calls import known_tools
 from toolwire.protocols.json_text_layout import LANDMARK, looks_like_a_call, plainly_holds_a_call
 from toolwire.protocols.json_text_parse import PYTHON_LANGUAGES, parse_json_text
@@ -59,8 +60,13 @@ class JsonTextStream:
         self._is_in_fence = False
 
     def feed(self, delta: Any) -> list[StreamEvent]:
-        """What this piece of text means. Anything that is no text is passed over."""
-        if not isinstance(delta, str | bytes) or not delta or self._size > REPLY_LIMIT_BYTES:
+        """What this piece of text means; None is no text.
+
+        Raises:
+            ConfigurationError: the host gave something that is not text.
+        """
+        delta = text_given(delta, "json")
+        if not delta or self._size > REPLY_LIMIT_BYTES:
             return []
         self._pieces.append(delta)
         self._size += len(delta)
@@ -112,7 +118,7 @@ class JsonTextStream:
         kind = str(found.lastgroup)
         if kind == "language":
             return self._fence(found)
-        if kind in ("tag", "function"):
+        if kind in ("tag", "function", "one_line"):
             return self._tag(found)
         if kind == "json":
             return self._json(found)

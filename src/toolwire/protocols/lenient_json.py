@@ -6,13 +6,14 @@ and guess at missing commas. Here every scalar is a piece of the text, and `chec
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.protocols.base import DEPTH_LIMIT, Refusal
-from toolwire.protocols.lenient_string import OPENING, LenientString, Role, read_string
+from toolwire.protocols.lenient_string import NEXT_LINE_KEY, OPENING, LenientString, Role, read_string
 from toolwire.protocols.strict_json import check_key, integer, no_number, real, repeated, too_deep
 from toolwire.vocabulary.calls import Problem
 
@@ -20,9 +21,25 @@ VALUE_LIMIT = 4_096
 """Keys and values of a damaged text. Undamaged ones have no such limit: reading them is much faster."""
 
 _GAP = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
-_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+)(?![\w.])")
+_NUMBER = re.compile(
+    r"(-?(?:(?:0|[1-9][0-9]*+(?:_[0-9]++)*+)(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+)(?![\w.])"
+)
+_STRICT_NUMBER = re.compile(r"-?[0-9][^_]*+")
+_SHOWN = 40
+"""Characters of a number that are shown."""
+
 _WORD = re.compile(r"[A-Za-z_$][\w$]*+")
-_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_WORDS = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "True": True,
+    "False": False,
+    "None": None,
+    "TRUE": True,
+    "FALSE": False,
+    "NULL": None,
+}
 _NO_NUMBERS = frozenset({"NaN", "Infinity", "nan", "inf"})
 _COLON, _COMMA = ":：", ",，"
 
@@ -104,12 +121,19 @@ class _Reader:
         if mark in OPENING and mark:
             return self._string(role)
         if found := _NUMBER.match(self.text, self.position):
-            self.position = found.end()
-            source = found[1]
-            return self._keep(integer(source) if source.lstrip("-").isdigit() else real(source), source)
+            return self._number(found)
         if found := _WORD.match(self.text, self.position):
             return self._word(found)
         raise self._unexpected("a value")
+
+    def _number(self, found: re.Match[str]) -> Any:
+        source = found[1]
+        digits = source.replace("_", "")
+        value = integer(digits) if digits.lstrip("-").isdigit() else real(digits)
+        if not _STRICT_NUMBER.fullmatch(source):
+            self._slip(f"{source[:_SHOWN]} was read as {json.dumps(value)[:_SHOWN]}.", found.start())
+        self.position = found.end()
+        return self._keep(value, source)
 
     def _nested(self, mark: str) -> Any:
         if self._depth <= 0:
@@ -147,8 +171,15 @@ class _Reader:
             self._gap()
             if self.text.startswith(closing, self.position):
                 self._slip("A comma too many was left out.", start)
+        elif closing == "}" and self._is_at_key_on_new_line(start):
+            self._slip(
+                "A comma is missing before a key on a new line; the key was read as the next one.", self.position
+            )
         elif not self.text.startswith(closing, self.position):
             raise self._unexpected(f"a comma or {closing}")
+
+    def _is_at_key_on_new_line(self, start: int) -> bool:
+        return "\n" in self.text[start : self.position] and NEXT_LINE_KEY.match(self.text, self.position) is not None
 
     def _key(self) -> str:
         self._gap()

@@ -29,12 +29,19 @@ _BODY = {
 _QUOTES = "\"'“”„‘’"
 _END = r"\s*+(?:[:：]|\Z)"
 _NEXT_KEY = rf"(?:[{_QUOTES}][^{_QUOTES}\n]{{0,256}}(?:[{_QUOTES}]{_END}|\Z)|[A-Za-z_$][\w$]*+{_END})"
+NEXT_LINE_KEY = re.compile(rf"[{_QUOTES}][^{_QUOTES}\n]{{0,256}}[{_QUOTES}]\s*+[:：]")
+"""A key in quotes: where it begins a line, the value before it has ended, with or without a comma."""
+
 _COMMENT = r"//|\#|/\*"
+_WORDS = "true|false|null|True|False|None|TRUE|FALSE|NULL"
 _AFTER: dict[Role, re.Pattern[str]] = {
     "key": re.compile(_END),
-    "member": re.compile(rf"\s*+(?:\Z|[}}\]]|[,，]\s*+(?:\Z|\}}|{_COMMENT}|{_NEXT_KEY})|{_COMMENT})"),
+    "member": re.compile(
+        rf"\s*+(?:\Z|[}}\]]|[,，]\s*+(?:\Z|\}}|{_COMMENT}|{_NEXT_KEY})|{_COMMENT})"
+        rf"|[^\S\n]*+\n\s*+{NEXT_LINE_KEY.pattern}"
+    ),
     "item": re.compile(
-        rf"\s*+(?:\Z|\]|[,，]\s*+(?:\Z|[\]\[{{{_QUOTES}0-9-]|{_COMMENT}|(?:true|false|null|True|False|None)\b)|{_COMMENT})"
+        rf"\s*+(?:\Z|\]|[,，]\s*+(?:\Z|[\]\[{{{_QUOTES}0-9-]|{_COMMENT}|(?:{_WORDS})\b|\.[0-9])|{_COMMENT})"
     ),
     "top": re.compile(r"\s*+\Z"),
 }
@@ -44,6 +51,8 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _PLAIN = frozenset('"\\/bfnrt')
 _WITH_A_MEANING_ELSEWHERE = frozenset("xuU0aveN\n")
 _PATH = re.compile(r'(?:[A-Za-z]:|\\\\[^\\/:*?"<>|\n]++)(?:\\{1,2}[^\\/:*?"<>|\n]++)*+\\?')
+_OF_PYTHON = re.compile(r"\\x[0-9a-f]{2}|\\U[0-9a-f]{8}")
+"""Escapes that Python prints: a text that begins like a network path and holds one may be no path."""
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _TO_JSON = re.compile(r"\\(.)|\"", re.DOTALL)
 
@@ -141,7 +150,7 @@ def _decoded(source: str, slips: list[str]) -> str:
         value: Any = json.loads(f'"{_TO_JSON.sub(_as_json, source)}"', strict=False)
         check_characters(value)
         return str(value)
-    if _PATH.fullmatch(source):
+    if _PATH.fullmatch(source) and not (source.startswith("\\\\") and _OF_PYTHON.search(source)):
         slips.append("The backslashes of a path stand alone; they were kept.")
         return source
     unclear = wrong & _WITH_A_MEANING_ELSEWHERE or escapes - wrong - {'"', "'"}

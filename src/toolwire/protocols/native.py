@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
@@ -18,6 +18,9 @@ from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
+
+_SHOWN_KEYS = 6
+"""Keys of a wrong object that its developer is shown."""
 
 MADE_ID = "made_"
 """How ids begin that a provider did not give; they are not sent back to one that can do without."""
@@ -130,28 +133,50 @@ class Reader:
         return (read if tool is None else self._dialect.restore(tool, read)), problems
 
 
-def parse_native(reply: Any, reader: Reader, take_apart: Callable[[Any], Written | None], what: str) -> Reply:
+def parse_native(
+    reply: Any, reader: Reader, take_apart: Callable[[Any], Written | None], *, protocol: str, what: str
+) -> Reply:
     """The reply that `take_apart` finds the parts of; it gives None for a shape that it does not know.
 
-    Text that is no such thing is a model's last word.
+    Text that is no such thing is a model's last word. None is a message without content.
+
+    Raises:
+        ConfigurationError: the host gave something else than `what`, such as another provider's object.
     """
+    if reply is None:
+        return Reply()
     try:
         body = opened(reply)
         written = None if isinstance(body, str) else take_apart(body)
         if written is None and isinstance(reply, str | bytes):
             return Reply(text=reply if isinstance(reply, str) else reply.decode("utf-8"))
         if written is None:
-            raise Refusal(f"The reply is no {what}.")
+            raise ConfigurationError(
+                f"the protocol {protocol!r} reads a {what}, and was given {_shown(reply, body)}: "
+                "give what its provider answered, or take the protocol of the provider that did"
+            )
     except Refusal as refusal:
         return Reply(problems=(refusal.problem,))
     return reader.reply(written)
+
+
+def _shown(reply: Any, body: Any) -> str:
+    """The type of what a host gave, its first keys, and which of them are empty."""
+    kind = f"a {type(reply).__name__}"
+    if not isinstance(body, Mapping):
+        return kind
+    body = cast("Mapping[Any, Any]", body)
+    keys = list(body)[:_SHOWN_KEYS]
+    empty = [str(key) for key in keys if isinstance(body[key], list | tuple) and not body[key]]
+    shown = f"{kind} with the keys {', '.join(map(str, keys)) or 'none'}"
+    return f"{shown} ({', '.join(empty)} empty)" if empty else shown
 
 
 def is_shape(reply: Any, take_apart: Callable[[Any], Written | None]) -> bool:
     """Whether a reply is something that this function can take apart."""
     try:
         body = opened(reply)
-    except Refusal:
+    except (Refusal, ConfigurationError):
         return False
     return not isinstance(body, str) and take_apart(body) is not None
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 from toolwire.protocols.base import DEPTH_LIMIT, DIGIT_LIMIT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.incoming import read_incoming
 from toolwire.protocols.strict_json import KEY_LIMIT, load_json
+from toolwire.vocabulary.errors import ConfigurationError
 
 _JSON_BEGINS = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -21,7 +22,8 @@ def opened(reply: Any) -> str | list[Any] | Mapping[str, Any]:
     """The reply as a mapping, a list or text. Text that is JSON is read; bytes are text in UTF-8.
 
     Raises:
-        Refusal: it is too long, it is JSON that breaks off, or nothing of these.
+        Refusal: it is too long, or it is JSON that breaks off.
+        ConfigurationError: it is nothing of these.
     """
     if isinstance(reply, str | bytes):
         text = read_incoming(reply).text
@@ -37,7 +39,9 @@ def opened(reply: Any) -> str | list[Any] | Mapping[str, Any]:
             return text
     body = fields(reply)
     if body is None and not isinstance(reply, list | tuple):
-        raise Refusal(f"The reply is a {type(reply).__name__}. Give text, a mapping or the SDK's own object.")
+        raise ConfigurationError(
+            f"a reply is text, a mapping or the SDK's own object, and this one is of type {type(reply).__name__}"
+        )
     return list(cast("list[Any]", reply)) if body is None else body
 
 

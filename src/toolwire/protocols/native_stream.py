@@ -149,7 +149,13 @@ class NativeStream:
         self._take = take
 
     def feed(self, delta: Any) -> list[StreamEvent]:
-        """What this piece means: an SDK's chunk or event, its mapping, or its JSON. Never raises."""
+        """What this piece means: an SDK's chunk or event, its mapping, or its JSON; None is nothing.
+
+        Raises:
+            ConfigurationError: the host gave nothing of these.
+        """
+        if delta is None:
+            return []
         try:
             piece = opened(delta)
         except Refusal as refusal:

@@ -9,7 +9,7 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.media import audio_data, data_url
-from toolwire.protocols.names import provider_names
+from toolwire.protocols.names import provider_name, provider_names
 from toolwire.protocols.native import (
     Dialect,
     Reader,
@@ -38,6 +38,9 @@ STRICT = Dialect(
     restore=lambda tool, arguments: arguments if strict_problems(tool) else without_nulls(tool, arguments),
 )
 """What both of OpenAI's APIs make of a tool: strict where that is possible."""
+
+_OLDER_CALL = "function_call"
+"""The field of OpenAI's older assistant message, which holds one call without an id; here its id as well."""
 
 _CUT = {"length": "at the token limit", "content_filter": "at a content filter"}
 
@@ -73,7 +76,9 @@ class OpenAi(NativeProtocol):
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
         """The calls of a `ChatCompletion` (its first choice) or of the message in it, as object, mapping or JSON."""
-        return parse_native(reply, Reader(tools, STRICT), _take_apart, "chat completion or assistant message")
+        return parse_native(
+            reply, Reader(tools, STRICT), _take_apart, protocol=self.name, what="chat completion or assistant message"
+        )
 
     def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
         """Takes `ChatCompletionChunk`s."""
@@ -89,10 +94,8 @@ class OpenAi(NativeProtocol):
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """A tool message for each result, in order; then, as tool messages hold text alone, one user message with the
-        images and sounds of all."""
-        messages: list[dict[str, Any]] = [
-            {"role": "tool", "tool_call_id": result_id(result), "content": result.text} for result in results
-        ]
+        images and sounds of all. An older message's `function_call` is answered by a function message."""
+        messages = [_answer(result) for result in results]
         media = [part for result in results for part in _media_parts(result)]
         return [*messages, {"role": "user", "content": media}] if media else messages
 
@@ -103,6 +106,12 @@ class OpenAi(NativeProtocol):
         if reply.refused_calls:
             return self.format(refused_results(reply))
         return [{"role": "user", "content": refusal_text(reply)}]
+
+
+def _answer(result: ToolResult) -> dict[str, Any]:
+    if result.call is not None and result.call.id == _OLDER_CALL:
+        return {"role": "function", "name": provider_name(result.call.name), "content": result.text}
+    return {"role": "tool", "tool_call_id": result_id(result), "content": result.text}
 
 
 def function_fields(tool: Tool, name: str) -> dict[str, Any]:
@@ -127,17 +136,23 @@ def _take_apart(body: Any) -> Written | None:
     return Written(
         text=text_in(message, "content") or "".join(text_in(part, "text") for part in items_in(message, "content")),
         thought=text_in(message, "reasoning_content", "reasoning"),
-        calls=[_call(item) for item in items_in(message, "tool_calls") if field(item, "type") in (None, "function")],
+        calls=_calls(message),
         failure=text_in(message, "refusal") or None,
         cut=_CUT.get(text_in(choice, "finish_reason"), ""),
     )
+
+
+def _calls(message: Any) -> list[WrittenCall]:
+    calls = [_call(item) for item in items_in(message, "tool_calls") if field(item, "type") in (None, "function")]
+    older = inner(message, _OLDER_CALL)
+    return calls if calls or not older else [_call({"id": _OLDER_CALL, "function": older})]
 
 
 def _is_message(message: Any) -> bool:
     if not isinstance(message, Mapping) or "type" in message:
         return False
     has_text = text_in(message, "role") == "assistant" and isinstance(field(message, "content"), str | None)
-    return has_text or bool(items_in(message, "tool_calls"))
+    return has_text or bool(items_in(message, "tool_calls") or inner(message, _OLDER_CALL))
 
 
 def _call(item: Any) -> WrittenCall:
@@ -157,6 +172,8 @@ def _take_chunk(gathering: Gathering, chunk: Mapping[str, Any]) -> Iterator[Stre
         yield from gathering.text(text_in(delta, "content"))
         for item in items_in(delta, "tool_calls"):
             yield from _take_call(gathering, item)
+        if older := inner(delta, _OLDER_CALL):
+            yield from _take_call(gathering, {"index": 0, "id": _OLDER_CALL, "function": older})
         reason = text_in(choice, "finish_reason")
         if reason:
             gathering.written.cut = _CUT.get(reason, "")

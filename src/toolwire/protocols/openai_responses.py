@@ -70,7 +70,9 @@ class OpenAiResponses(NativeProtocol):
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
         """The function calls of a `Response` or of its output items, as objects, mappings or JSON."""
-        return parse_native(reply, Reader(tools, STRICT), _take_apart, "response or list of output items")
+        return parse_native(
+            reply, Reader(tools, STRICT), _take_apart, protocol=self.name, what="response or list of output items"
+        )
 
     def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
         """Takes the events of a streamed response."""

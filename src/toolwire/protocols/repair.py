@@ -18,6 +18,7 @@ from toolwire.protocols.strict_json import check_depth, load_json
 from toolwire.vocabulary.calls import Problem
 
 _FENCED = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+\n(.*)\n[ \t]*+\1\s*+", re.DOTALL)
+_FENCE_OPENS = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+(?=[\[{])")
 DECODED_LIMIT = 256
 """Texts inside of one call's arguments that are decoded; what comes after them stays text."""
 
@@ -93,13 +94,14 @@ def _nothing(schema: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _repaired(text: str, depth: int, error: json.JSONDecodeError) -> tuple[Any, tuple[Problem, ...]]:
     problems: list[Problem] = []
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[2]
+    inner = _without_fence(text)
+    if inner is not None:
+        text = inner
         problems.append(_repair("The code fence around the JSON was left out."))
     if _is_escaped(text):
-        inner = _unescaped(text)
+        plain = _unescaped(text)
         problems.append(_repair("Every quote of the JSON stands behind a backslash; they were left out."))
-        value, more = read_json(inner, depth=depth)
+        value, more = read_json(plain, depth=depth)
         return value, (*problems, *more)
     check_depth(text, depth * 2)  # cheap, and keeps what follows from walking what cannot be read anyway
     found = read_lenient(text, depth=depth)
@@ -115,6 +117,17 @@ def _repaired(text: str, depth: int, error: json.JSONDecodeError) -> tuple[Any, 
     if not problems:
         problems.append(_repair(f"The text is not strict JSON ({error.msg}), and was read nevertheless."))
     return found.value, tuple(problems)
+
+
+def _without_fence(text: str) -> str | None:
+    """What stands in the fence that is the whole text, on lines of its own or on one line; None without a fence."""
+    if fenced := _FENCED.fullmatch(text):
+        return fenced[2]
+    opening = _FENCE_OPENS.match(text)
+    end = len(text.rstrip())
+    if opening is None or not text.endswith(opening[1], opening.end(), end):
+        return None
+    return text[opening.end() : end - len(opening[1])]
 
 
 def _is_escaped(text: str) -> bool:

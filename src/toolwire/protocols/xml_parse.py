@@ -10,7 +10,7 @@ from typing import Any, cast
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.incoming import line, read_incoming
+from toolwire.protocols.incoming import line, read_incoming, text_given
 from toolwire.protocols.repair import fit_arguments
 from toolwire.protocols.xml_call import RawCall, RawParameter
 from toolwire.protocols.xml_scan import scan
@@ -21,11 +21,14 @@ _LOG = logging.getLogger("toolwire.xml")
 
 
 def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
-    """What the reply asks for: calls, a failure, text for the user, or nothing with the reasons why it was refused."""
+    """What the reply asks for: calls, a failure, text for the user, or nothing with the reasons why it was refused.
+
+    Raises:
+        ConfigurationError: the host gave something that is not text.
+    """
+    given = text_given(reply, "xml")
     try:
-        if not isinstance(reply, str | bytes):
-            raise Refusal(f"The reply is a {type(reply).__name__} and no text. Give the text that the model wrote.")
-        incoming = read_incoming(reply)
+        incoming = read_incoming(given)
         schemas = Schemas(tools)
         scanned = scan(incoming.text, schemas.parameters)
         problems = [*incoming.problems, *scanned.problems]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
+from toolwire.protocols.incoming import text_given
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.xml_element import (
     BLOCK_TAGS,
@@ -76,8 +77,13 @@ class XmlStream:
         self._has_sections = False
         self._is_fenced = False
 
-    def feed(self, delta: str | bytes) -> list[StreamEvent]:
-        """What this piece means."""
+    def feed(self, delta: Any) -> list[StreamEvent]:
+        """What this piece of text means; None is no text.
+
+        Raises:
+            ConfigurationError: the host gave something that is not text.
+        """
+        delta = text_given(delta, "xml")
         if self._size <= REPLY_LIMIT_BYTES:
             self._pieces.append(delta)
             self._size += len(delta)

@@ -122,8 +122,12 @@ class Session(Traced):
         """Reads a reply, runs its calls (side by side where it makes several), and gives what the model reads next.
 
         A reply is text, bytes in UTF-8 or the `Reply` that a stream gave; for a native protocol also the SDK's own
-        response or message, or the mapping of one. Never raises for a reply that cannot be read or a call that fails:
-        the turn says so. With a store, a turn that needs a person and does not get one is `suspended`.
+        response or message, or the mapping of one. None is a message without content, an empty reply. Never raises for
+        a reply that cannot be read or a call that fails: the turn says so. With a store, a turn that needs a person and
+        does not get one is `suspended`.
+
+        Raises:
+            ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object.
         """
         read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, self._callable())
         run_id = new_id("r")

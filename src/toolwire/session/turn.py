@@ -41,6 +41,18 @@ class Turn:
         return cls(reply=reply, results=tuple(results), messages=cast("tuple[Mapping[str, Any], ...]", messages))
 
     @property
+    def is_final(self) -> bool:
+        """Whether the model has ended: its reply could be read and makes no call. `answer` is then its last word."""
+        return not self.reply.calls and not self.reply.is_refused
+
+    @property
+    def answer(self) -> str | None:
+        """The model's last word for the user: its text, or the message of a `fail`. None unless `is_final`."""
+        if not self.is_final:
+            return None
+        return self.reply.text if self.reply.failure is None else self.reply.failure
+
+    @property
     def text(self) -> str:
         """What the model reads next as one text, without images and what else is no text."""
         contents = [message.get("content") for message in self.messages]
