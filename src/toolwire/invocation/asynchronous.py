@@ -86,6 +86,14 @@ class AsynchronousPorts:
         future.add_done_callback(lambda _: share.leave())
         return future
 
+    async def aside(self, function: Callable[[], T]) -> T:
+        working = asyncio.ensure_future(asyncio.to_thread(function))
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            await asyncio.wait((working,))
+            raise
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 

@@ -70,6 +70,9 @@ class BlockingPorts:
             return self._runtime.portal.run(lambda: _finish(cast("Awaitable[A]", answer)))
         return cast("A", answer)
 
+    async def aside(self, function: Callable[[], T]) -> T:
+        return function()
+
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop here to hold up
 

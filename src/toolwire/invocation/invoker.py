@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 from toolwire.definition.structured import StructuredValues
+from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.authorize import authorize, judged
 from toolwire.invocation.execute import attempt, attempt_composite
 from toolwire.invocation.finish import attempt_finish
@@ -26,10 +27,11 @@ from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Inside, Prepared, Scope, run_of
 from toolwire.invocation.tell import tell
 from toolwire.invocation.validate import validate
+from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt
+from toolwire.vocabulary.steps import Doubt, Step
 
 
 def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:
@@ -56,7 +58,12 @@ async def _told(call: ToolCall, scope: Scope) -> Outcome:
             span.ended(interrupted)
         raise
     if isinstance(outcome, ToolResult):
-        tell(call, scope, outcome, started_at, time.perf_counter() - started)
+        result, duration_s = outcome, time.perf_counter() - started
+        # Most calls: no coroutine for what is told at once.
+        if not scope.ports.is_blocking and is_large((call.arguments, outcome.data)):
+            await scope.ports.aside(lambda: tell(call, scope, result, started_at, duration_s))
+        else:
+            tell(call, scope, result, started_at, duration_s)
     if span is not None:
         span.ended(outcome)
     return outcome
@@ -71,33 +78,36 @@ def _span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
 
 
 async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, span: CallSpan | None) -> Outcome:
-    known = recall(call, scope, ledger)
+    known = await beside(scope.ports, is_large(call.arguments), lambda: recall(call, scope, ledger))
     if isinstance(known, ToolResult):
         if span is not None:
             span.from_record()
         return known
     step, doubt = known
     try:
-        outcome = await _go(call, scope, doubt)
+        outcome = await _go(call, scope, doubt, step)
     except BaseException:
         ledger.interrupted(step)
         raise
     return await settle(step, outcome, scope, ledger)
 
 
-async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
+async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None, step: Step | None = None) -> Outcome:
     entry = resolve(call, scope)
     if isinstance(entry, ToolResult):
         return entry
-    prepared = validate(call, entry)
+    ports = scope.ports
+    is_big = not ports.is_blocking and is_large(call.arguments)
+    prepared = await ports.aside(lambda: validate(call, entry)) if is_big else validate(call, entry)
     if isinstance(prepared, ToolResult):
         return prepared
+    verdict = None if doubt is not None else await _judged_aside(prepared, scope) if is_big else judged(prepared, scope)
     # Most calls need nobody: they pay for no coroutine that could wait for one.
-    is_unasked = doubt is None and judged(prepared, scope).effect == "auto"
+    is_unasked = verdict is not None and verdict.effect == "auto"
     allowed = prepared if is_unasked else await authorize(prepared, scope, doubt)
     if not isinstance(allowed, Prepared):
         return allowed
-    started_at = 0.0 if scope.ledger is None else await begin(allowed, scope, scope.ledger)
+    started_at = 0.0 if step is None else await _begun(allowed, step, scope, is_big)
     if isinstance(started_at, ToolResult):
         return started_at
     if scope.middleware or entry.middleware:
@@ -115,6 +125,16 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None) -> Outcome:
     if result is not outcome and "is_cut" in result.metadata:
         result = await first_page(result, whole_text(outcome), entry, scope)
     return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
+
+
+async def _judged_aside(prepared: Prepared, scope: Scope) -> Verdict:
+    return await scope.ports.aside(lambda: judged(prepared, scope))
+
+
+async def _begun(prepared: Prepared, step: Step, scope: Scope, is_big: bool) -> float | ToolResult:
+    ports, ledger = scope.ports, scope.ledger
+    assert ledger is not None
+    return await ports.arrived(await beside(ports, is_big, lambda: begin(prepared, step, scope, ledger)))
 
 
 def _execute(prepared: Prepared, scope: Scope, started_at: float) -> Awaitable[Outcome]:

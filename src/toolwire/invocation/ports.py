@@ -176,6 +176,11 @@ class Ports(Protocol):
         """What somebody outside says: an approver to a request, a tool's owner to the key of a lost call."""
         ...
 
+    async def aside(self, function: Callable[[], T]) -> T:
+        """What the function gives, which takes processor time. An event loop goes on meanwhile; cancelled, it raises
+        when the function has ended."""
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Waits."""
         ...

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any, cast
 
+from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.scope import Prepared, Scope, canonical_of
 from toolwire.vocabulary.calls import ToolCall
@@ -38,33 +40,37 @@ def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[S
     return step, known
 
 
-async def begin(prepared: Prepared, scope: Scope, ledger: Ledger) -> float | ToolResult:
+def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Future[float | ToolResult]:
     """When it began, written down before it does; or why it must not run."""
     tool, composite = prepared.entry.tool, prepared.entry.composite
     if tool.effects.idempotent == "natural" and composite is None and not prepared.request_id:
-        return 0.0
+        return _at_once(0.0)
     try:
         arguments = recorded(prepared, scope)
     except Unrepresentable as error:
-        return _unrecordable(prepared.call, error)
-    step, arguments_digest = step_of(prepared.asked), digest(arguments)
+        return _at_once(_unrecordable(prepared.call, error))
+    arguments_digest = digest(arguments)
     if tool.effects.has_key:
         prepared.idempotency_key = idempotency_key(ledger.run_id, step.key, arguments_digest)
-    return await scope.ports.arrived(
-        ledger.begin(
-            Start(
-                step=step,
-                arguments=arguments,
-                arguments_digest=arguments_digest,
-                tool_digest=tool.digest,
-                idempotent=tool.effects.idempotent,
-                is_composite=composite is not None,
-                request_id=prepared.request_id,
-                attempt=prepared.attempt,
-                has_key=tool.effects.has_key,
-            )
+    return ledger.begin(
+        Start(
+            step=step,
+            arguments=arguments,
+            arguments_digest=arguments_digest,
+            tool_digest=tool.digest,
+            idempotent=tool.effects.idempotent,
+            is_composite=composite is not None,
+            request_id=prepared.request_id,
+            attempt=prepared.attempt,
+            has_key=tool.effects.has_key,
         )
     )
+
+
+def _at_once(answer: float | ToolResult) -> Future[float | ToolResult]:
+    future = Future[float | ToolResult]()
+    future.set_result(answer)
+    return future
 
 
 def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
@@ -86,7 +92,8 @@ async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> 
     """The same outcome, once it is on record."""
     # A run that went another way keeps its record as it is: nothing more of it counts.
     if isinstance(outcome, ToolResult) and not is_divergence(outcome):
-        return await scope.ports.arrived(ledger.settle(step, outcome))
+        is_big = is_large(step.given) or is_large((outcome.data, outcome.blocks, outcome.error))
+        return await scope.ports.arrived(await beside(scope.ports, is_big, lambda: ledger.settle(step, outcome)))
     return outcome
 
 

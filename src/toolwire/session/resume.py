@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.definition.tool import canonical
 from toolwire.facade.setup import Setup
+from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
@@ -86,6 +87,13 @@ class Passes:
 
     async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         """What a new run comes to."""
+        ports = self.setup.loop_scope(self._catalogue).ports
+        is_big = any(is_large(call.arguments) for call in reply.calls)
+        started = await beside(ports, is_big, lambda: self._started(run_id, reply, run))
+        return await self._pass(await ports.arrived(started), reply, run)
+
+    def _started(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
+        """The ledger of a new run."""
         now = time.time()
         names = {call.name for call in reply.calls}
         entries = [entry for entry in self._catalogue if entry.name in names]
@@ -101,8 +109,7 @@ class Passes:
             created_at=now,
             expires_at=now + RUN_LIFE_S,
         )
-        scope = self.setup.loop_scope(self._catalogue)
-        return await self._pass(await scope.ports.arrived(self.store.start(start)), reply, run)
+        return self.store.start(start)
 
     async def again(self, run_id: str) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
         """What a run on record comes to now; one that is finished is not gone through again.
