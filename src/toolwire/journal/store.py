@@ -48,7 +48,8 @@ FOLLOWED_AT_ONCE = 500
 class Store:
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
 
-    What a run was given and answered is encrypted in it, so that no secret can be read there.
+    Runs, their calls, requests and decisions are encrypted in it. The log is not: anybody who can read the database
+    can read the arguments and results of logged calls, after redaction (`journal/redaction.py`).
     """
 
     def __init__(self, location: Location, key: bytes | None, runtime: Runtime) -> None:
