@@ -61,14 +61,14 @@ while True:
 """,
         ),
         Attack(
-            name="flood of empty frames",
-            tries="writes frames that hold no byte of output, so that no counter counts them",
+            name="flood of small frames",
+            tries="writes frames that hold one byte of output each, so that the count of bytes hardly counts them",
             sign="over limit",
             control="higher limits",
             limits=Limits(wall_s=0.3, cpu_s=3, deadline_s=2),
             higher_limits=Limits(wall_s=0.9, cpu_s=3, deadline_s=4),
             source="""\
-frame = json.dumps(['print', '']).encode()
+frame = json.dumps(['print', 'x']).encode()
 frame = (len(frame).to_bytes(4, 'big') + frame) * 1000
 while True:
     os.write(3, frame)
