@@ -53,12 +53,15 @@ class Calculator:
     def __init__(self) -> None:
         self.total = 0
 
+    @reg_toolspec
     def plus(self, n: int) -> int:
         """Adds to the total."""
         self.total += n
         return self.total
 
-    def undocumented(self) -> None: ...
+    def reset(self) -> None:
+        """Forgets the total."""
+        self.total = 0
 
     def _private(self) -> None:
         """Not for models."""
@@ -124,7 +127,7 @@ def test_a_taken_name_is_refused_unless_it_is_the_same_object_or_replaced() -> N
     assert registry.get_tool("add") is add_later
 
 
-def test_an_instance_gives_its_public_documented_methods() -> None:
+def test_an_instance_gives_its_marked_methods() -> None:
     registry = registry_of(Calculator())
     assert registry.list_toolspecs() == ["plus"]
     registry.invoke("plus", {"n": 2})

@@ -1,18 +1,20 @@
-"""From whatever a user registers to entries: a function, a spec, a `BaseTool`, an instance with several methods."""
+"""From whatever a user registers to entries: a function, a spec, a `BaseTool`, an instance with marked methods."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry, Middleware
+from toolwire.catalogue.nearest import nearest, suggestion
 from toolwire.definition.from_function import from_function, tool_of
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.base_tool import BaseTool
 from toolwire.facade.code_execution import CodeExecutionTool
 from toolwire.facade.finding import ToolFinder
+from toolwire.facade.reg_toolspec import marked_methods
 from toolwire.facade.reserved import check_reserved
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.gate import Gate
@@ -22,6 +24,7 @@ def entries_of(
     thing: object,
     *,
     name: str | None = None,
+    methods: Iterable[str] | None = None,
     permission: Permission | None = None,
     timeout_s: float | None = None,
     parallel: bool = True,
@@ -32,11 +35,13 @@ def entries_of(
 ) -> list[Entry]:
     """One entry for each tool that `thing` is or has. `gate` is that of the resource `alone`.
 
+    An instance has the tools that its class marks, or the methods that `methods` names.
+
     Raises:
         DefinitionError: it is nothing that can be a tool; the message says what to write instead.
         RegistrationError: the name is reserved, and it is an outside tool or `replace` is not set.
     """
-    handles = _handles(thing, name)
+    handles = _handles(thing, name) if methods is None else _named(thing, methods)
     for handle, tool in handles:
         tool.verify()
         if not isinstance(handle, CodeExecutionTool | ToolFinder):
@@ -66,13 +71,35 @@ def _handles(thing: object, name: str | None) -> list[tuple[object, Tool]]:
         return [(thing, tool_of(thing))]
     if callable(thing):
         return [(thing, from_function(cast("Callable[..., Any]", thing), name=name))]
-    methods = _documented_methods(thing)
-    if not methods:
+    marked = marked_methods(type(thing))
+    if not marked:
         raise DefinitionError(
-            f"{thing!r} cannot be a tool: register a function, a ToolSpec, a BaseTool, "
-            "or an instance that has public methods with a docstring"
+            f"{thing!r:.80} cannot be a tool: register a function, a ToolSpec, a BaseTool, or an instance whose tools "
+            f"are marked, @reg_toolspec in {type(thing).__name__}, or named, register(instance, methods=['...'])"
         )
-    return [(method, from_function(method)) for method in methods]
+    return [_of_method(thing, method, options) for method, options in marked.items()]
+
+
+def _named(thing: object, methods: Iterable[str]) -> list[tuple[object, Tool]]:
+    names = list(methods)
+    if isinstance(methods, str) or not names:
+        raise DefinitionError(f"methods={methods!r:.80}: write a list of names, methods=['read', 'write']")
+    if isinstance(thing, type) or hasattr(thing, "__tool__") or inspect.isroutine(thing):
+        raise DefinitionError(f"methods={names!r:.80} for {thing!r:.80}: only an instance has methods to name")
+    marked = marked_methods(type(thing))
+    for method in names:
+        if not _is_method(thing, method):
+            there = [one for one in dir(type(thing)) if not one.startswith("_") and _is_method(thing, one)]
+            raise DefinitionError(
+                f"{type(thing).__name__} has no method {method!r}{suggestion(nearest(method, there))}: "
+                "only methods that are written in Python can be tools"
+            )
+    return [_of_method(thing, method, marked.get(method, {})) for method in names]
+
+
+def _of_method(thing: object, method: str, options: Mapping[str, Any]) -> tuple[object, Tool]:
+    bound = getattr(thing, method)
+    return bound, from_function(bound, **options)
 
 
 def _made(kind: type) -> tuple[object, Tool]:
@@ -87,15 +114,7 @@ def _made(kind: type) -> tuple[object, Tool]:
     return instance, tool_of(instance)
 
 
-def _documented_methods(thing: object) -> list[Callable[..., Any]]:
-    """Public methods that say what they do, in the order of their definition, inherited ones first."""
-    names: dict[str, None] = {}
-    for base in reversed(type(thing).__mro__[:-1]):
-        names.update(dict.fromkeys(vars(base)))
-    methods = [getattr(thing, name) for name in names if not name.startswith("_") and _is_method(thing, name)]
-    return [method for method in methods if inspect.getdoc(method)]
-
-
 def _is_method(thing: object, name: str) -> bool:
-    """Asks the class, so that no property is run just to look at it; methods written in C are nobody's tools."""
-    return isinstance(inspect.getattr_static(type(thing), name), FunctionType | classmethod | staticmethod)
+    """Asks the class, so that no property is run just to look at it."""
+    found = inspect.getattr_static(type(thing), name, None)
+    return isinstance(found, FunctionType | classmethod | staticmethod)

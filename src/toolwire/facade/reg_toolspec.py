@@ -1,9 +1,13 @@
-"""`@reg_toolspec`: marks the methods of a registry's subclass that are its tools."""
+"""`@reg_toolspec`: marks the methods of a class that are tools."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, overload
+from functools import cached_property
+from types import FunctionType
+from typing import Any, TypeVar, cast, overload
+
+from toolwire.vocabulary.errors import DefinitionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -15,18 +19,66 @@ def reg_toolspec(function: F, /) -> F: ...
 @overload
 def reg_toolspec(**options: Any) -> Callable[[F], F]: ...
 def reg_toolspec(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
-    """Marks a method of a `ToolRegistry` subclass as a tool; options are those of `ToolSpec.from_function`."""
+    """Marks a method as a tool: of a `ToolRegistry` subclass, or of an instance that is registered.
+
+    Options are those of `ToolSpec.from_function`. `@staticmethod` and `@classmethod` may stand above or below it.
+
+    Raises:
+        DefinitionError: an option is unknown, or it is not a method that is marked.
+    """
 
     def mark(method: F) -> F:
         from toolwire.definition.from_function import refuse_unknown
 
-        refuse_unknown(options, method.__qualname__)
+        if not _is_method(method):
+            raise DefinitionError(f"@reg_toolspec on {method!r:.80}: mark a method, written with def")
+        refuse_unknown(options, cast("Any", method).__qualname__)
         setattr(method, _MARK, options)
         return method
 
     return mark if function is None else mark(function)
 
 
-def options_of(member: object) -> Mapping[str, Any] | None:
-    """The options that the member of a class was marked with; None when it is not marked."""
-    return getattr(member, _MARK, None)
+def marked_methods(kind: type, *, apart_from: type = object) -> dict[str, Mapping[str, Any]]:
+    """Options of each marked method of the class and of its bases, but for those of `apart_from`.
+
+    A method that overrides a marked one is marked as that is; None in its place takes the tool away.
+
+    Raises:
+        DefinitionError: a mark on something that is not a method, or that something else hides.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for base in reversed(kind.__mro__):
+        if base in apart_from.__mro__:
+            continue
+        for name, member in vars(base).items():
+            options = _options_of(member)
+            if member is None:
+                found.pop(name, None)
+            elif (options is not None or name in found) and not _is_method(member):
+                raise DefinitionError(
+                    f"{base.__name__}.{name} is a {type(member).__name__}, and it was marked as a tool: "
+                    "mark a method, or write None in its place to take the tool away"
+                )
+            elif options is not None:
+                found[name] = options
+    return found
+
+
+def _is_method(member: object) -> bool:
+    return isinstance(member, FunctionType | staticmethod | classmethod)
+
+
+def _options_of(member: object) -> Mapping[str, Any] | None:
+    """The options of the mark on a member of a class, or on the function that it wraps; None without a mark."""
+    inner: Any = member
+    if isinstance(member, staticmethod | classmethod):
+        inner = cast("Any", member).__func__
+    elif isinstance(member, property):
+        inner = member.fget
+    elif isinstance(member, cached_property):
+        inner = cast("Any", member).func
+    if isinstance(member, type):
+        return None
+    own = getattr(cast("object", member), _MARK, None)
+    return getattr(inner, _MARK, None) if own is None else own

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from inspect import getattr_static
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
@@ -18,7 +19,7 @@ from toolwire.facade.governed import Governed
 from toolwire.facade.logging import Logging
 from toolwire.facade.parts import Parts
 from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules, with_rules
-from toolwire.facade.reg_toolspec import options_of
+from toolwire.facade.reg_toolspec import marked_methods
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.toolkit import Toolkit
 from toolwire.facade.tracing import Traced
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation, ProgramResult
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=object)
 
 _LOG = logging.getLogger("toolwire.registry")
 
@@ -48,8 +49,8 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
     its tools; a subclass need not call `super().__init__()`.
     """
 
-    _toolspecs: ClassVar[Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]]] = MappingProxyType({})
-    """The marked methods of the class: function and options by method name."""
+    _toolspecs: ClassVar[Mapping[str, tuple[Any, Mapping[str, Any]]]] = MappingProxyType({})
+    """The marked methods of the class and all of its bases: method and options by method name."""
 
     def __init__(
         self,
@@ -86,18 +87,14 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        found = dict(cls._toolspecs)
-        for name, member in vars(cls).items():
-            options = options_of(member)
-            if options is None and name not in found:
-                continue
+        found = marked_methods(cls, apart_from=ToolRegistry)
+        for name in found:
             if hasattr(ToolRegistry, name):
                 raise DefinitionError(
                     f"the tool method {cls.__name__}.{name} hides ToolRegistry.{name}; "
                     f"call the method something else; @reg_toolspec(name={name!r}) lets models see that name still"
                 )
-            found[name] = (member, found[name][1] if options is None else options)
-        cls._toolspecs = MappingProxyType(found)
+        cls._toolspecs = MappingProxyType({name: (getattr_static(cls, name), found[name]) for name in found})
 
     @property
     def _parts(self) -> Parts:
@@ -125,6 +122,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         thing: F,
         name: str | None = None,
         *,
+        methods: Iterable[str] | None = None,
         replace: bool = False,
         permission: Permission | None = None,
         timeout_s: float | None = None,
@@ -138,6 +136,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         thing: None = None,
         name: str | None = None,
         *,
+        methods: Iterable[str] | None = None,
         replace: bool = False,
         permission: Permission | None = None,
         timeout_s: float | None = None,
@@ -150,6 +149,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         thing: Any = None,
         name: str | None = None,
         *,
+        methods: Iterable[str] | None = None,
         replace: bool = False,
         permission: Permission | None = None,
         timeout_s: float | None = None,
@@ -159,8 +159,10 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
     ) -> Any:
         """Adds a tool and returns it: a function, method, `ToolSpec`, `BaseTool` (or its class), or an instance.
 
-        An instance gives its public methods that have a docstring. Usable as `@registry.register` and
-        `@registry.register(name=...)`. `permission` stands in for the tool's own; `timeout_s` bounds each call;
+        An instance gives its methods marked with `@reg_toolspec`, or those that `methods` names.
+        Usable as `@registry.register` and `@registry.register(name=...)`.
+
+        `permission` stands in for the tool's own; `timeout_s` bounds each call;
         `parallel=False` lets one call of it run at a time, `alone="printer"` one call of all tools that say so.
         `middleware` stands around each call, inside of the registry's and the toolkit's.
 
@@ -176,6 +178,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         entries = partial(
             entries_of,
             name=name,
+            methods=methods,
             permission=permission,
             timeout_s=timeout_s,
             parallel=parallel,
