@@ -17,16 +17,17 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.sandbox.programs import TOOLS, FakeTools, Runner
-from tests.sandbox.test_channel import BAD, BOMBS, GOOD, frame
+from tests.sandbox.test_channel import BAD, BOMBS, GOOD, frame, raw
 from tests.sandbox.test_frame_costs import HOSTILE as LARGE
 from toolwire.runtime.workers import Workers
+from toolwire.sandbox import live as live_module
 from toolwire.sandbox.answers import PARKED, Answer, Parked, Recorded, Replay, arguments_digest
 from toolwire.sandbox.asynchronous import AsyncDrive
 from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.channel import Channel
 from toolwire.sandbox.frames import ResultFrame
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.live import LiveProgram
+from toolwire.sandbox.live import OPEN_CALLS_BYTES, LiveProgram
 from toolwire.sandbox.program import Program, ProgramCall
 
 LIMITS = Limits(
@@ -273,6 +274,93 @@ async def test_a_loop_does_not_stand_still_while_a_large_frame_is_read(
     live = await drive_async(attack, limits=Limits(), tools=tool)
     assert (live.stop, live.end, calls) == (None, ResultFrame(False, "", None), ["echo"])
     assert max(steps) < LONGEST_STEP_S
+
+
+HEAVY = 24
+"""Calls of 3.6 MB each: together they weigh more than all open calls of a program may."""
+
+
+def heavy_calls(other: Other) -> None:
+    for number in range(1, HEAVY + 1):
+        head = ["call", number, 2, True, {"value": {"$t": "raw", "v": 0}}]
+        other.sendall(raw([3_600_000], head, b"x" * 3_600_000))
+    while other.recv():
+        pass
+
+
+class Hanging:
+    """A tool that ends when it is told to. It notes how many bytes of arguments its calls hold at once."""
+
+    def __init__(self) -> None:
+        self.held = self.most = self.calls = 0
+        self.full = threading.Event()
+        self.release = threading.Event()
+
+    def begin(self, call: ProgramCall) -> None:
+        self.calls += 1
+        self.held += len(call.arguments["value"])
+        self.most = max(self.most, self.held)
+        if self.held > OPEN_CALLS_BYTES - 3_600_000:
+            self.full.set()
+
+    def end(self, call: ProgramCall) -> None:
+        self.held -= len(call.arguments["value"])
+
+
+@pytest.mark.threat(70)
+async def test_open_calls_share_a_budget_on_a_loop_and_all_are_made() -> None:
+    hanging, go_on = Hanging(), asyncio.Event()
+
+    async def tool(call: ProgramCall) -> Answer:
+        hanging.begin(call)
+        if hanging.full.is_set():
+            go_on.set()
+        await go_on.wait()
+        hanging.end(call)
+        if hanging.calls == HEAVY and not hanging.held:
+            done.set()
+        return Answer()
+
+    done = threading.Event()
+
+    def attack(other: Other) -> None:
+        sending = threading.Thread(target=_quietly, args=(heavy_calls, other))
+        sending.start()
+        done.wait(20)
+        other.say_no_more()
+        sending.join(5)
+
+    await drive_async(attack, limits=Limits(), tools=tool)
+    assert (hanging.calls, hanging.most <= OPEN_CALLS_BYTES) == (HEAVY, True)
+    assert hanging.most > OPEN_CALLS_BYTES - 3_600_000
+
+
+@pytest.mark.threat(70)
+def test_open_calls_share_a_budget_in_threads_and_all_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "OPEN_CALLS_BYTES", 20_000_000)
+    hanging, lock, done = Hanging(), threading.Lock(), threading.Event()
+
+    def tool(call: ProgramCall) -> Answer:
+        with lock:
+            hanging.begin(call)
+            if hanging.calls == 5:
+                hanging.release.set()
+        hanging.release.wait(20)
+        with lock:
+            hanging.end(call)
+            if hanging.calls == HEAVY and not hanging.held:
+                done.set()
+        return Answer()
+
+    def attack(other: Other) -> None:
+        sending = threading.Thread(target=_quietly, args=(heavy_calls, other))
+        sending.start()
+        done.wait(20)
+        other.say_no_more()
+        sending.join(5)
+
+    drive(attack, tool, limits=Limits())
+    assert (hanging.calls, hanging.most) == (HEAVY, 5 * 3_600_000)
 
 
 def silent(other: Other) -> None:

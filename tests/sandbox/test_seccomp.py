@@ -21,7 +21,6 @@ ALLOWED = {
     "munmap": (11, 215),
     "mremap": (25, 216),
     "brk": (12, 214),
-    "madvise": (28, 233),
     "futex": (202, 98),
     "rt_sigaction": (13, 134),
     "rt_sigprocmask": (14, 135),
@@ -79,6 +78,7 @@ KILLED = {
     "seccomp": (317, 277),
 }
 READ, WRITE, MMAP, MPROTECT, CLONE3 = (0, 63), (1, 64), (9, 222), (10, 226), (435, 435)
+MADVISE = (28, 233)
 MACHINES = ("x86_64", "aarch64")
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 NUMBERS = [*range(1024), 0x3FFFFFFF]
@@ -176,6 +176,16 @@ def test_memory_is_never_executable(program: list[Instruction], machine: str) ->
         for protection in range(16):
             answer = verdict(program, audit, number, (0, 4096, protection))
             assert answer == (EPERM if protection & PROT_EXEC else ALLOW)
+
+
+@pytest.mark.threat(48)
+def test_only_the_advice_of_allocators_about_memory_is_taken(program: list[Instruction], machine: str) -> None:
+    column, audit = MACHINES.index(machine), AUDIT[machine]
+    advice = [*range(128), 0x7FFFFFFF, 0xFFFFFFFF]
+    # MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE
+    taken = [one for one in advice if verdict(program, audit, MADVISE[column], (0, 4096, one)) == ALLOW]
+    assert taken == [4, 8, 14]
+    assert {verdict(program, audit, MADVISE[column], (0, 4096, one)) for one in advice} == {ALLOW, EPERM}
 
 
 def test_every_jump_stays_inside(program: list[Instruction]) -> None:

@@ -48,6 +48,8 @@ class AsyncDrive:
         """Calls that were cancelled and clean up: a second cancellation would cut that off."""
         self._reading: asyncio.Future[Frame | None] | None = None
         """A large frame that another thread reads."""
+        self._held: CallFrame | None = None
+        """A call for which the open ones leave no room. Nothing is read meanwhile."""
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._heard: asyncio.Future[None] = self._loop.create_future()
         self._writing: asyncio.WriteTransport | None = None
@@ -88,17 +90,19 @@ class AsyncDrive:
         if (self._live.place is not None or not data) and not self._heard.done():
             self._heard.set_result(None)
 
-    def _take(self, data: bytes, large: asyncio.Future[Frame | None] | None = None) -> None:
-        """Takes the frames of one piece of the channel, after the large frame before them."""
+    def _take(self, data: bytes, first: Callable[[], Frame | None] | None = None) -> None:
+        """Takes the frames of one piece of the channel, after the one that came before them."""
         live, channel = self._live, self._channel
         try:
-            if large is not None and (frame := large.result()) is not None:
+            if first is not None and (frame := first()) is not None:
                 self._take_frame(frame)
-            for frame in channel.receive(data, at_most=LARGE_BYTES):
+            for frame in channel.receive(data, at_most=LARGE_BYTES) if self._held is None else ():
                 if live.is_over and not live.is_asked_where:
                     break
                 self._take_frame(frame)
-            if not live.is_over and channel.has_whole:
+                if self._held is not None:
+                    break
+            if not live.is_over and self._held is None and channel.has_whole:
                 self._read_large()
         except ProtocolViolation as violation:
             live.give_up("protocol_violation", str(violation))
@@ -123,7 +127,7 @@ class AsyncDrive:
             reading.exception()
             return
         self._loop.add_reader(self._child.reader, self._read)
-        self._take(b"", reading)
+        self._take(b"", reading.result)
 
     def _take_frame(self, frame: Frame) -> None:
         if type(frame) is CallFrame:
@@ -145,12 +149,28 @@ class AsyncDrive:
     def _take_call(self, frame: CallFrame) -> None:
         if self._live.is_over:
             return
+        if not self._live.reserve(frame):
+            self._held = frame
+            self._loop.remove_reader(self._child.reader)
+            return
         call = self._live.called(frame, _clock())
         if call is None:
+            self._live.release(frame.ordinal)
             self._go_on()
         else:
             task = self._loop.create_task(self._answer(call))
             self._tasks[call.ordinal] = task
+            task.add_done_callback(lambda _: self._ended(call.ordinal))
+
+    def _ended(self, ordinal: int) -> None:
+        """Gives back the room of a call, and reads on if the program's pipe waits for it."""
+        self._live.release(ordinal)
+        held = self._held
+        if held is None or self._live.is_over:
+            return
+        self._held = None
+        self._loop.add_reader(self._child.reader, self._read)
+        self._take(b"", lambda: held)
 
     async def _answer(self, call: ProgramCall) -> None:
         program_share.set(self._share)

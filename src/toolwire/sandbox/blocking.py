@@ -56,6 +56,8 @@ class BlockingDrive:
         self._share_lock = threading.Lock()
         self._answering = 0
         """Calls that are answered beside this thread."""
+        self._has_room = threading.Event()
+        """Set when a call has ended."""
         self._queue: deque[ProgramCall] = deque()
         """Calls that wait until fewer are."""
         self._channel = channel_of(live)
@@ -118,14 +120,30 @@ class BlockingDrive:
             self._live.take(frame)
 
     def _take_call(self, frame: CallFrame) -> None:
+        if frame.parallel:
+            self._wait_for_room(frame)
         call = self._live.called(frame, _clock())
         if call is None:
+            self._live.release(frame.ordinal)
             self._go_on()
             return
         if call.parallel:
             self._answer_beside(call)
         else:
             self._answer(call)
+
+    def _wait_for_room(self, frame: CallFrame) -> None:
+        """Reads no more until the open calls leave room for this one. The clocks go on."""
+        live = self._live
+        while not live.is_over:
+            self._has_room.clear()
+            if live.reserve(frame):
+                return
+            now = _clock()
+            if now >= self._look_at:
+                self._look_at_clocks(now)
+            else:
+                self._has_room.wait(min(self._look_at - now, _LONGEST_WAIT_S))
 
     def _answer_beside(self, call: ProgramCall) -> None:
         """Answers a call in a worker: at once, or when one of the program's own has answered another."""
@@ -144,6 +162,8 @@ class BlockingDrive:
         while True:
             if not self._live.is_over:
                 self._answer(call)
+            self._live.release(call.ordinal)
+            self._has_room.set()
             with self._share_lock:
                 if not self._queue:
                     self._answering -= 1

@@ -30,6 +30,8 @@ RECORDED_BYTES = 1_048_576
 """Bytes of arguments, as they were sent, that the records of one program's calls keep in all. Arguments of which
 each byte takes more than `_RECORDED_FACTOR` bytes of memory count as more."""
 _RECORDED_FACTOR = 8
+OPEN_CALLS_BYTES = 67_108_864
+"""Bytes of memory that the arguments of one program's open calls take in all; its pipe waits with the next call."""
 NOT_KEPT = "(not kept: the arguments of this program's calls are too large)"
 NOT_RESUMABLE = "NotResumable"
 """`ProgramError.type` of a resumable program that was not run: what it would depend on cannot be served here."""
@@ -62,6 +64,8 @@ class LiveProgram:
         self._calls: list[CallRecord] = []
         self._open: dict[int, tuple[CallRecord, float]] = {}
         """Calls under way, with when they were made."""
+        self._weights: dict[int, int] = {}
+        """Bytes of each open call's arguments, until the call has ended in the host."""
         self._parked: dict[int, tuple[CallRecord, float]] = {}
         self._spent = 0.0
         self._recorded_bytes = 0
@@ -104,6 +108,19 @@ class LiveProgram:
         elif isinstance(frame, UnfitFrame):
             self.end = FailedFrame(NOT_RESUMABLE, frame.what, "", "Nothing of the program has run.", None)
             self.is_over = True
+
+    def reserve(self, frame: CallFrame) -> bool:
+        """Takes room for a call's arguments; False when there is none now. A single call always finds room."""
+        with self._lock:
+            if self._weights and sum(self._weights.values()) + frame.weight > OPEN_CALLS_BYTES:
+                return False
+            self._weights[frame.ordinal] = frame.weight
+            return True
+
+    def release(self, ordinal: int) -> None:
+        """Gives back the room of a call that has ended in the host."""
+        with self._lock:
+            self._weights.pop(ordinal, None)
 
     def called(self, frame: CallFrame, now: float) -> ProgramCall | None:
         """The call to make; None when there is none: it was answered before, or the program is over."""

@@ -19,7 +19,6 @@ ALLOWED = (
     "munmap",
     "mremap",
     "brk",
-    "madvise",
     "futex",
     # Not rt_sigqueueinfo: it sends signals.
     "rt_sigaction",
@@ -52,6 +51,8 @@ WRITING = ("write",)
 """Allowed on the channel's own descriptors, each in its one direction."""
 NOT_EXECUTABLE = ("mmap", "mprotect")
 """Allowed unless the memory is to be executed."""
+ADVICE = ("madvise",)
+"""Allowed for the advice that allocators give. Other advice splits huge pages, poisons memory or pins it."""
 ABSENT = ("clone3",)
 """Answered with ENOSYS: the C library then tries the older call, and takes its refusal for what it is."""
 KILLED = (
@@ -104,6 +105,8 @@ _ARCHITECTURE_OFFSET = 4
 _ARGUMENTS_OFFSET = 16
 _X32_BIT = 0x40000000
 _PROT_EXEC = 4
+_ADVICE_ALLOWED = (4, 8, 14)
+"""MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE."""
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 
@@ -126,6 +129,7 @@ def instructions(architecture: Architecture) -> list[Instruction]:
         "read": _only_if(_JUMP_EQUAL, argument=0, operand=FROM_HOST),
         "write": _only_if(_JUMP_EQUAL, argument=0, operand=TO_HOST),
         "memory": _unless(_JUMP_ANY_BIT, argument=2, operand=_PROT_EXEC),
+        "advice": _only_one_of(_ADVICE_ALLOWED, argument=2),
         "absent": [_return(RETURN_ENOSYS)],
         "allow": [_return(RETURN_ALLOW)],
         "kill": [_return(RETURN_KILL_PROCESS)],
@@ -134,6 +138,7 @@ def instructions(architecture: Architecture) -> list[Instruction]:
         "read": READING,
         "write": WRITING,
         "memory": NOT_EXECUTABLE,
+        "advice": ADVICE,
         "allow": ALLOWED,
         "absent": ABSENT,
         "kill": KILLED,
@@ -233,3 +238,9 @@ def _only_if(jump: int, *, argument: int, operand: int) -> list[Instruction]:
 
 def _unless(jump: int, *, argument: int, operand: int) -> list[Instruction]:
     return [_argument(argument), Instruction(jump, 0, 1, operand), _return(RETURN_EPERM), _return(RETURN_ALLOW)]
+
+
+def _only_one_of(operands: tuple[int, ...], *, argument: int) -> list[Instruction]:
+    count = len(operands)
+    questions = [Instruction(_JUMP_EQUAL, count - place, 0, operand) for place, operand in enumerate(operands)]
+    return [_argument(argument), *questions, _return(RETURN_EPERM), _return(RETURN_ALLOW)]
