@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.invocation.world import World
+from toolwire import ToolRegistry, ToolSpec
 from toolwire.definition.from_function import from_function
 from toolwire.invocation.fold import ERROR_LIMIT
 from toolwire.vocabulary.calls import ToolCall
@@ -91,7 +92,7 @@ class Panic(BaseException):
 )
 def test_what_a_tool_raises_is_its_error(run: Run, error: BaseException, text: str) -> None:
     result = run(raises(error))
-    assert result.text == f"{text}\n{READ_IT}"
+    assert result.text == f"{text}\n{READ_IT}".replace("\ud800", "\ufffd")
     name, _, message = text.partition(": ")
     assert result.failure == Failure(kind="tool_error", hint=READ_IT, data={"exception": name, "message": message})
     assert result.failure.exception is error
@@ -181,15 +182,100 @@ def test_a_generators_body_runs_within_the_time_limit_and_off_the_loop(world: Wo
     assert (world.call("where").data, threads) == (["done"], ["toolwire-worker"])
 
 
-def test_a_coroutine_instead_of_a_value_is_named(world: World) -> None:
-    async def fetch() -> str:
-        return "x"
+async def fetch(text: str = "x") -> str:
+    return text
 
-    world.add(lambda: fetch(), name="fetch_later")
-    assert world.call("fetch_later").text == (
-        "'fetch_later' gave back a coroutine instead of a value.\n"
+
+def through_a_decorator(text: str) -> Any:
+    """Fetches."""
+    return fetch(text)
+
+
+async def failing() -> str:
+    raise LookupError("nothing there")
+
+
+class Waiting:
+    def __await__(self) -> Iterator[Any]:
+        return fetch("own").__await__()
+
+
+@pytest.mark.parametrize(
+    ("function", "value"),
+    [
+        (lambda: fetch(), "x"),
+        (lambda: through_a_decorator("decorated"), "decorated"),
+        (Waiting, "own"),
+    ],
+)
+@pytest.mark.parametrize("timeout_s", [None, 60])
+def test_an_awaitable_of_a_sync_function_is_awaited(
+    world: World, function: Callable[[], Any], value: str, timeout_s: float | None
+) -> None:
+    world.add(lambda: function(), name="fetch_later", timeout_s=timeout_s)
+    assert world.call("fetch_later").data == value
+
+
+@pytest.mark.parametrize("kind", ["task", "future"])
+async def test_a_task_or_a_future_is_awaited_on_the_callers_loop(kind: str) -> None:
+    loop = asyncio.get_running_loop()
+    made = loop.create_task(fetch("made")) if kind == "task" else loop.create_future()
+    if isinstance(made, asyncio.Future) and kind == "future":
+        loop.call_soon(made.set_result, "made")
+    registry = ToolRegistry()
+    registry.register(ToolSpec.from_function(lambda: made, name="later"))
+    assert (await registry.ainvoke("later", {})).data == "made"
+
+
+def test_what_such_an_awaitable_raises_is_its_tools_error(world: World) -> None:
+    world.add(lambda: failing(), name="fetch_later")
+    assert world.call("fetch_later").error == "LookupError: nothing there"
+
+
+def test_such_an_awaitable_is_cancelled_when_its_time_is_over(world: World) -> None:
+    ended = list[str]()
+
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cleaned up")
+
+    world.add(lambda: hang(), name="hang", timeout_s=0.05)
+    result = world.call("hang")
+    assert (result.failure and result.failure.kind, ended) == ("timeout", ["cleaned up"])
+
+
+def test_a_coroutine_that_an_async_function_gives_is_named(world: World) -> None:
+    async def twice() -> Any:
+        return fetch()
+
+    world.add(twice)
+    assert world.call("twice").text == (
+        "'twice' gave back a coroutine instead of a value.\n"
         "(For the owner: define it with `async def`, so that it is awaited.)"
     )
+
+
+def test_the_log_has_the_traceback_of_what_a_tool_raised_and_no_arguments(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    def look_up(secret: str) -> str:
+        raise LookupError("nothing there")
+
+    world.add(look_up)
+    result = world.call("look_up", secret="s3cr3t")
+    (record,) = [each for each in caplog.records if each.name == "toolwire.tools"]
+    assert (record.levelname, record.getMessage()) == ("WARNING", "The tool 'look_up' raised LookupError.")
+    assert record.exc_info is not None
+    assert record.exc_info[1] is result.failure.exception
+    assert "s3cr3t" not in caplog.text
+    assert 'raise LookupError("nothing there")' in caplog.text
+
+
+def test_a_failure_that_no_exception_caused_is_not_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.add(lambda: ToolResult(False, error="no"), name="decline")
+    assert (world.call("decline").error, caplog.records) == ("no", [])
 
 
 def holding_itself() -> list[Any]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
+import pickle
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.failures import Failure
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import CallFailed, ToolResult
 
 DAY = datetime.date(2024, 5, 1)
 PICTURE: ContentBlock = {"type": "image", "source": {"type": "url", "url": "https://example.org/x.png"}}
@@ -85,3 +88,52 @@ def test_results_of_the_same_call_are_equal() -> None:
     call = ToolCall("add", {"a": 1})
     assert ToolResult(True, 1, call=call) == ToolResult(True, 1, call=ToolCall("add", params={"a": 1}))
     assert ToolResult(True, 1, call=call) != ToolResult(True, 2, call=call)
+
+
+class Unkind(Exception):
+    """An exception that neither copy nor pickle can make again."""
+
+    def __init__(self, message: str, *, response: object) -> None:
+        super().__init__(message)
+        self.response = response
+
+
+def raised() -> ToolResult:
+    return ToolResult.failed(
+        "tool_error",
+        "Unkind: no",
+        data={"exception": "Unkind"},
+        exception=Unkind("no", response=object()),
+        metadata={"tries": 2},
+        call=ToolCall("fetch", {"id": 1}, id="r_1"),
+    )
+
+
+@pytest.mark.parametrize(
+    "result", [ToolResult(True, {"a": [1]}), ToolResult(True, content=[TextBlock(type="text", text="x")]), raised()]
+)
+def test_a_result_can_be_copied_pickled_replaced_compared_and_made_a_dict(result: ToolResult) -> None:
+    assert copy.copy(result) == copy.deepcopy(result) == pickle.loads(pickle.dumps(result)) == replace(result) == result
+    assert replace(result, metadata={"more": 1}).blocks == result.blocks
+    assert replace(result, metadata={"more": 1}) != result
+    assert asdict(result)["success"] is result.success
+
+
+def test_a_copied_failure_keeps_its_exception_and_a_pickled_one_has_none() -> None:
+    result = raised()
+    assert result.failure is not None
+    for copied in (copy.copy(result), copy.deepcopy(result), replace(result, data=1)):
+        assert copied.failure is not None
+        assert copied.failure.exception is result.failure.exception
+    assert pickle.loads(pickle.dumps(result)).failure.exception is None
+    assert "exception" not in asdict(result)["failure"]
+
+
+def test_unwrap_gives_the_data_or_raises_what_the_tool_raised() -> None:
+    assert ToolResult(True, 5).unwrap() == 5
+    with pytest.raises(Unkind):
+        raised().unwrap()
+    failed = ToolResult.failed("denied", "no")
+    with pytest.raises(CallFailed) as caught:
+        failed.unwrap()
+    assert caught.value.result is failed

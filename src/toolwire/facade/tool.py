@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from toolwire.definition.tool import MISSING, Tool
 from toolwire.facade import direct
-from toolwire.vocabulary.results import CallFailed, ToolResult
+from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
     from mcp_types import Tool as McpTool
@@ -291,12 +291,8 @@ def tool(
 
 
 def _value(tool: Tool, result: ToolResult) -> Any:
-    failure = result.failure
-    if failure is None:
-        return _main_value(tool, result)
-    if failure.exception is not None:
-        raise failure.exception
-    raise CallFailed(result)
+    result.unwrap()
+    return _main_value(tool, result)
 
 
 def _main_value(tool: Tool, result: ToolResult) -> Any:

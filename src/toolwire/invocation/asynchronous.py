@@ -56,6 +56,9 @@ class AsynchronousPorts:
                 raise TimedOut(limit_s or 0, stopped=True) from error
             raise
 
+    async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
+        return await (work if limit_s is None else _within(work, limit_s))
+
     async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
         # Whoever asks a person waits for hours: only what awaits may do so on the loop.
         if _is_async(whom):

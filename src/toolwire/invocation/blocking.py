@@ -64,6 +64,12 @@ class BlockingPorts:
                 raise TimedOut(limit_s or 0, stopped=True) from error
             raise
 
+    async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
+        try:
+            return self._runtime.portal.run(lambda: work, limit_s=limit_s)
+        except TimeoutError as late:
+            raise TimedOut(limit_s or 0.0, stopped=True) from late
+
     async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
         answer = whom(question)
         if isinstance(answer, Awaitable):

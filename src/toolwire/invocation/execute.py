@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from toolwire.catalogue.entry import Amend, Composite
 from toolwire.definition.tool import Tool, Validated
@@ -98,6 +98,8 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
                 is_async=tool.is_async,
                 limit_s=limit_s,
             )
+        if not tool.is_async and hasattr(cast("object", type(value)), "__await__"):
+            value = await ports.finish(_held(value), _time_left(None, deadline))
         if isinstance(value, GENERATORS):
             produced = produced or Produced(scope.sink)
             value = await iterate(call, value, produced, ports, _time_left(None, deadline))
@@ -138,6 +140,14 @@ async def _called_later(tool: Tool, validated: Validated, context: CallContext |
     except BaseException as error:
         if ports.is_cancellation(error):
             raise
+        return Raised(error)
+
+
+async def _held(value: Awaitable[Any]) -> Any:
+    """What comes of an awaitable that a sync function gave: a lambda or a decorator around a coroutine function."""
+    try:
+        return await value
+    except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
         return Raised(error)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +18,8 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import show
+
+_LOG = logging.getLogger("toolwire.tools")
 
 ERROR_LIMIT = 16_384
 """Characters of an exception's message that are kept: a traceback or a page of HTML, not a whole dump."""
@@ -216,8 +219,9 @@ _PLAIN: frozenset[object] = frozenset({str, int, float, bool, type(None)})
 
 
 def raised(call: ToolCall, error: BaseException) -> ToolResult:
-    """The result of a call whose tool raised."""
+    """The result of a call whose tool raised. The log `toolwire.tools` gets the traceback."""
     name = type(error).__name__
+    _LOG.warning("The tool %r raised %s.", call.name, name, exc_info=error)
     # An exception's __str__ is the tool's code as well.
     try:
         message = str(error)

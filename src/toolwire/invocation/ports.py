@@ -172,6 +172,14 @@ class Ports(Protocol):
         """
         ...
 
+    async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
+        """The coroutine's result. It runs on the caller's loop, or on the portal's where the caller has none.
+
+        Raises:
+            TimedOut: It took longer than `limit_s` seconds and was cancelled.
+        """
+        ...
+
     async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
         """What somebody outside says: an approver to a request, a tool's owner to the key of a lost call."""
         ...

@@ -32,15 +32,18 @@ class Portal:
         self._thread = threading.Thread(target=self._serve, name="toolwire-portal", daemon=True)
         self._thread.start()
 
-    def run(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What the coroutine returns. Blocks the calling thread until then.
+    def run(self, function: Callable[[], Coroutine[Any, Any, T]], *, limit_s: float | None = None) -> T:
+        """What the coroutine returns. Blocks the calling thread until then, at most `limit_s` seconds.
 
         A tool that runs on the portal's own loop and calls back into a blocking method would wait for itself:
         that call, and all that it leads to, gets a fresh loop in a fresh thread.
 
         Raises:
             RuntimeError: the portal was closed.
+            TimeoutError: The limit passed; the coroutine was cancelled and has ended.
         """
+        if limit_s is not None:
+            unlimited, function = function, lambda: _limited(unlimited, limit_s)
         if threading.current_thread() is self._thread or self in _HELD_UP.get():
             return _run_elsewhere(function, _HELD_UP.get() | {self})
         # Made before anything runs: an interrupt comes as well while it is being started, and has to end it then too.
@@ -95,6 +98,11 @@ class Portal:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         finally:
             self._loop.close()
+
+
+async def _limited(function: Callable[[], Coroutine[Any, Any, T]], limit_s: float) -> T:
+    async with asyncio.timeout(limit_s):
+        return await function()
 
 
 def _tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> None:

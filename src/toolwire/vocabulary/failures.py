@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass
 from typing import Any, Literal
 
 FailureKind = Literal[
@@ -72,20 +73,53 @@ FAILURE_RULES: dict[FailureKind, FailureRule] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """Why a call failed, as data."""
+class _Carrier:
+    """Holds what is no field, so that `asdict`, `==` and `repr` leave it out."""
+
+    __slots__ = ("exception",)
+
+    exception: BaseException | None
+    """The tool's own exception, in this process only: never written, sent or pickled. None when there is none."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Failure(_Carrier):
+    """Why a call failed, as data.
+
+    Attributes:
+        kind: One of a closed set; `FAILURE_RULES` tells who must act.
+        hint: One sentence that lets the model mend its call or stop trying.
+        path: The place in the arguments, as `a.b[0]`; empty when the failure is about the whole call.
+        data: More for a program that reads it: all validation errors, the nearest names, the limit.
+        exception: The tool's own exception with its traceback, or None. It lives in this process only: a pickled or
+            stored failure has none.
+    """
 
     kind: FailureKind
-    """One of a closed set; `FAILURE_RULES` tells who must act."""
     hint: str
-    """One sentence that lets the model mend its call or stop trying."""
-    path: str = ""
-    """Where in the arguments, as `a.b[0]`; empty when it is about the whole call."""
-    data: dict[str, Any] = field(default_factory=dict[str, Any])
-    """More for a program that reads it: all validation errors, the nearest names, the limit."""
-    exception: BaseException | None = field(default=None, compare=False, repr=False)
-    """The tool's own exception, in this process only; never written or sent."""
+    path: str
+    data: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        kind: FailureKind,
+        hint: str,
+        path: str = "",
+        data: dict[str, Any] | None = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        values = {"kind": kind, "hint": hint, "path": path, "data": {} if data is None else data}
+        for name, value in (*values.items(), ("exception", exception)):
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _failure, (self.kind, self.hint, self.path, self.data)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Failure:
+        # An exception's class need not be able to copy it.
+        data = copy.deepcopy(self.data, memo)
+        return Failure(kind=self.kind, hint=self.hint, path=self.path, data=data, exception=self.exception)
 
     @property
     def actor(self) -> Actor:
@@ -96,3 +130,7 @@ class Failure:
     def retry(self) -> bool:
         """Whether the same call, unchanged, may succeed later."""
         return FAILURE_RULES[self.kind].retry
+
+
+def _failure(kind: FailureKind, hint: str, path: str, data: dict[str, Any]) -> Failure:
+    return Failure(kind=kind, hint=hint, path=path, data=data)

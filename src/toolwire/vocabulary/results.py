@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, cast
 
 from toolwire.vocabulary.calls import ToolCall
@@ -14,8 +13,6 @@ from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
 from toolwire.vocabulary.frozen import setters_of
 from toolwire.vocabulary.text import encodable_text
 from toolwire.vocabulary.values import plain, show
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -49,16 +46,19 @@ class ToolResult:
         metadata: Mapping[str, Any] | None = None,
         *,
         content: Sequence[ContentBlock] = (),
+        blocks: Sequence[ContentBlock] = (),
         failure: Failure | None = None,
         call: ToolCall | None = None,
     ) -> None:
+        """`blocks` is another name for `content`: `dataclasses.replace` gives the fields by their names."""
+        content = content or blocks
         if not success and failure is None:
             failure = Failure(kind="tool_error", hint=FAILURE_RULES["tool_error"].hint)
             error = error or "the tool failed without saying why"
         _set_success(self, success)
         _set_data(self, data)
         _set_error(self, error)
-        _set_metadata(self, _NOTHING if metadata is None else metadata)
+        _set_metadata(self, {} if metadata is None else metadata)
         _set_failure(self, failure)
         _set_blocks(self, content if type(content) is tuple else tuple(content))
         _set_call(self, call)
@@ -93,6 +93,17 @@ class ToolResult:
             failure=self.failure,
             call=self.call,
         )
+
+    def unwrap(self) -> Any:
+        """The data of a call that succeeded.
+
+        Raises:
+            CallFailed: The call failed, and the tool raised nothing.
+            Exception: The tool's own exception, where it raised one in this process.
+        """
+        if self.failure is None:
+            return self.data
+        raise self.failure.exception or CallFailed(self)
 
     @property
     def text(self) -> str:

@@ -134,7 +134,9 @@ def test_it_may_call_the_tool_more_than_once(world: World) -> None:
     assert (world.call("work").success, ran) == (True, ["ran", "ran"])
 
 
-def test_what_it_raises_is_the_result_of_that_call(world: World) -> None:
+def test_a_fault_of_a_middleware_is_internal_and_logged_and_not_the_tools(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     @colourless
     async def fail(call: PreparedCall, call_next: CallNext) -> ToolResult:
         raise LookupError("no such thing")
@@ -142,7 +144,13 @@ def test_what_it_raises_is_the_result_of_that_call(world: World) -> None:
     world.add(lambda: 1, name="work", middleware=(fail,))
     world.add(lambda: 2, name="other")
     failed, other = world.batch(("work", {}), ("other", {}))
-    assert (outcome(failed), failed.error, other.data) == ("tool_error", "LookupError: no such thing", 2)
+    message = "The middleware around 'work' raised LookupError; the tool itself may have run."
+    assert (outcome(failed), failed.error, other.data) == ("internal", message, 2)
+    assert failed.failure is not None
+    assert isinstance(failed.failure.exception, LookupError)
+    (record,) = caplog.records
+    assert (record.name, record.getMessage()) == ("toolwire.tools", "A middleware around 'work' raised LookupError.")
+    assert record.exc_info is not None
 
 
 def test_one_that_gives_something_else_is_told_what_to_give(world: World) -> None:
@@ -152,9 +160,10 @@ def test_one_that_gives_something_else_is_told_what_to_give(world: World) -> Non
 
     world.add(lambda: 1, name="work", middleware=(forget,))
     result = world.call("work")
-    assert (outcome(result), result.error) == (
-        "tool_error",
-        "TypeError: the middleware forget gave None: give a ToolResult, await call_next(call) say",
+    assert result.failure is not None
+    assert (outcome(result), str(result.failure.exception)) == (
+        "internal",
+        "the middleware forget gave None: give a ToolResult, await call_next(call) say",
     )
 
 

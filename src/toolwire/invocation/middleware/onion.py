@@ -5,6 +5,7 @@ Middleware stands around execution alone: a call that reaches it is validated, a
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
@@ -14,7 +15,6 @@ from typing import Any, Protocol, TypeVar, cast
 from toolwire.catalogue.entry import Middleware
 from toolwire.definition.canonical import unmasked
 from toolwire.invocation.authorize import authorize
-from toolwire.invocation.fold import raised
 from toolwire.invocation.ports import TimedOut
 from toolwire.invocation.scope import Prepared, Scope, canonical_of
 from toolwire.invocation.validate import validate
@@ -23,6 +23,8 @@ from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome, Pending
 from toolwire.vocabulary.results import ToolResult
+
+_LOG = logging.getLogger("toolwire.tools")
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Callable[..., Any])
@@ -140,7 +142,8 @@ CallNext = Callable[[PreparedCall], Awaitable[ToolResult]]
 class CallMiddleware(Protocol):
     """Stands around execution: gives what `call_next` gave, or a result of its own.
 
-    Whatever it raises is the result `tool_error` of that call, except a cancellation, which passes.
+    Whatever it raises is logged on `toolwire.tools` and makes the call's result `internal`, a fault of the host. A
+    cancellation passes.
     """
 
     def __call__(self, call: PreparedCall, call_next: CallNext, /) -> Awaitable[ToolResult]: ...
@@ -180,7 +183,10 @@ async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Sco
     except _Suspended as suspended:
         return suspended.pending
     except Exception as error:  # noqa: BLE001 - a middleware is its owner's code, as a tool is
-        return raised(prepared.call, error)
+        call, name = prepared.call, type(error).__name__
+        _LOG.exception("A middleware around %r raised %s.", call.name, name)
+        message = f"The middleware around {call.name!r} raised {name}; the tool itself may have run."
+        return ToolResult.failed("internal", message, data={"exception": name}, exception=error, call=call)
 
 
 def _around(layer: Middleware, inner: CallNext) -> CallNext:
