@@ -82,10 +82,7 @@ async def test_only_the_groups_that_the_owner_names_can_be_switched() -> None:
     assert result.text == ("There is no group 'mail' that you may switch; nothing was changed.\nThe groups are: maps.")
     assert told(found) == ["search", "activate_tool_groups"]
     inactive = await found.execute_tool("send", {"to": "bob"})
-    assert inactive.text == (
-        "'send' belongs to the tool group 'mail', which is not active.\n"
-        "Do without it. (For the owner: update_tool_groups(['mail'], active=True) activates it.)"
-    )
+    assert inactive.text == ("'send' belongs to the tool group 'mail', which is not active.\nDo without it.")
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def forever():
     while True:
         yield "again\\n"
 '''
-HINT = "Read the error; change the arguments or try another tool."
+HINT = "--traceback shows where the tool raised it."
 
 
 @pytest.fixture

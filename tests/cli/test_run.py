@@ -312,7 +312,7 @@ FAILING_CALLS = {
         "lock()",
         """\
 ToolError: 'lock' ran, but its result cannot be shown: a value of type lock cannot be written as JSON.
-It may have taken effect. (For the owner: return what JSON can hold.)""",
+It may have taken effect.""",
     ),
 }
 

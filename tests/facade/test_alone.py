@@ -92,7 +92,7 @@ async def test_a_tool_that_has_it_and_calls_another_that_needs_it_is_told() -> N
     registry.register(lambda: "printed", name="inner", alone="printer")
     assert (await registry.ainvoke("outer")).data == (
         "'inner' was not started: it needs 'printer' for itself, and this call comes from inside of one that has it.\n"
-        "(For the owner: register one of them without alone='printer', or call its function instead.)"
+        "It cannot be reached now. Try again later, or do without."
     )
     assert (await registry.ainvoke("inner")).data == "printed"
 

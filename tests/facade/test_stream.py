@@ -256,7 +256,7 @@ async def test_a_value_that_cannot_be_shown_ends_with_its_place(world: World) ->
     assert chunks[-1].metadata == {
         "failure": {
             "kind": "invalid_result",
-            "hint": "It may have taken effect. (For the owner: return what JSON can hold.)",
+            "hint": "It may have taken effect.",
         }
     }
     assert chunks[-1].content[0] == text("a")
@@ -791,7 +791,7 @@ async def test_an_owners_code_that_fails_shows_nothing_and_stops_the_tool(
     error = "KeyError: 'oops'" if is_async else "TypeError: postprocess_func gives a ToolResponse or None, not 3"
     chunks = stream(world)
     text = f"'work' ran, but the postprocessing of what it gave failed: {error}."
-    hint = "It may have taken effect. (For the owner: see postprocess_func.)"
+    hint = "It may have taken effect."
     assert seen(await read(chunks)) == [(f"{text}\n{hint}", "lc")]
     assert isinstance(chunks.result, ToolResult)
     assert outcome(chunks.result) == "internal"

@@ -252,8 +252,7 @@ def test_a_coroutine_that_an_async_function_gives_is_named(world: World) -> None
 
     world.add(twice)
     assert world.call("twice").text == (
-        "'twice' gave back a coroutine instead of a value.\n"
-        "(For the owner: define it with `async def`, so that it is awaited.)"
+        "'twice' gave back a coroutine instead of a value.\nThe tool ran, but its result cannot be shown."
     )
 
 
@@ -284,7 +283,7 @@ def holding_itself() -> list[Any]:
     return rows
 
 
-IT_MAY = "It may have taken effect. (For the owner: return what JSON can hold.)"
+IT_MAY = "It may have taken effect."
 
 
 @pytest.mark.parametrize(
@@ -313,7 +312,7 @@ def test_a_tool_known_by_its_schema_alone_cannot_be_run(world: World) -> None:
     tool.function = None
     world.add(tool)
     assert world.call("remote").text == (
-        "'remote' cannot be run: it is known by its schema alone.\n(For the owner: give function= when defining it.)"
+        "'remote' cannot be run: it is known by its schema alone.\nIt cannot be reached now. Try again later, or do without."
     )
     assert world.recording.story == [("r_1", "", "unavailable")]
 

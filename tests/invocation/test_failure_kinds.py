@@ -109,7 +109,7 @@ HAPPENS: dict[str, tuple[Setting, str]] = {
         (
             "'search' ran, but its result cannot be shown: "
             "a value of type object cannot be written as JSON at found.x.\n"
-            "It may have taken effect. (For the owner: return what JSON can hold.)"
+            "It may have taken effect."
         ),
     ),
     "timeout": (slow, "'search' took longer than 0.02 s and was stopped.\nAsk for less, or try again."),

@@ -15,7 +15,7 @@ from toolwire.vocabulary.context import CallContext
 
 WAITS = (
     "'outer' was not started: it runs one call at a time, and this call comes from inside of one.\n"
-    "(For the owner: register it with parallel=True, or call its function instead.)"
+    "It cannot be reached now. Try again later, or do without."
 )
 
 

@@ -25,10 +25,7 @@ def nothing() -> None:
         (
             ("a",),
             "code_execution",
-            (
-                "Programs cannot be run here.\n"
-                "Call the tools one by one. (For the owner: registry.enable_code_execution() lets programs run.)"
-            ),
+            ("Programs cannot be run here.\nCall the tools one by one."),
         ),
     ],
     ids=["misspelt", "unrelated", "no tools", "twenty tools", "more tools", "long", "quoted", "program"],

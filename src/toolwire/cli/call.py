@@ -12,10 +12,10 @@ from toolwire.cli.collecting import registry_of
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode
 from toolwire.cli.live import call_live
 from toolwire.cli.options import TIMEOUT_S, JsonOption, PolicyOption, TimeoutOption, ToolsOption
-from toolwire.cli.output import Output
+from toolwire.cli.output import Output, show_tool_errors
 from toolwire.cli.policies import honour
 from toolwire.cli.reading import read_text
-from toolwire.cli.results import as_json, nothing_came
+from toolwire.cli.results import as_json, nothing_came, person_text
 from toolwire.cli.typed_arguments import read_object, read_pairs
 from toolwire.cli.waiting import within
 
@@ -50,10 +50,15 @@ def call(
     stream: Annotated[
         bool, typer.Option("--stream", help="Print what the tool gives as it comes; with --json a line for each chunk.")
     ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Print the traceback of an exception of the tool, to standard error.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Call one tool and print its result."""
     output: Output = context.obj
+    if traceback:
+        show_tool_errors()
     output.keep_stdout()
     registry = registry_of(tools)
     honour(policy, registry, output)
@@ -64,7 +69,7 @@ def call(
     if json:
         output.result_json(as_json(result))
     else:
-        output.result(result.text)
+        output.result(person_text(result))
     raise typer.Exit(ExitCode.DONE if result.success else ExitCode.FAILED)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from toolwire import ToolCall, ToolRegistry, ToolResponse, ToolResult
 from toolwire.cli.exit_codes import ExitCode
 from toolwire.cli.output import Output
-from toolwire.cli.results import as_json, plain
+from toolwire.cli.results import as_json, person_hint, person_text, plain
 from toolwire.cli.waiting import within
 
 _STOP_S = 3.0
@@ -82,11 +82,14 @@ class _Text:
             self._output.say(_progress(metadata["progress"]))
             return True
         text = "\n".join(block["text"] if block["type"] == "text" else f"[{block['type']}]" for block in chunk.content)
+        # The model's hint: `end` writes the person's.
+        hint = str(metadata["failure"]["hint"]) if "failure" in metadata else ""
+        text = text.removesuffix(hint).rstrip("\n") if hint else text
         if metadata.get("is_cut"):
             # All of it was written as it came; only what went wrong is new.
-            failure = chunk.content[-1] if "failure" in metadata else None
-            told = f"\n{failure['text']}" if failure is not None and failure["type"] == "text" else ""
-            text = f"{self._written}{told}" if self._written else text
+            failure = chunk.content[-1] if hint else None
+            told = failure["text"] if failure is not None and failure["type"] == "text" else ""
+            text = f"{self._written}\n{told.removesuffix(hint).rstrip()}".rstrip("\n") if self._written else text
         if not text.startswith(self._written):
             self._output.write("\n")
             self._written = ""
@@ -97,8 +100,12 @@ class _Text:
         """Ends the last line; a call that nobody waits for any more has a line of its own."""
         if self._written and not self._written.endswith("\n"):
             self._output.write("\n")
-        if result is not None and result.failure is not None and result.failure.kind == "unknown_outcome":
-            self._output.result(result.text)
+        if result is None or result.failure is None:
+            return
+        if result.failure.kind == "unknown_outcome":
+            self._output.result(person_text(result))
+        elif result.failure.kind != "interrupted" and (hint := person_hint(result.failure)):
+            self._output.result(hint)
 
 
 class _Lines:

@@ -12,7 +12,7 @@ import typer
 
 from toolwire.cli import approvals, call, doctor, logs, policies, prompt, run, tools
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
-from toolwire.cli.output import Output, open_missing_streams, write_any_text
+from toolwire.cli.output import Output, hide_tool_errors, open_missing_streams, write_any_text
 from toolwire.cli.waiting import leave
 
 EPILOG = f"""\b
@@ -84,6 +84,7 @@ class _Said(logging.Handler):
 def _show_warnings(output: Output) -> None:
     """Sends toolwire's log and Python's warnings to standard error: neither is a result of the command."""
     logging.captureWarnings(True)
+    hide_tool_errors()
     # A warning's own text names its place.
     for name, form in (("toolwire", "%(levelname)s: %(message)s"), ("py.warnings", "%(message)s")):
         logger = logging.getLogger(name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import sys
 from contextlib import ExitStack, suppress
@@ -155,3 +156,13 @@ def _descriptor(stream: TextIO) -> int | None:
         return stream.fileno()
     except (OSError, ValueError):
         return None
+
+
+def hide_tool_errors() -> None:
+    """Leaves exceptions of tools out of the log on standard error: the result says the same."""
+    logging.getLogger("toolwire.tools").setLevel(logging.ERROR)
+
+
+def show_tool_errors() -> None:
+    """Logs exceptions of tools on standard error, with their tracebacks."""
+    logging.getLogger("toolwire.tools").setLevel(logging.WARNING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolwire import ToolCall, ToolResult, ToolwireError
+from toolwire import Failure, ToolCall, ToolResult, ToolwireError
 
 
 def as_json(result: ToolResult) -> dict[str, Any]:
@@ -31,6 +31,33 @@ def as_json(result: ToolResult) -> dict[str, Any]:
             "data": plain(failure.data),
         },
     }
+
+
+_FOR_A_PERSON: dict[str, str] = {
+    "approval_required": "It did not run: a person has to allow it, and nobody could be asked. Call it at a terminal.",
+    "denied": "It did not run. `toolwire policy explain` says which rule or permission is against it.",
+    "tool_error": "--traceback shows where the tool raised it.",
+    "internal": "It is a fault of the host, or of a middleware. The log has its traceback.",
+}
+"""Hints for a person at the command line, by kind of failure, where the model's hint would mislead them."""
+
+
+def person_text(result: ToolResult) -> str:
+    """The result as a person reads it: a failure's hint is for them, and not for a model."""
+    if result.failure is None:
+        return result.text
+    said = result.text.removesuffix(result.failure.hint).rstrip("\n")
+    return f"{said}\n{person_hint(result.failure)}".rstrip("\n")
+
+
+def person_hint(failure: Failure) -> str:
+    """One sentence that tells a person at the command line what to do; empty where the error says it."""
+    for_owner = failure.data.get("for_owner")
+    if isinstance(for_owner, str):
+        return for_owner[:1].upper() + for_owner[1:]
+    if failure.kind == "tool_error" and failure.exception is None:
+        return ""
+    return _FOR_A_PERSON.get(failure.kind, failure.hint)
 
 
 def nothing_came(what: str, timeout_s: float, *, call: ToolCall) -> ToolResult:

@@ -6,6 +6,7 @@ from functools import partial
 
 from toolwire.catalogue.entry import Amend
 from toolwire.invocation.fold import raised, replaced, result_of
+from toolwire.invocation.owner import owners_fault
 from toolwire.invocation.ports import Ports
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
@@ -18,10 +19,11 @@ class AmendFailed(Exception):
 
     def __init__(self, call: ToolCall, error: Exception) -> None:
         super().__init__(str(error))
-        self.result = ToolResult.failed(
+        self.result = owners_fault(
             "internal",
             f"{call.name!r} ran, but the postprocessing of what it gave failed: {raised(call, error).error}.",
-            hint="It may have taken effect. (For the owner: see postprocess_func.)",
+            hint="It may have taken effect.",
+            for_owner="see postprocess_func.",
             exception=error,
             call=call,
         )

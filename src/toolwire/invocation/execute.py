@@ -15,6 +15,7 @@ from toolwire.definition.tool import Tool, Validated
 from toolwire.invocation.amend import amended_result
 from toolwire.invocation.fold import Produced, interrupted, raised, result_of
 from toolwire.invocation.iterate import GENERATORS, PASSING, iterate
+from toolwire.invocation.owner import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.record import recorded
 from toolwire.invocation.scope import Inside, Path, Prepared, Run, Scope, ended
@@ -152,10 +153,10 @@ async def _held(value: Awaitable[Any]) -> Any:
 
 
 def _not_callable(call: ToolCall) -> ToolResult:
-    return ToolResult.failed(
+    return owners_fault(
         "unavailable",
         f"{call.name!r} cannot be run: it is known by its schema alone.",
-        hint="(For the owner: give function= when defining it.)",
+        for_owner="give function= when defining it.",
         call=call,
     )
 
@@ -172,14 +173,12 @@ def _too_late(call: ToolCall) -> ToolResult:
 def _waits_for_itself(prepared: Prepared) -> ToolResult:
     call, alone = prepared.call, prepared.entry.alone
     reason = "it runs one call at a time, and this call comes from inside of one"
-    hint = "register it with parallel=True, or call its function instead"
+    mend = "register it with parallel=True, or call its function instead"
     if alone is not None:
         reason = f"it needs {alone!r} for itself, and this call comes from inside of one that has it"
-        hint = f"register one of them without alone={alone!r}, or call its function instead"
+        mend = f"register one of them without alone={alone!r}, or call its function instead"
     message = f"{call.name!r} was not started: {reason}."
-    return ToolResult.failed(
-        "unavailable", message, hint=f"(For the owner: {hint}.)", data={"is_started": False}, call=call
-    )
+    return owners_fault("unavailable", message, for_owner=f"{mend}.", data={"is_started": False}, call=call)
 
 
 def _late(call: ToolCall, limit_s: float, is_stopped: bool) -> ToolResult:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import CoroutineType
 from typing import Any, Final, cast
 
+from toolwire.invocation.owner import owners_fault
 from toolwire.invocation.ports import Ports
 from toolwire.invocation.sink import Part, Sink
 from toolwire.vocabulary.calls import ToolCall
@@ -203,10 +204,10 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
         )
     if isinstance(value, CoroutineType):
         cast("CoroutineType[Any, Any, Any]", value).close()
-        return ToolResult.failed(
+        return owners_fault(
             "invalid_result",
             f"{call.name!r} gave back a coroutine instead of a value.",
-            hint="(For the owner: define it with `async def`, so that it is awaited.)",
+            for_owner="await the coroutine that it returns.",
             call=call,
         )
     if is_block(value):

@@ -8,9 +8,9 @@ from types import AsyncGeneratorType, GeneratorType
 from typing import Any, cast
 
 from toolwire.invocation.fold import ALL_GIVEN, STOPPED, Produced
+from toolwire.invocation.owner import owners_fault
 from toolwire.invocation.ports import Ports, Raised
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.results import ToolResult
 
 GENERATORS: tuple[type[Any], ...] = (GeneratorType, AsyncGeneratorType)
 """What is iterated: a value of any other kind is the tool's result."""
@@ -31,10 +31,11 @@ async def iterate(call: ToolCall, generator: object, produced: Produced, ports: 
         pulled = partial(_pulled, cast("GeneratorType[Any, Any, Any]", generator), produced)
         return await ports.execute(pulled, is_async=False, limit_s=limit_s)
     if ports.is_blocking:
-        return ToolResult.failed(
+        return owners_fault(
             "invalid_result",
             f"{call.name!r} gave back an async generator instead of a value.",
-            hint="(For the owner: write it with `async def` and `yield`, or call it from an event loop.)",
+            for_owner="write it with `async def` and `yield`, or call it from an event loop.",
+            call=call,
         )
     later = partial(_pulled_later, cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
     return await ports.execute(later, is_async=True, limit_s=limit_s)

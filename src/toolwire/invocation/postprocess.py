@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolwire.catalogue.entry import Entry
+from toolwire.invocation.owner import owners_fault
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.errors import Unrepresentable
@@ -33,10 +34,11 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
             return result
         text = result.text if result.blocks else show(result.data)
     except Unrepresentable as error:
-        return ToolResult.failed(
+        return owners_fault(
             "invalid_result",
             f"{entry.name!r} ran, but its result cannot be shown: {error}.",
-            hint="It may have taken effect. (For the owner: return what JSON can hold.)",
+            hint="It may have taken effect.",
+            for_owner="return what JSON can hold.",
             data={"path": error.path},
             metadata=result.metadata,
             call=call,

@@ -6,6 +6,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import ToolGroup
 from toolwire.catalogue.selection import Selection
 from toolwire.definition.naming import NAME_LIMIT
+from toolwire.invocation.owner import owners_fault
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -27,25 +28,28 @@ def resolve(call: ToolCall, scope: Scope) -> Entry | ToolResult:
 
 
 def _inactive(call: ToolCall, group: ToolGroup, *, can_activate: bool) -> ToolResult:
+    message = f"{call.name!r} belongs to the tool group {group.name!r}, which is not active."
     if can_activate:
         hint = f"Call {ACTIVATE_TOOL_GROUPS!r} with groups={[group.name]!r} first, then make this call again."
     else:
-        hint = f"Do without it. (For the owner: update_tool_groups([{group.name!r}], active=True) activates it.)"
-    return ToolResult.failed(
-        "inactive_tool",
-        f"{call.name!r} belongs to the tool group {group.name!r}, which is not active.",
-        hint=hint,
-        data={"group": group.name},
-        call=call,
-    )
+        return owners_fault(
+            "inactive_tool",
+            message,
+            hint="Do without it.",
+            for_owner=f"update_tool_groups([{group.name!r}], active=True) activates it.",
+            data={"group": group.name},
+            call=call,
+        )
+    return ToolResult.failed("inactive_tool", message, hint=hint, data={"group": group.name}, call=call)
 
 
 def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
     if call.name == CODE_EXECUTION:
-        return ToolResult.failed(
+        return owners_fault(
             "unknown_tool",
             "Programs cannot be run here.",
-            hint="Call the tools one by one. (For the owner: registry.enable_code_execution() lets programs run.)",
+            hint="Call the tools one by one.",
+            for_owner="registry.enable_code_execution() lets programs run.",
             call=call,
         )
     names = [entry.name for entry in scope.catalogue]

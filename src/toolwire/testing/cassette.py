@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self, cast
 
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
+from toolwire.invocation.owner import owners_fault
 from toolwire.journal.forms import result_form, result_of
 from toolwire.journal.redaction import redact
 from toolwire.testing.checks import PortFails
@@ -104,8 +105,8 @@ class Replayer:
                 return result_of(results[used], call.call)
             message = self._unknown(wanted, len(results))
             self._wrong.append(message)
-        return ToolResult.failed(
-            "unavailable", message, hint="(For the owner: record it, with toolwire.testing.Recorder.)", call=call.call
+        return owners_fault(
+            "unavailable", message, for_owner="record it, with toolwire.testing.Recorder.", call=call.call
         )
 
     def check(self) -> None:

@@ -1,0 +1,27 @@
+"""Failures that only the owner of a tool can mend: the model reads what happened, the owner what to write."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.failures import FailureKind
+from toolwire.vocabulary.results import ToolResult
+
+_LOG = logging.getLogger("toolwire.tools")
+
+
+def owners_fault(
+    kind: FailureKind,
+    message: str,
+    *,
+    for_owner: str,
+    call: ToolCall | None,
+    hint: str = "",
+    data: dict[str, Any] | None = None,
+    **more: Any,
+) -> ToolResult:
+    """A failed result. The log `toolwire.tools` and `failure.data["for_owner"]` have the sentence for the owner."""
+    _LOG.warning("%s For its owner: %s", message, for_owner)
+    return ToolResult.failed(kind, message, hint=hint, data={**(data or {}), "for_owner": for_owner}, call=call, **more)
