@@ -312,7 +312,8 @@ def test_a_tool_known_by_its_schema_alone_cannot_be_run(world: World) -> None:
     tool.function = None
     world.add(tool)
     assert world.call("remote").text == (
-        "'remote' cannot be run: it is known by its schema alone.\nIt cannot be reached now. Try again later, or do without."
+        "'remote' cannot be run: it is known by its schema alone.\n"
+        "It cannot be reached now. Try again later, or do without."
     )
     assert world.recording.story == [("r_1", "", "unavailable")]
 

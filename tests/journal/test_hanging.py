@@ -213,4 +213,23 @@ def test_a_thread_that_does_not_start_fails_what_was_to_be_written_and_nothing_l
         assert str(unavailable.value) == f"the store {store.url} cannot be written: can't start new thread"
     ledger = started(store, "r_1")
     assert isinstance(done(ledger.begin(start(step("1")))), float)
-    assert done(ledger.settle(step("1"), PAID)) is None
+    assert done(ledger.settle(step("1"), PAID)) == PAID
+
+
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["deleted", "replaced"])
+def test_a_store_whose_file_was_deleted_takes_no_more_records(tmp_path: Path, is_replaced: bool) -> None:
+    path = tmp_path / "runs.db"
+    with Store.open(f"sqlite:///{path}") as store:
+        ledger = started(store)
+        path.rename(tmp_path / "away.db")
+        if is_replaced:
+            path.write_bytes((tmp_path / "away.db").read_bytes())
+        with pytest.raises(StoreUnavailable) as unavailable:
+            done(ledger.settle(step("1"), PAID))
+        assert str(unavailable.value) == (
+            f"the store {store.url} could not be written: its file was deleted or replaced while the store was open"
+        )
+        # The control: the same file in its place again.
+        (tmp_path / "away.db").rename(path)
+        done(ledger.settle(step("1"), PAID))
+        assert store.run(ledger.run_id).steps == 1
