@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, 
 from uuid import UUID
 
 from toolwire.definition.named_types import NO_NAMES, NamedTypes
-from toolwire.definition.words import flattened
+from toolwire.definition.words import bounded, flattened
 
 LITERAL_LIMIT = 20
 """Allowed values that a type lists; of more, the texts of a tool list the first."""
@@ -44,6 +44,7 @@ def annotation_text(annotation: Any) -> str:
     return _generic(origin, get_args(annotation))
 
 
+@bounded
 def schema_text(schema: Any, root: Mapping[str, Any], names: NamedTypes = NO_NAMES, depth: int = _DEPTH) -> str:
     """A JSON schema as the Python type that it admits: `list[str]`, `Literal['a']`, `dict`, `str | None`.
 

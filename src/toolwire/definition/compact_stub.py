@@ -9,9 +9,10 @@ from toolwire.definition.naming import program_name
 from toolwire.definition.python_text import field_lines, in_docstring, parameter_texts, returns_text
 from toolwire.definition.shape import Parameter
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import resolve
+from toolwire.definition.words import bounded, resolve
 
 
+@bounded
 def compact_stub(tool: Tool) -> str:
     """The function's text, without a newline at its end.
 

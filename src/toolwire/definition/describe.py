@@ -19,13 +19,16 @@ from toolwire.definition.python_text import (
 )
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.tool import Tool
+from toolwire.definition.words import bounded
 
 
+@bounded
 def docstring_text(tool: Tool) -> str:
     """A docstring in Google style, made from what is known of the tool."""
     return "\n\n".join(sections(tool, str))
 
 
+@bounded
 def code_text(tool: Tool) -> str:
     """The tool as a function definition with its docstring; `async def` for one that is awaited."""
     asynchronous = "async " if tool.is_async else ""
@@ -45,6 +48,7 @@ def signature_text(tool: Tool, arguments: Mapping[str, Any]) -> str:
     return call_text(tool, arguments)
 
 
+@bounded
 def prompt_text(tool: Tool) -> str:
     """A description for a prompt: what it does, parameters, what it gives, errors and examples."""
     root = tool.input_schema

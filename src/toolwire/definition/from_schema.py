@@ -20,7 +20,7 @@ from toolwire.definition.schema_limits import check_limits
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind
 from toolwire.definition.signature import Signature
 from toolwire.definition.tool import Check, Permission, Tool
-from toolwire.definition.words import shown
+from toolwire.definition.words import bounded, shown
 from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.text import encodable_text
@@ -150,6 +150,7 @@ class SchemaShape:
             _without(self._schema, hidden), exact, hidden, never_given, takable_by(self._signature), validator
         )
 
+    @bounded
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
         """The required ones first, so that they can be written as a Python signature; else in the schema's order."""
         required = self._schema.get("required", [])

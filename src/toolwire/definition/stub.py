@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolwire.definition.naming import program_name
 from toolwire.definition.python_text import header, in_docstring, indented, sections
 from toolwire.definition.tool import Tool
+from toolwire.definition.words import bounded
 
 STUB_LIMIT = 4_000
 """Characters of a docstring: prompts hold many tools, and imported schemas run to hundreds of lines."""
@@ -13,6 +14,7 @@ DESCRIPTION_LIMIT = 1_600
 """Characters of the description in a docstring that is too long: what comes behind it says how to call the tool."""
 
 
+@bounded
 def stub(tool: Tool) -> str:
     """The function's text, without a newline at its end; names are what a program writes. No bound parameter shows.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import wraps
 from itertools import islice
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 SHOWN_LIMIT = 80
 """Characters of a value that a message shows."""
@@ -45,6 +47,36 @@ _BOUNDS = {
 }
 
 
+REFERENCES_LIMIT = 2_000
+"""References followed for one text about a tool: prompts list a few hundred, and a schema can hold any number."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_LEFT: ContextVar[list[int] | None] = ContextVar("left", default=None)
+"""How many references may still be followed, in a list of one; None outside of `bounded`."""
+
+
+def bounded(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, within which at most `REFERENCES_LIMIT` references are followed, those of inner ones included.
+
+    Beyond it a reference reads as a schema that says nothing: definitions of a few lines can stand for billions.
+    """
+
+    @wraps(function)
+    def within(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _LEFT.get() is not None:
+            return function(*args, **kwargs)
+        token = _LEFT.set([REFERENCES_LIMIT])
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _LEFT.reset(token)
+
+    return within
+
+
+@bounded
 def expected(schema: Any, root: Mapping[str, Any], depth: int = 4) -> str:
     """What the schema wants, in the words of JSON Schema: `array of integer`, `one of 'a', 'b'`."""
     node = resolve(schema, root)
@@ -68,10 +100,16 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
         node = cast("dict[str, Any]", schema)
         if "$ref" not in node:
             return node
+        left = _LEFT.get()
+        if left is not None:
+            left[0] -= 1
+            if left[0] < 0:
+                return {}
         schema = pointed(str(node["$ref"]), root)
     return {}
 
 
+@bounded
 def flattened(schema: Any, root: Mapping[str, Any], depth: int = 8) -> dict[str, Any]:
     """The schema with references followed and the parts of `allOf` put together into one.
 

@@ -28,6 +28,8 @@ class Grammar:
     def __init__(self) -> None:
         self._bodies: dict[str, str] = {}
         self._names: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        """The last number behind each name: looking for a free one from the start would take ever longer."""
 
     def rule(self, hint: str, body: str) -> str:
         """The name of the rule with this body: a new one, called after the hint, unless there is one."""
@@ -35,10 +37,11 @@ class Grammar:
         if known is not None:
             return known
         stem = _NO_NAME.sub("-", hint).strip("-") or "rule"
-        name, number = stem, 1
+        name, number = stem, self._numbers.get(stem, 1)
         while name in self._bodies or name == "root":
             number += 1
             name = f"{stem}-{number}"
+        self._numbers[stem] = number
         self._bodies[name] = body
         self._names[body] = name
         return name

@@ -9,6 +9,7 @@ from typing import Any
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.shape import Parameter
 from toolwire.definition.tool import Tool
+from toolwire.definition.words import bounded
 from toolwire.protocols.grammar import Grammar
 from toolwire.protocols.grammar_values import Values
 from toolwire.vocabulary.errors import ConfigurationError
@@ -58,6 +59,7 @@ def rule_of_tool(grammar: Grammar, callee: Callee, body: str) -> str:
     return grammar.rule(f"call-{callee.tool.name}", body)
 
 
+@bounded
 def _callee(tool: Tool, values: Values) -> Callee | None:
     slots: list[Slot] = []
     for parameter in sorted(tool.visible_parameters, key=lambda parameter: not parameter.required):

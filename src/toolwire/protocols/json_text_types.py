@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import resolve
+from toolwire.definition.words import bounded, resolve
 
 CHOICES_LIMIT = 24
 """Allowed values that are listed; of more, the first so many."""
 
 _DEPTH = 4
+_CHOICE_LIMIT = 200
+"""Characters of an allowed value that are shown."""
+
 _DEFAULT_LIMIT = 60
 """Characters of a default that is shown."""
 
 
+@bounded
 def tool_text(tool: Tool) -> str:
     """`search(query: string, limit?: integer = 10): What it does`, then a line for each parameter with a description.
 
@@ -40,7 +44,7 @@ def type_text(node: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> str:
     """The JSON type that a schema takes: `string[]`, `"a" | "b"`, `{name: string, age?: integer}`, `any`."""
     schema = resolve(node, root)
     if "const" in schema:
-        return _json(schema["const"])
+        return _choice(schema["const"])
     if "enum" in schema:
         return _choices(cast("list[Any]", schema["enum"]))
     options = cast("list[Any]", schema.get("anyOf") or schema.get("oneOf") or [])
@@ -94,8 +98,15 @@ def _description(node: Any, root: Mapping[str, Any]) -> str:
 
 
 def _choices(values: list[Any]) -> str:
-    listed = " | ".join(_json(value) for value in values[:CHOICES_LIMIT])
+    listed = " | ".join(map(_choice, values[:CHOICES_LIMIT]))
     return f"{listed} | ..." if len(values) > CHOICES_LIMIT else listed
+
+
+def _choice(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return "array" if isinstance(value, list) else "object"
+    is_long = isinstance(value, str) and len(value) > _CHOICE_LIMIT
+    return f"{_json(value[:_CHOICE_LIMIT])}..." if is_long else _json(value)
 
 
 def _either(options: list[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.definition.words import path_text, resolve
+from toolwire.definition.words import bounded, path_text, resolve
 from toolwire.protocols.base import DEPTH_LIMIT, Refusal
 from toolwire.protocols.lenient_json import place, read_lenient
 from toolwire.protocols.strict_json import check_depth, load_json
@@ -56,6 +56,7 @@ def read_json(text: str, *, depth: int = DEPTH_LIMIT) -> tuple[Any, tuple[Proble
         return _repaired(text, depth, error)
 
 
+@bounded
 def fit_arguments(
     arguments: Mapping[str, Any], schema: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], tuple[Problem, ...]]:

@@ -11,9 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from toolwire.definition.tool import Invalid, Tool
-from toolwire.definition.words import resolve
+from toolwire.definition.words import bounded, resolve
+from toolwire.vocabulary.errors import DefinitionError
 
 _DEPTH = 4
+
+_TEXT_LIMIT = 1_000
+"""Characters of a sample: a longer one belongs in no prompt."""
 
 # By what a parameter's name ends with; two of each, so that two calls of one tool can differ.
 _STRINGS = {
@@ -51,6 +55,7 @@ _FORMATS = {
 }
 
 
+@bounded
 def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
     """Up to two different sets of arguments that the tool accepts, the best first; empty when none could be made."""
     found: list[dict[str, Any]] = []
@@ -63,7 +68,11 @@ def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
 
 
 def _is_accepted(tool: Tool, arguments: dict[str, Any]) -> bool:
-    answer = tool.validate(arguments)
+    try:
+        answer = tool.validate(arguments)
+    except DefinitionError:
+        # A schema that cannot be used is told when the tool is called: a prompt tells of the others.
+        return False
     # State may be set later than the prompt is written.
     return not isinstance(answer, Invalid) or all(problem.kind == "no_state" for problem in answer.problems)
 
@@ -144,7 +153,9 @@ def _scalar(kind: Any, node: Mapping[str, Any], name: str, turn: int) -> Any:
         return "aGVsbG8="
     word = name.lower().rpartition("_")[2]
     text = _FORMATS.get(node.get("format", ""), _STRINGS.get(word, _ANY_STRING))[turn]
-    return text.ljust(node.get("minLength", 0), "x")[: node.get("maxLength", len(text) + node.get("minLength", 0))]
+    return text.ljust(min(node.get("minLength", 0), _TEXT_LIMIT), "x")[
+        : node.get("maxLength", len(text) + node.get("minLength", 0))
+    ]
 
 
 def _number(node: Mapping[str, Any], turn: int) -> int | float:

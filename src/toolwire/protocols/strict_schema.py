@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import path_text, resolve
+from toolwire.definition.words import bounded, path_text, resolve
 from toolwire.protocols.provider_schema import references_alone, with_inner
 
 PROPERTY_LIMIT = 5_000
@@ -59,6 +59,7 @@ def strict_schema(tool: Tool) -> dict[str, Any]:
     return references_alone(_strict(tool.input_schema))
 
 
+@bounded
 def without_nulls(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments given under `strict_schema`, without the nulls that stand for what was left out."""
     schema = tool.input_schema
@@ -109,6 +110,8 @@ def _node_problems(node: dict[str, Any], *, is_root: bool) -> Iterator[str]:
         yield f"{', '.join(map(repr, unknown))} cannot be said in strict mode"
     if not node.keys() & {"type", "anyOf", "$ref", "enum", "const"}:
         yield "any value is allowed, and strict mode wants a type"
+    if any(not isinstance(inner, dict) for inner in cast("dict[str, Any]", node.get("properties") or {}).values()):
+        yield "any value of a property is allowed, and strict mode wants a type"
     kinds = node.get("type")
     kinds = cast("list[Any]", kinds) if isinstance(kinds, list) else [kinds]
     if "object" in kinds and (problem := _open_object(node, is_root=is_root)):

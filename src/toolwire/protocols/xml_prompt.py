@@ -9,7 +9,7 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.python_text import field_lines
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.tool import Tool
-from toolwire.definition.words import expected, resolve
+from toolwire.definition.words import bounded, expected, resolve
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.samples import sample_arguments
 from toolwire.protocols.xml_render import parameter_tag, render_xml
@@ -65,6 +65,7 @@ def _tools(tools: Sequence[Tool], words: XmlWording) -> str:
     return "\n\n".join(_entry(tool, words) for tool in tools) or words.no_tools
 
 
+@bounded
 def _entry(tool: Tool, words: XmlWording) -> str:
     root = tool.input_schema
     lines = [f"### {tool.name}", *([tool.description] if tool.description else [])]
@@ -136,6 +137,7 @@ def _unfit(tools: Sequence[Tool], words: XmlWording) -> tuple[str, str]:
     return request, reason
 
 
+@bounded
 def _block(tool: Tool) -> str:
     root = tool.input_schema
     lines = [f"### {tool.name}", f"Description: {tool.description}", "Parameters:"]
