@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
+from toolwire.mcp.fields import field_of
+from toolwire.mcp.results import reading_results
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 
 if TYPE_CHECKING:
@@ -16,30 +18,35 @@ if TYPE_CHECKING:
 def from_mcp(value: object, function: Callable[..., Any] | None = None, **options: Any) -> Tool:
     """A tool from an MCP tool value: of either SDK generation, or as the JSON object that was received.
 
-    Needs no MCP package. Without a `function` the tool can be described but not called. The annotations are what a
-    server says of itself: nothing here trusts them. A person is asked before each call, and its results are untrusted,
-    unless `options` (those of `from_jsonschema`) say otherwise.
+    Needs no MCP package. Without a `function` the tool can be described but not called. A `CallToolResult` that the
+    function returns is read: `isError` is the failure `tool_error`, structured content is the data, blocks are blocks.
+
+    The annotations are the server's own words, and nothing here trusts them. A person is asked before each call, and
+    its results are untrusted, unless `options` (those of `from_jsonschema`) say otherwise.
 
     Raises:
         DefinitionError: it lacks a name or an input schema, or the schema cannot be used.
     """
-    name = _field(value, "name")
+    name = field_of(value, "name")
     if not isinstance(name, str):
         raise DefinitionError(f"{value!r} is no MCP tool: it has no name")
-    input_schema = _field(value, "input_schema", "inputSchema")
+    input_schema = field_of(value, "input_schema", "inputSchema")
     if not isinstance(input_schema, Mapping):
         raise DefinitionError(f"MCP tool {name!r} has no input schema: give it as inputSchema")
-    return from_schema(
+    tool = from_schema(
         name,
-        _field(value, "description") or "",
+        field_of(value, "description") or "",
         cast("Mapping[str, Any]", input_schema),
-        _field(value, "output_schema", "outputSchema"),
+        field_of(value, "output_schema", "outputSchema"),
         function,
-        title=_field(value, "title"),
-        annotations=_plain(_field(value, "annotations")),
+        title=field_of(value, "title"),
+        annotations=_plain(field_of(value, "annotations")),
         is_outside=True,
         **(_UNASKED | options),
     )
+    if tool.function is not None:
+        tool.function = reading_results(tool.function, is_async=tool.is_async)
+    return tool
 
 
 _UNASKED: dict[str, Any] = {"permission": "confirm", "labels": ("untrusted",)}
@@ -65,14 +72,6 @@ def to_mcp(tool: Tool) -> McpTool:
         output_schema=tool.output_schema,
         annotations=annotations,
     )
-
-
-def _field(value: object, *names: str) -> Any:
-    """The first of these that it has, as a key or as an attribute; None when it has none."""
-    if isinstance(value, Mapping):
-        fields = cast("Mapping[str, Any]", value)
-        return next((fields[name] for name in names if name in fields), None)
-    return next((getattr(value, name) for name in names if hasattr(value, name)), None)
 
 
 def _plain(annotations: Any) -> dict[str, Any] | None:
