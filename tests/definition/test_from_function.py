@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, ValidationError, field_validator
@@ -485,6 +485,23 @@ def test_what_pydantic_says_of_an_annotation_is_passed_on() -> None:
         "of such; or let the host give it: tool.bind('animal', default=...), or a parameter annotated with "
         "CallContext. (Model 'Cat' needs a discriminator field for key 'kind')"
     )
+
+
+def test_half_a_surrogate_pair_in_a_type_is_refused_with_the_tool_and_the_parameter() -> None:
+    def paint(width: int, colour: Literal["red", "\ud83d"]) -> None: ...
+
+    assert refusal(from_function(paint).verify) == (
+        "tool 'paint': parameter 'colour' is annotated Literal['red', '\\ud83d'], part of which no model can give. Use "
+        "a JSON type or a model of such; or let the host give it: tool.bind('colour', default=...), or a parameter "
+        "annotated with CallContext. (SchemaError: error extracting str '\\ud83d')"
+    )
+
+
+def test_a_pair_of_surrogates_in_a_type_is_one_character() -> None:
+    def paint(colour: Literal["red", "\U0001f3a8"]) -> str:
+        return colour
+
+    assert run(from_function(paint), {"colour": "\U0001f3a8"}) == "\U0001f3a8"
 
 
 def test_two_contexts_are_one_too_many() -> None:

@@ -59,12 +59,10 @@ class FunctionForm:
         self._more = next((item.name for item in self._visible if item.kind == "var_keyword"), None)
         self._input_schema: dict[str, Any] | None = None
         self._core = self._generated()
-        schema, reads_inside_classes = reading_base64(self._core)
-        schema, counts, counts_inside_classes = bounding(schema)
-        # A class's own validator, built before, would neither read text as bytes nor count.
-        rebuilt = {"_use_prebuilt": False} if reads_inside_classes or counts_inside_classes else {}
-        validate = SchemaValidator(schema, None, **rebuilt).validate_python
-        self._validate = within_budget(validate) if counts else validate
+        try:
+            self._validate = _validation(self._core)
+        except _INDESCRIBABLE as error:
+            raise self._blamed(error) from error
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -142,6 +140,7 @@ class FunctionForm:
             try:
                 core = generate_arguments_schema(self._stand_in([argument]), schema_type="arguments-v3")
                 ToolJsonSchema().generate(core, mode="validation")
+                _validation(core)
             except _INDESCRIBABLE as own:
                 return self._indescribable(argument, own)
         return DefinitionError(f"{self._label}: its parameters cannot be described together: {error}")
@@ -150,7 +149,8 @@ class FunctionForm:
         annotation = argument.annotation
         written = annotation.__name__ if isinstance(annotation, type) else annotation_text(annotation)
         part = "" if get_origin(annotation) is None else "part of "
-        detail = str(error).split("\n")[0].rstrip(".")
+        # A schema that cannot be built is told from the outside in: its cause is the last line.
+        detail = str(error).split("\n")[-1 if isinstance(error, SchemaError) else 0].strip().rstrip(".")
         # Its advice for unknown classes is about models; ours is before it.
         detail = "" if "arbitrary_types_allowed" in detail else f" ({detail})"
         return DefinitionError(
@@ -187,6 +187,16 @@ def _errors(error: ValidationError) -> tuple[list[GivenError], int]:
     """The errors that are read, and how many others there are."""
     given = cast("list[GivenError]", error.errors(include_url=False))
     return given[:_ERRORS_LIMIT], max(0, len(given) - _ERRORS_LIMIT)
+
+
+def _validation(core: Any) -> Callable[[dict[str, Any]], Any]:
+    """The function that validates arguments by the core schema."""
+    schema, reads_inside_classes = reading_base64(core)
+    schema, counts, counts_inside_classes = bounding(schema)
+    # A class's own validator, built before, would neither read text as bytes nor count.
+    rebuilt = {"_use_prebuilt": False} if reads_inside_classes or counts_inside_classes else {}
+    validate = SchemaValidator(schema, None, **rebuilt).validate_python
+    return within_budget(validate) if counts else validate
 
 
 def _stand_in_body(**_values: Any) -> None: ...
