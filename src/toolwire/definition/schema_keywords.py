@@ -81,7 +81,7 @@ class Run:
             return _canonical(instance)
         text = self.texts.get(id(cast("object", instance)))
         if text is None:
-            self.take(_members(instance) // _BATCH)
+            self.take(1 + _members(instance) // _BATCH)
             text = self.texts[id(cast("object", instance))] = _canonical(instance)
         return text
 
