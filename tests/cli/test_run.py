@@ -54,6 +54,7 @@ def test_json_says_all_there_is_to_know(program: Program, tools: str) -> None:
         "thought": "why",
         "target": "what for",
         "message": None,
+        "answer": None,
         "problems": [],
         "results": [
             {
@@ -112,7 +113,7 @@ def test_a_reply_that_declines_gives_its_message(write: Write, tools: str) -> No
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"I would call add(1).", "The reply is text without a tool call."),
+        (b"I would write <x>.", "The reply is neither a document nor plain prose."),
         (b"", "There is no [tool_call] in the reply."),
         (b"[tool_call]\nstatus = 'success'\n", "line 2: The status is success, but there is no code."),
         (b"\xff\xfe\x00", "line 1: The reply is not UTF-8: byte 0 is 0xff. Write it in UTF-8."),

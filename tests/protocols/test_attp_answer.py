@@ -23,7 +23,9 @@ __result__ = tool(argument)
 
 If the task cannot be done, write below [tool_call] only
 status = "fail"
-message = "why, and what could be done instead\""""
+message = "why, and what could be done instead"
+
+If no tool is needed any more, answer in plain text."""
 
 
 def test_one_result_is_exactly_its_text() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from toolwire import ToolSpec
 from toolwire.protocols import get
 from toolwire.protocols.base import CODE_LIMIT_BYTES, REPLY_LIMIT_BYTES
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
@@ -110,10 +111,10 @@ HEAD = 'thought = "t"\n[tool_call]\n'
             "The reply is empty. Write one TOML document: `thought`, then [tool_call] with status and code.",
         ),
         (
-            "I cannot help.",
+            "I cannot <help>.",
             "",
             (
-                "The reply is text without a tool call. "
+                "The reply is neither a document nor plain prose. "
                 "Write one TOML document: `thought`, then [tool_call] with status and code."
             ),
         ),
@@ -293,3 +294,46 @@ def test_a_limit_is_named_before_anything_is_parsed(reply: str, place: str, mess
 )
 def test_what_is_within_the_limits_is_parsed(reply: str) -> None:
     assert len(ATTP.parse(reply).calls) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There are 3 pages.",
+        "共有三页。",
+        "# Result\n\n- one\n- two",
+        "# Result",
+        "It is 3 (see `search(query='x')`), and a < b.",
+        "Status: done. The code works, and search found it.",
+        "<think>Now the answer.</think>\nThere are 3 pages.",
+    ],
+)
+def test_plain_prose_is_the_answer(text: str) -> None:
+    reply = ATTP.parse(text, [ToolSpec.from_function(search)])
+    assert (reply.calls, reply.failure, reply.problems) == ((), None, ())
+    assert reply.text == text.rpartition("</think>")[2].strip()
+    assert ATTP.refuse(reply) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I would call search('x').",
+        "Here:\n```\nx\n```",
+        "Use <search> now.",
+        'It is {"query": "x"}.',
+        "code = 1",
+        "status: success\ncode: |\n  x",
+        "<tool_call>\n",
+        "tho",
+        "[tool_",
+        "__result__ is 3",
+    ],
+)
+def test_text_with_a_sign_of_a_call_or_a_document_is_refused(text: str) -> None:
+    assert ATTP.parse(text, [ToolSpec.from_function(search)]).is_refused
+
+
+def search(query: str) -> list[str]:
+    """Finds pages."""
+    return [query]

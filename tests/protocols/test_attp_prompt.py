@@ -55,10 +55,11 @@ HEADINGS = {
 PROMPT = '''\
 # How to use tools: ATTP
 
-You can use tools: each reply of yours is a TOML document, and you read what its program gives.
+You can use tools: reply with a TOML document, and you read what its program gives.
+When no tool is needed any more, answer the user in plain text: no TOML, no tags, no code fence.
 
 ## Core rules
-1. Output: the reply is one valid TOML document and nothing else: no text and no code fence around it.
+1. Output: a reply that uses tools is one valid TOML document and nothing else: no text or code fence around it.
 2. Tools: before you rely on a tool, make sure that it is listed below.
 3. Code: make all calls the task needs in one Python program; what you want to read goes to `__result__`.
 4. Reasoning: say in `thought`, in one line, what you will do and why.

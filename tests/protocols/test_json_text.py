@@ -94,14 +94,11 @@ LEFT: dict[str, str] = {
     "in thinking": f"<think>\n{CALL}\n</think>\nNothing to do.",
     "a fence with a call of no tool of ours": f"So:\n{FENCED.replace('search', 'order')}\nShall I?",
     "a fence with data": 'So:\n```json\n{"name": "Ada", "age": 36}\n```\nShall I?',
-    "a fence with more than calls": f"```json\n// an example\nx\n{CALL}\n```",
-    "another language": f"```text only\n{CALL}\n```\n".replace("text only", "yaml"),
     "quoted lines": f"> {CALL}\n> <tool_call>{CALL}</tool_call>",
     "a quoted result": f"<tool_response>\n{CALL}\n</tool_response>",
     "a result cut off": f"<tool_response>\n<tool_call>{CALL}</tool_call>",
     "in quotes": f'It wrote "<tool_call>{CALL}</tool_call>".',
     "in backquotes": f"It wrote `<tool_call>{CALL}</tool_call>`.",
-    "inside of a line": f"The call {CALL} would do.",
     "inside of data": f'{{"replies": [\n{CALL}\n]}}',
     "inside of a string": json.dumps({"note": f"<tool_call>{CALL}</tool_call>"}),
     "data with a name": '{"name": "Ada", "age": 36}',
@@ -112,6 +109,10 @@ LEFT: dict[str, str] = {
     "a program with text": "Try this:\n```python\nsearch('x')\n```",
 }
 
+UNREAD = (
+    "This has the shape of a call of a tool, and is not in the form that calls are read from. "
+    "Write each call in that form, by itself."
+)
 AMONG_TEXT = (
     "The call stands in a code fence among other text, so it may not be meant. "
     "Write it by itself, between <tool_call> and </tool_call>."
@@ -130,6 +131,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
         f"So:\n```json\n{CALL[:-2]}\n```\nI wait.",
         AMONG_TEXT,
     ),
+    "a fence with more than calls": (f"```json\n// an example\nx\n{CALL}\n```", UNREAD),
+    "another language": (f"```text only\n{CALL}\n```\n".replace("text only", "yaml"), UNREAD),
+    "inside of a line": (f"The call {CALL} would do.", UNREAD),
     "nothing": ("", "The reply is empty. Write a call, or the answer."),
     "no content": (None, "The reply is empty. Write a call, or the answer."),
     "thinking alone": ("<think>Hm.</think>\n", "The reply is all thinking. Write a call, or the answer."),

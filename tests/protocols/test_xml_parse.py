@@ -180,7 +180,7 @@ def test_what_is_well_written_is_read_without_a_word(params: str, arguments: dic
             "The call is not complete: the reply ends in the middle of it. Write the whole call.",
         ),
         (
-            '<tool_call>{"name": "t"}</tool_call>',
+            '<tool_call>{"name": 3}</tool_call>',
             "line 1",
             "The call is JSON. Write <name> and <params>, each argument in a tag of its own.",
         ),

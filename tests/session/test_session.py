@@ -49,7 +49,7 @@ async def test_a_caught_tool_exception_has_its_own_name() -> None:
 
 
 async def test_a_refused_reply_runs_nothing_and_says_why() -> None:
-    turn = await Session([look_up]).turn("this is no TOML")
+    turn = await Session([look_up]).turn("x = 1: this is no <TOML>")
     assert turn.results == ()
     assert turn.reply.is_refused
     assert len(turn.messages) == 1
@@ -114,3 +114,18 @@ async def test_a_session_of_a_toolkit_has_its_tools_alone() -> None:
     registry.register(refuse)
     toolkit = registry.create_agent_toolkit("reader", ["look_up"])
     assert [tool.name for tool in Session(toolkit).tools] == ["look_up"]
+
+
+@pytest.mark.parametrize("protocol", ["attp", "xml", "json", "openai", "openai-responses", "anthropic", "gemini"])
+async def test_plain_prose_ends_in_every_format_and_is_the_answer(protocol: str) -> None:
+    turn = await Session([look_up], protocol=protocol).turn("There are two words.")
+    assert (turn.is_final, turn.answer, turn.messages) == (True, "There are two words.", ())
+
+
+async def test_a_turn_that_calls_fails_to_read_or_gives_up_says_whether_it_is_final() -> None:
+    session = Session([look_up])
+    assert (await session.turn(reply("look_up('a')"))).is_final is False
+    refused = await session.turn("<tool_call>")
+    assert (refused.is_final, refused.answer) == (False, None)
+    failed = await session.turn('thought = "No."\n\n[tool_call]\nstatus = "fail"\nmessage = "I cannot."\n')
+    assert (failed.is_final, failed.answer) == (True, "I cannot.")

@@ -102,7 +102,7 @@ def _told(turn: Turn, name: str, output: Output, *, resume_with: str, json: bool
     if json:
         output.result_json({"protocol": name, **_report(turn, code)})
     elif turn.suspended is None:
-        output.result(turn.reply.failure if code is ExitCode.DECLINED and turn.reply.failure else turn.text)
+        output.result(turn.answer if turn.answer is not None else turn.text)
     raise typer.Exit(code)
 
 
@@ -163,6 +163,7 @@ def _report(turn: Turn, code: ExitCode) -> dict[str, Any]:
         "thought": turn.reply.thought,
         "target": turn.reply.target,
         "message": turn.reply.failure,
+        "answer": turn.answer,
         "problems": [
             {"message": problem.message, "repaired": problem.repaired, "place": problem.place}
             for problem in turn.reply.problems

@@ -7,6 +7,8 @@ XML: `xml.py` is the object; `xml_scan.py` finds calls among text, `xml_call.py`
 `xml_values.py` converts its values by the tool's schema.
 JSON in text: `json_text.py` is the object; `json_text_layout.py` takes a reply apart, `json_text_calls.py` makes calls
 of its JSON, `repair.py` reads arguments: `strict_json.py` at first, `lenient_json.py` where the model slipped.
+`text_parse.py` completes both: `foreign.py` reads calls in other models' wrappings, and `call_shapes.py` says of an
+answer whether it is a call that was not read.
 The providers' own formats (`openai.py`, `openai_responses.py`, `anthropic.py`, `gemini.py`) each take a reply apart;
 `native.py` makes calls of the parts, `native_stream.py` gathers them piece by piece, `names.py`, `provider_schema.py`,
 `strict_schema.py` and `gemini_schema.py` say what a provider takes of names and schemas.

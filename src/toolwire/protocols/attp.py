@@ -64,13 +64,17 @@ class Attp:
         """
         return describe_attp(tools, language=language, thought=thought, style=style)
 
-    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:  # noqa: ARG002 - other protocols need them
-        """One call of `code_execution`, a failure, or problems. Which tools there are makes no difference to it."""
-        return parse_attp(reply)
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
+        """One call of `code_execution`, a failure, an answer in plain prose, or problems.
 
-    def stream(self, tools: Iterable[Any] = ()) -> AttpStream:  # noqa: ARG002 - as in `parse`
+        `tools` tell prose from a call in another form, which is refused.
+        """
+        return parse_attp(reply, tools)
+
+    def stream(self, tools: Iterable[Any] = ()) -> AttpStream:
         """Takes text; tells of the program as it comes."""
-        return AttpStream(parse_attp)
+        known = tuple(tools)
+        return AttpStream(lambda reply: parse_attp(reply, known))
 
     def render(self, calls: Sequence[ToolCall], *, thought: str = "", target: str = "") -> str:
         """The reply by which a model would make these calls.

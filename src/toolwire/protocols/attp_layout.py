@@ -106,11 +106,11 @@ def find_layout(text: str) -> Layout:
     Raises:
         Refusal: there is none, or it stands where it is thought and not said.
     """
-    text, problems = _without_thinking(text)
+    text, problems = without_thinking(text)
     found = STRUCTURE.search(text)
     if found is None:
         prose = text.strip()
-        what = "The reply is text without a tool call" if prose else "The reply is empty"
+        what = "The reply is neither a document nor plain prose" if prose else "The reply is empty"
         raise Refusal(f"{what}. Write one TOML document: `thought`, then [tool_call] with status and code.", text=prose)
     start = fence_start = found.start()
     opening = _open_fence(text, start)
@@ -139,7 +139,12 @@ def _open_fence(text: str, end: int) -> re.Match[str] | None:
     return opening
 
 
-def _without_thinking(text: str) -> tuple[str, list[Problem]]:
+def without_thinking(text: str) -> tuple[str, list[Problem]]:
+    """The reply with empty lines for thinking, and what was left out.
+
+    Raises:
+        Refusal: the thinking never ends, or a document stands in what may be thinking.
+    """
     position, problems = _behind_thinking(text)
     return "\n" * text.count("\n", 0, position) + text[position:], problems
 

@@ -71,10 +71,13 @@ class Wording:
 
 _ENGLISH = Wording(
     title="# How to use tools: ATTP",
-    introduction="You can use tools: each reply of yours is a TOML document, and you read what its program gives.",
+    introduction=(
+        "You can use tools: reply with a TOML document, and you read what its program gives.\n"
+        "When no tool is needed any more, answer the user in plain text: no TOML, no tags, no code fence."
+    ),
     rules_heading="## Core rules",
     rules=(
-        "Output: the reply is one valid TOML document and nothing else: no text and no code fence around it.",
+        "Output: a reply that uses tools is one valid TOML document and nothing else: no text or code fence around it.",
         "Tools: before you rely on a tool, make sure that it is listed below.",
         "Code: make all calls the task needs in one Python program; what you want to read goes to `__result__`.",
     ),
@@ -149,10 +152,13 @@ _ENGLISH = Wording(
 
 _CHINESE = Wording(
     title="# 工具使用方式：ATTP",
-    introduction="你可以使用工具：每条回复都是一份 TOML 文档，其中的 Python 程序会被运行，随后你会读到它的结果。",
+    introduction=(
+        "你可以使用工具：回复一份 TOML 文档，其中的 Python 程序会被运行，随后你会读到它的结果。\n不再需要工具时，"
+        "直接用文字回答用户：不写 TOML，不写标签，不加代码围栏。"
+    ),
     rules_heading="## 核心规则",
     rules=(
-        "输出：整条回复就是一份合法的 TOML，前后不写别的文字，也不加代码围栏。",
+        "输出：使用工具的回复整条就是一份合法的 TOML，前后不写别的文字，也不加代码围栏。",
         "工具：打算用某个工具之前，先看它是否列在下面。",
         "代码：在一个 Python 程序里完成任务所需的全部调用，把想读到的内容放进 `__result__`。",
     ),

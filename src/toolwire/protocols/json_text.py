@@ -8,11 +8,11 @@ from typing import Any
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.grammar_json import json_grammar
 from toolwire.protocols.json_text_layout import is_plainly_in_this_format
-from toolwire.protocols.json_text_parse import parse_json_text
 from toolwire.protocols.json_text_prompt import describe_json_text
 from toolwire.protocols.json_text_render import format_json_text, refuse_json_text, render_json_text
 from toolwire.protocols.json_text_stream import JsonTextStream
 from toolwire.protocols.outgoing import writes_encodable
+from toolwire.protocols.text_parse import parse_json_text
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 

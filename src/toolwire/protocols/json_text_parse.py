@@ -27,7 +27,7 @@ PYTHON_LANGUAGES = frozenset({"python", "py", "python3"})
 """What a fence around a program is marked with."""
 
 
-def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+def read_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     """Calls, an answer in plain text, or nothing with the reasons why the reply was refused.
 
     Raises:

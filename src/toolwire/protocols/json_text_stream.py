@@ -16,9 +16,10 @@ from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.incoming import text_given
 from toolwire.protocols.json_text_calls import known_tools
 from toolwire.protocols.json_text_layout import LANDMARK, looks_like_a_call, plainly_holds_a_call
-from toolwire.protocols.json_text_parse import PYTHON_LANGUAGES, parse_json_text
+from toolwire.protocols.json_text_parse import PYTHON_LANGUAGES
 from toolwire.protocols.json_text_walk import JsonWalk
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
+from toolwire.protocols.text_parse import parse_json_text
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 
 _HELD = 256

@@ -10,9 +10,9 @@ from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.grammar_xml import xml_grammar
 from toolwire.protocols.incoming import is_json
 from toolwire.protocols.outgoing import writes_encodable
+from toolwire.protocols.text_parse import parse_xml
 from toolwire.protocols.xml_answer import format_xml, refuse_xml
 from toolwire.protocols.xml_element import BLOCK_TAGS
-from toolwire.protocols.xml_parse import parse_xml
 from toolwire.protocols.xml_prompt import describe_xml
 from toolwire.protocols.xml_render import render_xml
 from toolwire.protocols.xml_stream import XmlStream

@@ -20,7 +20,7 @@ from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
 _LOG = logging.getLogger("toolwire.xml")
 
 
-def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+def read_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     """What the reply asks for: calls, a failure, text for the user, or nothing with the reasons why it was refused.
 
     Raises:

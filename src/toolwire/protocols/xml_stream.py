@@ -14,6 +14,7 @@ from typing import Any
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.incoming import text_given
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
+from toolwire.protocols.text_parse import parse_xml
 from toolwire.protocols.xml_element import (
     BLOCK_TAGS,
     CDATA,
@@ -24,7 +25,7 @@ from toolwire.protocols.xml_element import (
     attributes,
     expanded,
 )
-from toolwire.protocols.xml_parse import parse_xml
+from toolwire.protocols.xml_parse import read_xml
 from toolwire.vocabulary.calls import Reply
 
 _HELD_MAX = 512
@@ -286,7 +287,7 @@ class XmlStream:
         return True
 
     def _end_call(self) -> None:
-        read = parse_xml("".join(self._call or []), self._tools)
+        read = read_xml("".join(self._call or []), self._tools)
         self._events.append(CallEnded(index=self._index, call=read.calls[0] if len(read.calls) == 1 else None))
         self._index += 1
         self._call = None

@@ -1,0 +1,229 @@
+"""Whether a text holds the shape of a call that no reader of its format read: such a reply is refused, never an answer.
+
+A shape is a registered tool's name in a tag, under a key of JSON, behind a token or a label of another model's
+format, or before brackets that begin a line. A name in prose, in a code span, in a quoted line, in thinking or in a
+result is not a shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from toolwire.protocols.json_text_calls import KnownTools
+
+NAME = r"[^\W\d][\w.\-/:]{0,255}+"
+"""A tool's name as formats write it."""
+
+THINKING = "think|thinking|reasoning|reflection"
+_RESULTS = "tool_responses?|tool_results?|tool_output|function_results?|function_response|observation"
+_QUOTING = "code|pre|example|blockquote|fail"
+_QUOTED = re.compile(
+    rf"""
+      <(?P<region>{THINKING}|{_RESULTS}|{_QUOTING})\b[^<>\n]*+>.*?(?:</(?P=region)\s*+>|\Z)
+    | <!--.*?(?:-->|\Z)
+    | (?<!`)(?P<ticks>`{{1,2}})(?!`)[^`\n]*+(?P=ticks)(?!`)
+    | ^[ \t]*+>[^\n]*+
+    | ^[ \t]*+Observation[ \t]*+:.*?(?=^[ \t]*+(?:Thought|Action|Final[ ]Answer)[ \t]*+:|\Z)
+    """,
+    re.VERBOSE | re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_QUOTED_TAG = re.compile(r"(?<=[\"'“‘「])<(\w[\w:.\-]{0,63}+)[^<>\n]*+>")
+_THOUGHT_OUT = re.compile(rf"</(?:{THINKING})>", re.IGNORECASE)
+_BLANKS = re.compile(r"\s*+")
+_LINE = re.compile(r"[^\n]++")
+_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\n`]*+)$", re.MULTILINE)
+_CALL_LANGUAGES = frozenset(
+    {"", "json", "jsonc", "json5", "xml", "html", "text", "plaintext"}
+    | {"tool", "tool_call", "tool_calls", "tool_code", "function_call", "action"}
+)
+
+_WRAPPER = r"(?:\w{1,16}:)?(?:tool_calls?|function_calls?|tool_use|tool_code|toolcall|invoke|call|action|function|tool)"
+_TOKEN = (
+    r"(?:<\|[/\w ]{1,48}+\|>|<｜[^｜\n]{1,48}+｜>|\[TOOL_CALLS\]|functools\[|✿\w{1,16}+✿[ \t]*+[:：]?"
+    rf"|<{_WRAPPER}>)"
+)
+_MARKS = ("<|", "<｜", "[TOOL_CALLS]", "functools[", "tool_call", "function_call", "<invoke", ":invoke", "✿", "to=")
+_Q = "[\"'“”]"
+_SHAPES = re.compile(
+    rf"""
+      {_Q}(?:name|tool|tool_?name|function|function_?name|action|action_name|recipient_name|method|command|call)
+      {_Q}\s*+[:：]\s*+{_Q}(?P<value>{NAME}){_Q}
+    | {_Q}(?P<key>{NAME}){_Q}\s*+[:：]\s*+\{{(?=\s*+(?:\}}|{_Q}?(?P<first_key>\w++){_Q}?\s*+[:：]))
+    | {_TOKEN}(?:\s|\b(?:function|assistant|commentary|analysis|json|code|to)\b|[=:"'])*+(?P<behind>{NAME})
+    | \bto=(?P<recipient>{NAME})
+    | <\w[\w:.\-]{{0,63}}+(?:=|\s(?:[^<>]*?\s)?(?:name|tool|function|tool_name)\s*+=)\s*+["']?(?P<attribute>{NAME})
+    | <(?:name|tool|tool_?name|function|function_?name|action|recipient)>\s*+(?P<element>{NAME})\s*+</
+    | <(?P<tag>{NAME})(?=[\s/>])
+    | ^[ \t*]*+(?:Action|Tool|Function|Call|(?:Tool|Function)[ _](?:call|name))[ \t*]*+[:：][ \t*`"']*+
+      (?P<label>{NAME})(?P<behind_label>[ \t*`"']*+(?:$|[(\[{{]))
+    | ^[ \t]*+(?:(?:\[|print\(|await[ ]|return[ ]|\w++[ \t]*+=)[ \t]*+)*+(?P<called>{NAME})
+      \(\s*+(?:\w++\s*+=(?!=)|["'\[{{0-9\-]|\)[ \t]*+(?:$|[\])]))
+    """,
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+_KEY = re.compile(rf"(?:{_Q}|\b)(\w[\w.\-]{{0,255}}){_Q}?\s*+[:：]")
+_ARGUMENT_KEYS = frozenset(
+    {"arguments", "parameters", "params", "args", "kwargs", "input", "inputs", "action_input", "tool_input"}
+    | {"tool_args", "tool_arguments", "tool_parameters"}
+)
+_INPUT_LINE = re.compile(
+    r"^[ \t*]*+(?:Action[ ]Input|Input|Arguments|Parameters|Args)[ \t*]*+[:：]", re.MULTILINE | re.IGNORECASE
+)
+_BRACKET = re.compile(r"[^\W\d][\w.]{0,255}+(?=[ \t]*+[(\[{])")
+_ENVELOPES = frozenset(
+    {"calls", "tool_calls", "tool_uses", "function_calls", "functions", "tools", "actions", "tool_call", "call"}
+    | {"function_call", "functionCall", "function", "action", "tool", "invoke", "parameters", "arguments"}
+)
+
+
+def may_hold_call(text: str, known: KnownTools) -> bool:
+    """Whether a known tool's name or a mark of some format's calls stands in the text. Cheap: most answers end here."""
+    return any(mark in text for mark in (*_MARKS, *known.schemas, *known.written))
+
+
+def unquoted(text: str) -> str:
+    """The text with blanks for all that is quoted: thinking, results, code spans, quoted lines, examples.
+
+    Its length and its lines stay, so that a position in one is a position in the other. Fences stay as they are.
+    """
+    text = _without_quotations(_QUOTED.sub(_blank, text))
+    ends = [found.end() for found in _THOUGHT_OUT.finditer(text)]
+    return _blanked(text[: ends[-1]]) + text[ends[-1] :] if ends else text
+
+
+def without_quoting_fences(text: str) -> str:
+    """The text with blanks for each fence in a language that no call is written in, unless it is the whole text."""
+    pieces, position = list[str](), 0
+    for start, end, language in fences(text):
+        if language not in _CALL_LANGUAGES and not is_all(text, start, end):
+            pieces += [text[position:start], _blanked(text[start:end])]
+            position = end
+    return "".join([*pieces, text[position:]])
+
+
+def is_all(text: str, start: int, end: int) -> bool:
+    """Whether nothing but blanks stands outside of this part of a text."""
+    return _BLANKS.fullmatch(text, 0, start) is not None and _BLANKS.fullmatch(text, end) is not None
+
+
+def fences(text: str) -> list[tuple[int, int, str]]:
+    """Where each fence begins and ends, and its language in small letters."""
+    found = list[tuple[int, int, str]]()
+    opening: re.Match[str] | None = None
+    for mark in _FENCE.finditer(text):
+        if opening is None:
+            opening = mark
+        elif mark[1].startswith(opening[1]) and not mark[2].strip():
+            found.append((opening.start(), mark.end(), _language(opening)))
+            opening = None
+    if opening is not None:
+        found.append((opening.start(), len(text), _language(opening)))
+    return found
+
+
+def find_call_shape(text: str, known: KnownTools) -> int | None:
+    """Where the shape of a call of a known tool stands in unquoted text; None for an answer."""
+    if not known.schemas:
+        return None
+    found = without_quoting_fences(text)
+    keys: frozenset[str] | None = None
+    for shape in _SHAPES.finditer(found):
+        if shape["value"] is None and shape["key"] is None:
+            if _is_shape(shape, found, known):
+                return shape.start()
+            continue
+        keys = frozenset(key.lower() for key in _KEY.findall(found)) if keys is None else keys
+        if _is_json_shape(shape, keys, known):
+            return shape.start()
+    return None
+
+
+def find_bracket(text: str, known: KnownTools) -> int | None:
+    """Where a known tool's name stands before a bracket in unquoted text; None where none does."""
+    places = (found.start() for found in _BRACKET.finditer(text) if named(found[0], known))
+    return next(places, None)
+
+
+def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
+    """Whether a JSON value is a call of a known tool in some form, or an envelope or a list of such."""
+    if depth <= 0:
+        return False
+    if isinstance(value, list):
+        return any(is_call_like(item, known, depth - 1) for item in cast("list[Any]", value))
+    if not isinstance(value, dict):
+        return False
+    node = cast("dict[str, Any]", value)
+    for key, item in node.items():
+        if isinstance(item, str) and (tool := named(item, known)):
+            others = {str(other).lower() for other in node if other != key}
+            if others & _ARGUMENT_KEYS or others & _parameters(tool, known):
+                return True
+        if isinstance(item, dict) and (tool := named(key, known)):
+            inner = cast("dict[str, Any]", item)
+            if not inner or {str(name).lower() for name in inner} & (_parameters(tool, known) | _ARGUMENT_KEYS):
+                return True
+    return any(is_call_like(item, known, depth - 1) for key, item in node.items() if key in _ENVELOPES)
+
+
+def named(written: str | None, known: KnownTools) -> str:
+    """The known tool that a written name means, with or without `functions.` before it; empty where there is none."""
+    if not written:
+        return ""
+    for name in (written, written.removeprefix("functions."), written.partition(":")[0].removeprefix("functions.")):
+        if known.name(name) in known.schemas:
+            return known.name(name)
+    last = written.rpartition(".")
+    return named(last[0], known) if last[2] == "call" else ""
+
+
+def _without_quotations(text: str) -> str:
+    """The text with blanks for each tag that stands behind a quotation mark, up to its closing tag."""
+    pieces, position, unclosed = list[str](), 0, set[str]()
+    for found in _QUOTED_TAG.finditer(text):
+        closing = f"</{found[1]}>"
+        if found.start() < position or closing in unclosed:
+            continue
+        end = text.find(closing, found.end())
+        if end < 0:
+            unclosed.add(closing)
+            continue
+        pieces += [text[position : found.start()], _blanked(text[found.start() : end + len(closing)])]
+        position = end + len(closing)
+    return "".join([*pieces, text[position:]])
+
+
+def _is_json_shape(shape: re.Match[str], keys: frozenset[str], known: KnownTools) -> bool:
+    if shape["value"] is not None:
+        tool = named(shape["value"], known)
+        return bool(tool) and bool(keys & _ARGUMENT_KEYS or keys & _parameters(tool, known))
+    tool, first = named(shape["key"], known), shape["first_key"]
+    if not tool:
+        return False
+    return first is None or first.lower() in _parameters(tool, known) | _ARGUMENT_KEYS
+
+
+def _is_shape(shape: re.Match[str], text: str, known: KnownTools) -> bool:
+    if shape["label"] is not None:
+        has_input = bool(shape["behind_label"].strip("*`\"' \t")) or _INPUT_LINE.search(text, shape.end()) is not None
+        return bool(named(shape["label"], known)) and has_input
+    groups = ("behind", "recipient", "attribute", "element", "tag", "called")
+    return any(named(shape[group], known) for group in groups)
+
+
+def _parameters(tool: str, known: KnownTools) -> frozenset[str]:
+    properties = cast("Mapping[str, Any]", known.schemas[tool].get("properties") or {})
+    return frozenset(name.lower() for name in properties)
+
+
+def _language(opening: re.Match[str]) -> str:
+    return opening[2].strip().lower().partition(" ")[0]
+
+
+def _blank(found: re.Match[str]) -> str:
+    return _blanked(found[0])
+
+
+def _blanked(text: str) -> str:
+    return _LINE.sub(lambda line: " " * len(line[0]), text)

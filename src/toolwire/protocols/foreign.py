@@ -1,0 +1,344 @@
+"""Calls in the wrappings of other models' formats, read where they have one clear reading.
+
+A wrapping is tokens or tags that stand around JSON, `<invoke>` with parameters, a name with its JSON behind it, or
+calls as Python writes them. `read_foreign` reads the first stretch of them; the rest of the reply is its text.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolwire.protocols.attp_program import CompileBudget
+from toolwire.protocols.base import CALL_LIMIT, DEPTH_LIMIT, Refusal
+from toolwire.protocols.call_shapes import NAME, fences, is_all, named
+from toolwire.protocols.json_text_calls import KnownTools, calls_of, named_call
+from toolwire.protocols.lenient_json import VALUE_LIMIT, read_lenient
+from toolwire.protocols.strict_json import check_depth, load_prefix
+from toolwire.protocols.xml_values import convert, guess
+from toolwire.vocabulary.calls import Problem, ToolCall
+
+_WRAPPERS = r"tool_calls?|function_calls?|tool_use|tool_code|toolcall|call|action|function|tool|invoke_tool"
+_OPENS = rf"""
+    <(?:\w{{1,16}}:)?(?:{_WRAPPERS})>
+  | <\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_tag|plugin|action_start|start_action|start
+       |function_call|tool)\|>
+  | <｜tool▁calls?▁begin｜> | \[TOOL_CALLS\] | functools(?=\s*+\[) | multi_tool_use\.parallel(?=\s*+[({{])
+"""
+_CLOSES = rf"""
+    </(?:\w{{1,16}}:)?(?:{_WRAPPERS})>
+  | <\|/?(?:tool_calls?|tool_calls?_(?:section_)?end|action_end|end_action|call|end|eo[mt]_id|im_end|end_of_text)\|>
+  | <｜(?:tool▁calls?▁end|end▁of▁sentence)｜> | \[/TOOL_CALLS\] | </s>
+"""
+_FENCE_MARK = r"```(?:json|tool_code|tool_calls?|xml|python|py)?(?=\s|[\[{<]|\Z)"
+_FILLER = re.compile(rf"(?:\s++|[,;]|{_OPENS}|{_CLOSES}|{_FENCE_MARK})*+", re.VERBOSE | re.IGNORECASE)
+_START = re.compile(
+    rf"""(?<![`"'“‘「])(?:
+        (?P<token>{_OPENS})
+      | <(?:\w{{1,16}}:)?invoke\s | <function= | <(?P<tagged>{NAME})>(?=\s*+\{{)
+      | ✿FUNCTION✿ | <\|channel\|>[^<\n]{{0,64}}?\bto= | <\|tool_call_argument_begin\|>
+      )
+      | ^[ \t]*+(?P<action>(?:\*\*)?Action(?:\*\*)?[ \t]*+:)
+      | ^[ \t]*+(?:\[[ \t]*+)?(?P<called>{NAME})\(
+      | ^[ \t]*+```(?:tool_code|tool_calls?)[ \t]*+$
+    """,
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_TO_JSON = r"\s*+(?:```(?:json)?\s*+)?(?=[{\[])"
+_HEADS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:function\s*+)?<｜tool▁sep｜>(?P<name>{NAME}){_TO_JSON}",
+        rf"(?P<name>{NAME})\s*+<｜tool▁sep｜>{_TO_JSON}",
+        rf"(?P<name>{NAME})\s*+<\|tool_call_argument_begin\|>{_TO_JSON}",
+        (
+            rf"(?:assistant\s*+)?(?:<\|channel\|>\s*+)?(?:(?:commentary|analysis)\s*+)?to=(?P<name>{NAME})\s*+"
+            rf"(?:<\|channel\|>\s*+\w++\s*+)?(?:<\|constrain\|>\s*+)?(?:json|code)?\s*+<\|message\|>{_TO_JSON}"
+        ),
+        rf"(?P<name>{NAME})(?:\[CALL_ID\]\w++)?\[ARGS\]{_TO_JSON}",
+        rf"<function=(?P<name>{NAME})>{_TO_JSON}",
+        rf"✿FUNCTION✿\s*+[:：]\s*+(?P<name>{NAME})\s*+✿ARGS✿\s*+[:：]{_TO_JSON}",
+        (
+            rf"(?:\*\*)?Action(?:\*\*)?[ \t]*+:[ \t*`]*+(?P<name>{NAME})[ \t*`]*+\s*+"
+            rf"(?:\*\*)?Action[ ]Input(?:\*\*)?[ \t]*+:(?:\*\*)?{_TO_JSON}"
+        ),
+        rf"(?:\*\*)?Action(?:\*\*)?[ \t]*+:{_TO_JSON}",
+        rf"<(?P<name>{NAME})>{_TO_JSON}",
+        rf"(?P<name>{NAME}){_TO_JSON}",
+    )
+)
+_HEAD_ENDS = re.compile(rf"\s*+(?:```|\)|</(?:function|{NAME})>)?+", re.IGNORECASE)
+_INVOKE = re.compile(
+    rf"""<(?:\w{{1,16}}:)?(?:invoke\s++name\s*+=\s*+["'](?P<name>[^"'<>]{{1,256}}+)["']\s*+|function=(?P<function>{NAME}))>""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_PARAMETER = re.compile(
+    rf"""\s*+<(?:\w{{1,16}}:)?parameter(?:\s++name\s*+=\s*+["'](?P<name>[^"'<>]{{1,256}}+)["'][^<>]*+|=(?P<key>{NAME}))>""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_PARAMETER_END = re.compile(r"</(?:\w{1,16}:)?parameter>", re.IGNORECASE)
+_INVOKE_END = re.compile(r"\s*+</(?:\w{1,16}:)?(?:invoke|function)>", re.IGNORECASE)
+_PAIRS_HEAD = re.compile(rf"(?P<name>{NAME})\s*+(?=<arg_key>)")
+_PAIR = re.compile(r"<arg_key>([^<>]{1,256}+)</arg_key>\s*+<arg_value>")
+_PAIR_END = "</arg_value>"
+_ACTION_CALL = re.compile(rf"(?:\*\*)?Action(?:\*\*)?[ \t]*+:(?:\*\*)?[ \t]*+(?=\[?{NAME}\()", re.IGNORECASE)
+_INDEX = re.compile(r":[0-9]{1,4}\Z")
+_CALLED = re.compile(rf"(?P<name>{NAME})\(")
+_PIECE = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|[()\[\]{}]|[^()\[\]{}\"']++|[\"']", re.DOTALL)
+_UNCLEAR_CODE = re.compile(r"\\[^\\'\"abfnrtvxuUN0-7\n]|[0-9](?:and|else|for|if|in|is|not|or)\b")
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_input", "action_input", "tool_args")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """The calls of a wrapping, and where they stand."""
+
+    calls: tuple[ToolCall, ...]
+    problems: tuple[Problem, ...]
+    start: int
+    end: int
+
+
+def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
+    """The first calls that stand in another model's wrapping, outside of fences with text around; None if none can be
+    read. `unquoted` is the text with blanks for all that is quoted.
+
+    Raises:
+        Refusal: it is a call in a wrapping, and its JSON is damaged or its arguments cannot be read.
+    """
+    quoting = [(start, end) for start, end, _ in fences(unquoted) if not is_all(unquoted, start, end)]
+    for found in _START.finditer(unquoted):
+        if any(start < found.start() < end for start, end in quoting):
+            continue
+        name = found["called"] or found["tagged"]
+        if name is not None and not named(name, known):
+            continue
+        return _Reader(text, known).read(found.start(), is_marked=name is None and found["action"] is None)
+    return None
+
+
+class _Reader:
+    def __init__(self, text: str, known: KnownTools) -> None:
+        self._text = text
+        self._known = known
+        self._calls: list[ToolCall] = []
+        self._problems: list[Problem] = []
+        self._values_left = VALUE_LIMIT // 2
+        self._code_left = CompileBudget.LIMIT
+
+    def read(self, start: int, *, is_marked: bool) -> Foreign | None:
+        forms: tuple[Callable[[int], int | None], ...] = (
+            self._headed, self._invoked, self._paired, self._listed, self._python
+        )  # fmt: skip
+        action = _ACTION_CALL.match(self._text, self._filler(start))
+        position = end = self._filler(start) if action is None else action.end()
+        while position < len(self._text):
+            following = next((place for form in forms if (place := form(position)) is not None), None)
+            if following is None:
+                break
+            end = following
+            if len(self._calls) > CALL_LIMIT:
+                raise Refusal(f"The reply makes more than {CALL_LIMIT} calls. Make fewer at a time.")
+            position = end = self._filler(end)
+        if not self._calls or not (is_marked or all(call.name in self._known.schemas for call in self._calls)):
+            return None
+        return Foreign(calls=tuple(self._calls), problems=tuple(self._problems), start=start, end=end)
+
+    def _filler(self, position: int) -> int:
+        found = _FILLER.match(self._text, position)
+        return found.end() if found else position
+
+    def _headed(self, position: int) -> int | None:
+        """A name, with its arguments in JSON behind it; `Action:` may also have the whole call behind it."""
+        for head in _HEADS:
+            found = head.match(self._text, position)
+            if found is None:
+                continue
+            name = found.groupdict().get("name")
+            tool = named(name, self._known)
+            if name is not None and not tool and head in _HEADS[-2:]:
+                return None  # a word before a bracket, or some tag
+            value, end = self._json(found.end())
+            raw = self._text[position:end]
+            if name is None:
+                return self._add_value(value, raw, end)
+            self._add(named_call(tool or _clean(name), value, raw, self._known).calls)
+            closing = _HEAD_ENDS.match(self._text, end)
+            return closing.end() if closing else end
+        return None
+
+    def _invoked(self, position: int) -> int | None:
+        found = _INVOKE.match(self._text, position)
+        if found is None:
+            return None
+        name, end = str(found["name"] or found["function"]), found.end()
+        arguments: dict[str, str] = {}
+        while parameter := _PARAMETER.match(self._text, end):
+            closing = _PARAMETER_END.search(self._text, parameter.end())
+            if closing is None:
+                raise Refusal("A parameter is never closed: the reply ends in the middle of the call. Write it whole.")
+            value = self._text[parameter.end() : closing.start()]
+            if parameter["key"]:
+                value = value.removeprefix("\n").removesuffix("\n")
+            _put(arguments, parameter["name"] or parameter["key"], value)
+            end = closing.end()
+        ending = _INVOKE_END.match(self._text, end)
+        if ending is None:
+            return None
+        self._add((self._written(name, arguments, self._text[position : ending.end()]),))
+        return ending.end()
+
+    def _paired(self, position: int) -> int | None:
+        found = _PAIRS_HEAD.match(self._text, position)
+        if found is None:
+            return None
+        end = found.end()
+        arguments: dict[str, str] = {}
+        while pair := _PAIR.match(self._text, end):
+            closing = self._text.find(_PAIR_END, pair.end())
+            if closing < 0:
+                raise Refusal("A value is never closed: the reply ends in the middle of the call. Write it whole.")
+            _put(arguments, pair[1].strip(), self._text[pair.end() : closing])
+            end = closing + len(_PAIR_END)
+            end += len(self._text[end : end + 64]) - len(self._text[end : end + 64].lstrip())
+        self._add((self._written(found["name"], arguments, self._text[position:end]),))
+        return end
+
+    def _listed(self, position: int) -> int | None:
+        """Calls as JSON."""
+        if self._text[position] not in "{[" or _CALLED.match(self._text, position + 1):
+            return None
+        value, end = self._json(position)
+        return self._add_value(value, self._text[position:end], end)
+
+    def _python(self, position: int) -> int | None:
+        """Calls as Python writes them, with nothing but literals for arguments."""
+        is_list = self._text[position] == "["
+        found = _CALLED.match(self._text, position + is_list)
+        end = None if found is None else _balanced_end(self._text, position if is_list else found.end() - 1)
+        self._code_left -= 0 if end is None else end - position
+        if end is None or self._code_left < 0:
+            return None
+        source = self._text[position:end]
+        calls = _python_calls(source)
+        if not calls or not all(named(name, self._known) for name, _ in calls):
+            return None
+        for name, arguments in calls:
+            self._add(named_call(named(name, self._known), arguments, source, self._known).calls)
+        return end
+
+    def _json(self, position: int) -> tuple[Any, int]:
+        try:
+            return load_prefix(self._text, position)
+        except json.JSONDecodeError:
+            found = read_lenient(self._text, position, values=self._values_left)
+            self._values_left -= len(found.said)
+            self._problems += found.problems
+            return found.value, found.end
+
+    def _add_value(self, value: Any, raw: str, end: int) -> int | None:
+        found = calls_of(_usual(value), raw, self._known, is_marked=False)
+        if found is None:
+            return None
+        self._problems += found.problems
+        self._add(found.calls)
+        return end
+
+    def _add(self, calls: tuple[ToolCall, ...]) -> None:
+        for call in calls:
+            name = named(call.name, self._known) or _clean(call.name)
+            self._calls.append(ToolCall(name, call.arguments, id=call.id, raw_text=call.raw_text))
+
+    def _written(self, name: str, texts: dict[str, str], raw: str) -> ToolCall:
+        """A call whose arguments are texts, which the tool's schema makes values of."""
+        tool = named(name, self._known)
+        if not tool:
+            return ToolCall(name, {key: guess(text) for key, text in texts.items()}, raw_text=raw)
+        schema = self._known.schemas[tool]
+        properties = cast("dict[str, Any]", schema.get("properties") or {})
+        arguments = dict[str, Any]()
+        for key, text in texts.items():
+            found = convert(text, properties.get(key, schema.get("additionalProperties")), schema)
+            arguments[key] = found.value
+            self._problems += found.problems
+        return ToolCall(tool, arguments, raw_text=raw)
+
+
+def _clean(name: str) -> str:
+    """A name that no tool has, without the namespace and the number that some formats add."""
+    return _INDEX.sub("", name).removeprefix("functions.")
+
+
+def _put(arguments: dict[str, str], name: str, value: str) -> None:
+    if name in arguments:
+        raise Refusal(f"The parameter {name[:40]!r} is given twice in one call. Write it once.")
+    arguments[name] = value
+
+
+def _usual(value: Any) -> Any:
+    """The value with a call's name and arguments under the usual keys, also in the list of an envelope."""
+    if isinstance(value, list):
+        return [_usual(item) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    node = cast("dict[str, Any]", value)
+    if len(node) == 1:
+        (inner,) = node.values()
+        if isinstance(inner, list):
+            return _usual(inner)
+    name = [key for key in _NAME_KEYS if isinstance(node.get(key), str)]
+    arguments = [key for key in _ARGUMENT_KEYS if key in node]
+    if len(name) != 1 or len(arguments) != 1:
+        return node
+    others = {key: item for key, item in node.items() if key not in (name[0], arguments[0], "tool_call_id")}
+    return {"name": node[name[0]], "arguments": node[arguments[0]], **others}
+
+
+def _balanced_end(text: str, position: int) -> int | None:
+    """Behind the bracket that closes the one at this position; None where it is not closed."""
+    depth = 0
+    for piece in _PIECE.finditer(text, position):
+        if piece[0] in ("(", "[", "{"):
+            depth += 1
+        elif piece[0] in (")", "]", "}"):
+            depth -= 1
+            if depth == 0:
+                return piece.end()
+        elif piece[0] in ("'", '"'):
+            return None
+    return None
+
+
+def _python_calls(source: str) -> list[tuple[str, dict[str, Any]]] | None:
+    """Names and keyword arguments; None for a text that is more than calls with literals, or has no one reading."""
+    if _UNCLEAR_CODE.search(source):
+        return None
+    try:
+        check_depth(source.replace("(", "["), DEPTH_LIMIT)
+        node = ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError, Refusal):
+        return None
+    found = [_python_call(item) for item in (node.elts if isinstance(node, ast.List) else [node])]
+    return None if None in found else [call for call in found if call is not None]
+
+
+def _python_call(node: ast.expr) -> tuple[str, dict[str, Any]] | None:
+    if not isinstance(node, ast.Call):
+        return None
+    try:
+        values = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
+        if node.args and not values and len(node.args) == 1:
+            values = ast.literal_eval(node.args[0])
+        elif node.args:
+            return None
+        values = json.loads(json.dumps(values, allow_nan=False))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in cast("dict[Any, Any]", values)):
+        return None
+    return ast.unparse(node.func), cast("dict[str, Any]", values)

@@ -1,0 +1,113 @@
+"""A reply in XML or in JSON, read by its own format first, then by others' where that leaves no doubt.
+
+An answer is a text without the shape of a call: what looks like a call of a known tool and was not read is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
+from toolwire.protocols.call_shapes import find_call_shape, is_call_like, may_hold_call, unquoted
+from toolwire.protocols.foreign import Foreign, read_foreign
+from toolwire.protocols.incoming import line
+from toolwire.protocols.json_text_calls import KnownTools, known_tools
+from toolwire.protocols.json_text_parse import read_json_text
+from toolwire.protocols.strict_json import load_json
+from toolwire.protocols.xml_parse import read_xml
+from toolwire.vocabulary.calls import Problem, Reply
+
+_Read = Callable[[Any, Iterable[Any]], Reply]
+
+_UNREAD = "This has the shape of a call of a tool, and is not in the form that calls are read from. "
+_READ = "The call is not in the form that was asked for; it was read."
+
+
+def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+    """Calls, an answer in plain text, or nothing with the reasons why the reply was refused.
+
+    Raises:
+        ConfigurationError: the host gave something that is not text.
+    """
+    tools = tuple(tools)
+    return _settled(read_json_text(reply, tools), reply, tools, read_xml)
+
+
+def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+    """What the reply asks for: calls, a failure, text for the user, or nothing with the reasons why it was refused.
+
+    Raises:
+        ConfigurationError: the host gave something that is not text.
+    """
+    tools = tuple(tools)
+    return _settled(read_xml(reply, tools), reply, tools, read_json_text)
+
+
+def refuse_call_shape(text: str, known: KnownTools, form: str) -> None:
+    """Refuses a text that holds the shape of a call.
+
+    Raises:
+        Refusal: it does, and nothing of it was read. `form` says what to write.
+    """
+    place = find_call_shape(unquoted(text), known)
+    if place is not None:
+        raise Refusal(f"{_UNREAD}{form}", place=line(text, place), text=text)
+
+
+def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read) -> Reply:
+    if own.calls or own.failure is not None:
+        return own
+    text = _text(given)
+    if not text:
+        return own
+    known = known_tools(tools)
+    if not may_hold_call(text, known):
+        return own
+    try:
+        found = _read(text, known, tools, None if own.is_refused else read_other)
+        if found is not None:
+            return replace(found, thought=own.thought)
+        if not own.is_refused:
+            _check(own.text, text, known)
+    except Refusal as refusal:
+        return own if own.is_refused else Reply(thought=own.thought, text=own.text, problems=(refusal.problem,))
+    return own
+
+
+def _read(text: str, known: KnownTools, tools: tuple[Any, ...], read_other: _Read | None) -> Reply | None:
+    other = None if read_other is None else read_other(text, tools)
+    if other is not None and other.calls and all(call.name in known.schemas for call in other.calls):
+        return replace(other, problems=(Problem(message=_READ, repaired=True), *other.problems))
+    plain = unquoted(text)
+    found = read_foreign(text, plain, known)
+    if found is None:
+        return None
+    rest = plain[: found.start] + plain[found.end :]
+    return None if find_call_shape(rest, known) is not None else _reply(text, found)
+
+
+def _reply(text: str, found: Foreign) -> Reply:
+    note = Problem(message=_READ, repaired=True, place=line(text, found.start))
+    around = (text[: found.start].strip(), text[found.end :].strip())
+    return Reply(calls=found.calls, text="\n".join(filter(None, around)), problems=(note, *found.problems))
+
+
+def _check(said: str, text: str, known: KnownTools) -> None:
+    """Refuses an answer that is a call. Of a text that is JSON only a call, a list or an envelope of calls is one."""
+    try:
+        value = load_json(said) if said.lstrip()[:1] in ("{", "[") else None
+    except (ValueError, Refusal):
+        value = None
+    if value is None:
+        refuse_call_shape(text, known, "Write each call in that form, by itself.")
+    elif is_call_like(value, known):
+        raise Refusal(f"{_UNREAD}Write each call in that form, by itself.", place="line 1")
+
+
+def _text(given: Any) -> str:
+    """The reply's text; empty where it is too long or is not UTF-8."""
+    if given is None or len(given) > REPLY_LIMIT_BYTES:
+        return ""
+    return given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
