@@ -25,7 +25,7 @@ from toolwire.sandbox.answers import PARKED, Answer, Parked, Recorded, Replay, a
 from toolwire.sandbox.asynchronous import AsyncDrive
 from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.channel import Channel
-from toolwire.sandbox.frames import ResultFrame
+from toolwire.sandbox.frames import CallFrame, ResultFrame
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.live import OPEN_CALLS_BYTES, LiveProgram
 from toolwire.sandbox.program import Program, ProgramCall
@@ -289,78 +289,66 @@ def heavy_calls(other: Other) -> None:
 
 
 class Hanging:
-    """A tool that ends when it is told to. It notes how many bytes of arguments its calls hold at once."""
+    """A tool whose calls end once one more finds no room, or all are made. It notes what they hold at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.held = self.most = self.calls = 0
-        self.full = threading.Event()
-        self.release = threading.Event()
+        self.lock = threading.Lock()
+        self.release, self.done = threading.Event(), threading.Event()
+        reserve = LiveProgram.reserve
 
-    def begin(self, call: ProgramCall) -> None:
-        self.calls += 1
-        self.held += len(call.arguments["value"])
-        self.most = max(self.most, self.held)
-        if self.held > OPEN_CALLS_BYTES - 3_600_000:
-            self.full.set()
+        def noted(live: LiveProgram, frame: CallFrame) -> bool:
+            has_room = reserve(live, frame)
+            if not has_room:
+                self.release.set()
+            return has_room
 
-    def end(self, call: ProgramCall) -> None:
-        self.held -= len(call.arguments["value"])
+        monkeypatch.setattr(LiveProgram, "reserve", noted)
 
-
-@pytest.mark.threat(70)
-async def test_open_calls_share_a_budget_on_a_loop_and_all_are_made() -> None:
-    hanging, go_on = Hanging(), asyncio.Event()
-
-    async def tool(call: ProgramCall) -> Answer:
-        hanging.begin(call)
-        if hanging.full.is_set():
-            go_on.set()
-        await go_on.wait()
-        hanging.end(call)
-        if hanging.calls == HEAVY and not hanging.held:
-            done.set()
+    def __call__(self, call: ProgramCall) -> Answer:
+        size = len(call.arguments["value"])
+        with self.lock:
+            self.calls += 1
+            self.held += size
+            self.most = max(self.most, self.held)
+            if self.calls == HEAVY:
+                self.release.set()
+        self.release.wait(20)
+        with self.lock:
+            self.held -= size
+            if self.calls == HEAVY and not self.held:
+                self.done.set()
         return Answer()
 
-    done = threading.Event()
+    async def awaited(self, call: ProgramCall) -> Answer:
+        return await asyncio.to_thread(self, call)
 
-    def attack(other: Other) -> None:
+    def attack(self, other: Other) -> None:
         sending = threading.Thread(target=_quietly, args=(heavy_calls, other))
         sending.start()
-        done.wait(20)
+        self.done.wait(20)
         other.say_no_more()
         sending.join(5)
 
-    await drive_async(attack, limits=Limits(), tools=tool)
-    assert (hanging.calls, hanging.most <= OPEN_CALLS_BYTES) == (HEAVY, True)
-    assert hanging.most > OPEN_CALLS_BYTES - 3_600_000
+
+@pytest.mark.threat(70)
+async def test_open_calls_share_a_budget_on_a_loop_and_all_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "OPEN_CALLS_BYTES", 15_000_000)
+    hanging = Hanging(monkeypatch)
+    await drive_async(hanging.attack, limits=Limits(), tools=hanging.awaited)
+    assert (hanging.calls, hanging.most) == (HEAVY, 4 * 3_600_000)
 
 
 @pytest.mark.threat(70)
 def test_open_calls_share_a_budget_in_threads_and_all_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_module, "OPEN_CALLS_BYTES", 20_000_000)
-    hanging, lock, done = Hanging(), threading.Lock(), threading.Event()
+    monkeypatch.setattr(live_module, "OPEN_CALLS_BYTES", 15_000_000)
+    hanging = Hanging(monkeypatch)
+    drive(hanging.attack, hanging, limits=Limits())
+    assert (hanging.calls, hanging.most) == (HEAVY, 4 * 3_600_000)
 
-    def tool(call: ProgramCall) -> Answer:
-        with lock:
-            hanging.begin(call)
-            if hanging.calls == 5:
-                hanging.release.set()
-        hanging.release.wait(20)
-        with lock:
-            hanging.end(call)
-            if hanging.calls == HEAVY and not hanging.held:
-                done.set()
-        return Answer()
 
-    def attack(other: Other) -> None:
-        sending = threading.Thread(target=_quietly, args=(heavy_calls, other))
-        sending.start()
-        done.wait(20)
-        other.say_no_more()
-        sending.join(5)
-
-    drive(attack, tool, limits=Limits())
-    assert (hanging.calls, hanging.most) == (HEAVY, 5 * 3_600_000)
+def test_the_budget_of_open_calls_is_64_mb() -> None:
+    assert OPEN_CALLS_BYTES == 64 << 20
 
 
 def silent(other: Other) -> None:

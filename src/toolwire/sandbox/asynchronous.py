@@ -14,7 +14,7 @@ from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.blocking import answer_frame, channel_of, fault, only_answer
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.frames import CallFrame, DropFrame, Frame, WaitFrame, WakeFrame
-from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
+from toolwire.sandbox.live import LIGHT_BYTES, STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.outcome import start_options
 from toolwire.sandbox.program import ProgramCall
 from toolwire.sandbox.reading import ProtocolViolation
@@ -149,7 +149,8 @@ class AsyncDrive:
     def _take_call(self, frame: CallFrame) -> None:
         if self._live.is_over:
             return
-        if not self._live.reserve(frame):
+        is_light = frame.weight <= LIGHT_BYTES
+        if not is_light and not self._live.reserve(frame):
             self._held = frame
             self._loop.remove_reader(self._child.reader)
             return
@@ -160,7 +161,8 @@ class AsyncDrive:
         else:
             task = self._loop.create_task(self._answer(call))
             self._tasks[call.ordinal] = task
-            task.add_done_callback(lambda _: self._ended(call.ordinal))
+            if not is_light:
+                task.add_done_callback(lambda _: self._ended(call.ordinal))
 
     def _ended(self, ordinal: int) -> None:
         """Gives back the room of a call, and reads on if the program's pipe waits for it."""

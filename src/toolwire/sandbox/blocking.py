@@ -19,7 +19,7 @@ from toolwire.sandbox.answers import Answer, AnswerError, Parked, Recorded, Unan
 from toolwire.sandbox.channel import Channel
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.frames import CallFrame, DropFrame, Frame, WaitFrame, WakeFrame
-from toolwire.sandbox.live import STOP_GRACE_S, LiveProgram
+from toolwire.sandbox.live import LIGHT_BYTES, STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.program import ProgramCall
 from toolwire.sandbox.reading import ProtocolViolation
 from toolwire.sandbox.replaying import Replaying
@@ -120,7 +120,7 @@ class BlockingDrive:
             self._live.take(frame)
 
     def _take_call(self, frame: CallFrame) -> None:
-        if frame.parallel:
+        if frame.parallel and frame.weight > LIGHT_BYTES:
             self._wait_for_room(frame)
         call = self._live.called(frame, _clock())
         if call is None:

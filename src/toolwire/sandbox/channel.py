@@ -127,7 +127,8 @@ class Channel:
     @property
     def has_whole(self) -> bool:
         """Whether a frame lies here as a whole, or its header, and has not been taken."""
-        return len(self._pending) >= self._wanted()
+        is_idle = not self._pending and self._raw_sizes is None
+        return not is_idle and len(self._pending) >= self._wanted()
 
     def start(self, source: str, options: dict[str, Any]) -> bytes:
         """The frame that starts a program. Trusted: it has no cap."""

@@ -32,6 +32,8 @@ each byte takes more than `_RECORDED_FACTOR` bytes of memory count as more."""
 _RECORDED_FACTOR = 8
 OPEN_CALLS_BYTES = 67_108_864
 """Bytes of memory that the arguments of one program's open calls take in all; its pipe waits with the next call."""
+LIGHT_BYTES = 16_384
+"""Bytes of memory up to which a call's arguments do not count there: 64 such calls take a megabyte."""
 NOT_KEPT = "(not kept: the arguments of this program's calls are too large)"
 NOT_RESUMABLE = "NotResumable"
 """`ProgramError.type` of a resumable program that was not run: what it would depend on cannot be served here."""
@@ -132,7 +134,9 @@ class LiveProgram:
             self.give_up("calls")
             return None
         ordinal, tool, arguments = frame.ordinal, self._names[frame.tool], frame.arguments
-        size = max(frame.size, frame.weight // _RECORDED_FACTOR)
+        size = frame.size
+        if frame.weight > size * _RECORDED_FACTOR:
+            size = frame.weight // _RECORDED_FACTOR
         self._recorded_bytes += size
         is_kept = self._recorded_bytes <= RECORDED_BYTES
         record = CallRecord(

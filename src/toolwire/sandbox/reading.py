@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolwire.sandbox.wire import WEIGHT_CAP, decode, kind_of, needs_untag, scan
+from toolwire.sandbox.wire import INTEGER_DIGITS_CAP, WEIGHT_CAP, decode, kind_of, needs_untag, scan, scan_long
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import untag
 
@@ -17,8 +17,8 @@ class ProtocolViolation(Exception):
 def parsed(data: bytes) -> tuple[list[Any], bool]:
     """A frame as JSON, and whether its values may have tags. The text is gone by the time the tags are read."""
     try:
-        text = decode(data)
-        parts, end = scan(text)
+        text = decode(data) if len(data) > INTEGER_DIGITS_CAP else data.decode("utf-8", "surrogatepass")
+        parts, end = scan(text, 0) if len(text) <= INTEGER_DIGITS_CAP else scan_long(text)
     except (ValueError, RecursionError, StopIteration):
         raise ProtocolViolation("a frame that is not JSON") from None
     if end != len(text) or kind_of(parts) is not list or not parts:

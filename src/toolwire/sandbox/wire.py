@@ -140,16 +140,15 @@ def weight_of(value: Any) -> int:
     return weight
 
 
-def scan(text: str) -> tuple[Any, int]:
-    """The JSON value that a text begins with, and where it ends. Strict: no NaN, no Infinity, no endless integer.
+def scan_long(text: str) -> tuple[Any, int]:
+    """As `scan`, from the beginning of a text that may hold an endless integer.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is no JSON, or it holds an integer of more than `INTEGER_DIGITS_CAP` digits.
         StopIteration: there is none.
     """
-    if len(text) <= INTEGER_DIGITS_CAP or 0 < sys.get_int_max_str_digits() <= INTEGER_DIGITS_CAP:
-        return _scan(text, 0)
-    return _scan_bounded(text, 0)
+    is_bounded = 0 < sys.get_int_max_str_digits() <= INTEGER_DIGITS_CAP
+    return scan(text, 0) if is_bounded else _scan_bounded(text, 0)
 
 
 def _settle(value: Any, left: dict[Any, str]) -> Any:
@@ -239,7 +238,13 @@ def _bounded_integer(digits: str) -> int:
 
 
 _Scan = Callable[[str, int], tuple[Any, int]]
-_scan: _Scan = cast("Any", json.JSONDecoder(parse_constant=_refuse_constant)).scan_once
+scan: _Scan = cast("Any", json.JSONDecoder(parse_constant=_refuse_constant)).scan_once
+"""The JSON value at a place of a text, and where it ends. Strict: no NaN, no Infinity.
+
+Raises:
+    ValueError: it is no JSON.
+    StopIteration: there is none.
+"""
 _scan_bounded: _Scan = cast(
     "Any", json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_integer)
 ).scan_once
