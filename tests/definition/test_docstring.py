@@ -201,3 +201,17 @@ def test_unparsed_the_first_paragraph_is_the_description() -> None:
 @pytest.mark.parametrize("text", [None, "", "   \n "])
 def test_no_docstring_says_nothing(text: str | None) -> None:
     assert read_docstring(text) == Docs()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Args:\n        x: The x\n        y (int): The y\n            in two lines\n    ",
+        "参数：\n        x：The x\n        y：The y\n            in two lines\n",
+        "Args:\n        x: The x\n        y (int): The y\n            in two lines\n\n    Returns:\n        str: all",
+    ],
+)
+def test_a_docstring_that_begins_with_its_parameters_keeps_their_descriptions(text: str) -> None:
+    docs = read_docstring(text)
+    described = {name: " ".join(words.split()) for name, words in docs.parameters.items()}
+    assert (docs.description, described) == ("", {"x": "The x", "y": "The y in two lines"})

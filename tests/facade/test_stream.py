@@ -83,6 +83,8 @@ class Writing:
         try:
             for item in self.texts:
                 self.given.append(item)
+                if isinstance(item, Exception):
+                    raise item
                 yield item
         finally:
             self.closed.set()
@@ -91,6 +93,8 @@ class Writing:
         try:
             for item in self.texts:
                 self.given.append(item)
+                if isinstance(item, Exception):
+                    raise item
                 yield item
         finally:
             self.closed.set()
@@ -190,22 +194,30 @@ async def test_a_tool_decides_on_stream_metadata_and_id_of_each_of_its_responses
 
 
 @COLOURS
-async def test_the_response_by_which_a_streaming_tool_says_it_is_the_last_is_the_last_chunk(
+async def test_a_response_that_says_it_is_the_last_is_shown_at_once_and_is_the_last_chunk_too(
     world: World, colour: str
 ) -> None:
     given = [said("a", stream=True, is_last=False), said("ab", stream=True, metadata={"n": 2})]
     world.add(getattr(Writing(given), colour), name="work")
     chunks = await read(stream(world))
-    assert seen(chunks) == [("a", "sc"), ("ab", "lsc")]
-    assert (chunks[1].id, chunks[1].metadata) == (given[1].id, {"n": 2})
+    assert seen(chunks) == [("a", "sc"), ("ab", "sc"), ("ab", "lsc")]
+    assert [(chunk.id, chunk.metadata) for chunk in chunks[1:]] == [(given[1].id, {"n": 2})] * 2
 
 
 @COLOURS
-async def test_a_response_that_was_not_the_last_though_it_said_so_is_given_when_that_is_known(
-    world: World, colour: str
-) -> None:
+async def test_a_response_that_was_not_the_last_though_it_said_so_is_shown_at_once(world: World, colour: str) -> None:
     world.add(getattr(Writing([said("a", stream=True), said("ab", stream=True)]), colour), name="work")
-    assert seen(await read(stream(world))) == [("a", "sc"), ("ab", "lsc")]
+    assert seen(await read(stream(world))) == [("a", "sc"), ("ab", "sc"), ("ab", "lsc")]
+
+
+@COLOURS
+async def test_the_last_response_before_a_failure_is_shown(world: World, colour: str) -> None:
+    world.add(getattr(Writing([said("a", stream=True), LookupError("gone")]), colour), name="work")
+    first, last = await read(stream(world))
+    assert seen([first]) == [("a", "sc")]
+    assert last.content[0] == {"type": "text", "text": "a"}
+    assert last.metadata is not None
+    assert last.metadata["failure"]["kind"] == "tool_error"
 
 
 async def test_deltas_of_cumulative_responses_are_what_each_adds(world: World) -> None:

@@ -96,6 +96,7 @@ async def test_generators_of_every_kind_answer_chunk_by_chunk(function: Any) -> 
     assert [(chunk.content, chunk.is_last, chunk.stream) for chunk in chunks] == [
         ([text("a")], False, True),
         ([text("ab")], False, True),
+        ([text("abc")], False, True),
         ([text("abc")], True, True),
     ]
 
@@ -207,7 +208,7 @@ async def test_what_postprocess_func_gives_replaces_each_response(hook: Any) -> 
     toolkit = Toolkit()
     toolkit.register_tool_function(async_generator, postprocess_func=hook)
     chunks = await read(toolkit, "async_generator", word="ab")
-    assert [chunk.content for chunk in chunks] == [[text("toolu_1: A")], [text("toolu_1: AB")]]
+    assert [chunk.content for chunk in chunks] == [[text("toolu_1: A")], [text("toolu_1: AB")], [text("toolu_1: AB")]]
     assert toolkit.tools["async_generator"].postprocess_func is hook
     result = await toolkit.execute_tool("async_generator", {"word": "ab"})
     assert result.text.endswith(": AB")
@@ -241,7 +242,7 @@ async def test_a_registered_function_is_called_with_its_presets_and_printed_when
     stream = toolkit.tools["letters"].call(arguments={"word": "ab"}, stream_print=stream_print)
     chunks = [chunk async for chunk in stream]
     assert [chunk.content for chunk in chunks] == [[text("a.")], [text("a.b.")], [text("a.b.")]]
-    assert capsys.readouterr().out == ("a.b." if stream_print else "")
+    assert capsys.readouterr().out == ("a.b.\n" if stream_print else "")
 
 
 async def test_a_tool_of_an_inactive_group_says_in_its_one_chunk_how_to_activate_it() -> None:

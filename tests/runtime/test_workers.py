@@ -13,7 +13,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.runtime.subprocesses import output_of
-from toolwire.runtime.workers import WORKERS_CAP, Workers, WorkersExhausted
+from toolwire.runtime.workers import ALARM_PAUSE_S, WORKERS_CAP, Workers, WorkersExhausted
 
 
 @pytest.fixture
@@ -183,21 +183,18 @@ def test_a_stuck_job_holds_up_neither_close_nor_the_end_of_the_interpreter() -> 
     assert output_of(script) == "1 1\n"
 
 
-def test_the_log_is_told_once_when_most_workers_are_taken_and_again_after_it_was_over(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    workers = Workers(cap=10)
+def test_busy_workers_are_warned_of_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now = [1_000.0]
+    workers = Workers(cap=10, clock=lambda: now[0])
 
     def told() -> list[str]:
         return [record.getMessage().partition(":")[0] for record in caplog.records if record.name == "toolwire.workers"]
 
-    for _ in range(2):
+    for elapsed_s, warnings in ((0.0, 1), (ALARM_PAUSE_S - 0.1, 1), (0.1, 2), (ALARM_PAUSE_S, 3)):
+        now[0] += elapsed_s
         release = threading.Event()
-        jobs = [workers.start(stuck_on(release)) for _ in range(7)]
-        before = len(told())
-        jobs += [workers.start(stuck_on(release)) for _ in range(3)]
-        assert len(told()) == before + 1
+        jobs = [workers.start(stuck_on(release)) for _ in range(10)]
         release.set()
         for job in jobs:
             job.result(PATIENCE_S)
-    assert told() == ["8 of 10 workers are busy or stuck"] * 2
+        assert told() == ["8 of 10 workers are busy or stuck"] * warnings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ def read_docstring(text: str | None, *, parse: bool = True) -> Docs:
     import docstring_parser
 
     try:
-        return _docs(docstring_parser.parse(_in_english(cleaned)))
+        return _docs(docstring_parser.parse(_in_english(_under_its_heading(cleaned))))
     except docstring_parser.ParseError:
         return Docs(description=cleaned)
 
@@ -59,8 +60,9 @@ def read_docstring(text: str | None, *, parse: bool = True) -> Docs:
 def _docs(parsed: Docstring) -> Docs:
     gap = "\n\n" if parsed.blank_after_short_description else "\n"
     returned = parsed.returns
+    description = gap.join(part for part in (parsed.short_description, parsed.long_description) if part)
     return Docs(
-        description=gap.join(part for part in (parsed.short_description, parsed.long_description) if part),
+        description="" if description == _NO_DESCRIPTION else description,
         parameters={item.arg_name.lstrip("*"): item.description or "" for item in parsed.params},
         returns=(returned.description or "") if returned else "",
         returns_type=(returned.type_name or "") if returned else "",
@@ -100,6 +102,22 @@ def _in_english(text: str) -> str:
                 line = line[:indent] + _ascii_colon(body, heading)
         lines.append(line)
     return "\n".join(lines)
+
+
+_NO_DESCRIPTION = "."
+
+
+def _under_its_heading(text: str) -> str:
+    """The text, indented again below a heading in its first line.
+
+    `inspect.cleandoc` takes that indent away, here and in the parser, unless another line stands before the heading.
+    """
+    first, _, rest = text.partition("\n")
+    following = rest.lstrip("\n").partition("\n")[0]
+    if not _HEADING.fullmatch(first) or not following or _HEADING.fullmatch(following):
+        return text
+    indented = rest if following.startswith(" ") else textwrap.indent(rest, "    ")
+    return f"{_NO_DESCRIPTION}\n\n{first}\n{indented}"
 
 
 def _ascii_colon(body: str, heading: str) -> str:

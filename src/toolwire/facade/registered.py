@@ -101,11 +101,15 @@ class RegisteredToolFunction:
 
 async def _printed(stream: AsyncIterator[ToolResponse]) -> AsyncIterator[ToolResponse]:
     before: list[ContentBlock] = []
+    has_printed = False
     async for chunk in stream:
         new = new_blocks(before, chunk.content)
         for block in chunk.content if new is None else new:
             if block["type"] == "text":
-                print(block["text"], end="\n" if chunk.is_last else "", flush=True)  # noqa: T201  # what it is for
+                has_printed = True
+                print(block["text"], end="", flush=True)  # noqa: T201 - `stream_print` asks for it
+        if chunk.is_last and has_printed:
+            print(flush=True)  # noqa: T201 - it ends the line
         before = chunk.content
         yield chunk
 

@@ -34,7 +34,7 @@ STOPPED: Final = object()
 class Produced:
     """The parts of one call's output. It belongs to the call, so that output before a failure is kept."""
 
-    __slots__ = ("_held", "_is_waiting", "_parts", "_sink", "_unshown", "_values", "is_over")
+    __slots__ = ("_is_waiting", "_last", "_parts", "_sink", "_unshown", "_values", "is_over")
 
     def __init__(self, sink: Sink | None) -> None:
         self._sink = sink
@@ -42,8 +42,8 @@ class Produced:
         """What has been given, in order, from the last cumulative response on."""
         self._values: list[Any] = []
         """What a generator gave but for responses: its data."""
-        self._held: ToolResponse | None = None
-        """A streamed response that says it is the last: shown when the call has ended, or when it was not."""
+        self._last: ToolResponse | None = None
+        """The latest part, if it is a streamed response that says it is the last: the last chunk has its id."""
         self._unshown = False
         """Whether a part cannot be shown: the result will say so."""
         self._is_waiting = False
@@ -73,7 +73,7 @@ class Produced:
 
     def stop(self) -> bool:
         """Lets the tool go on no more; says whether it is sure not to, for it was waiting for its reader."""
-        self._show_last()
+        self._name_last()
         # In this order: a tool that has not stopped waiting yet will see that it is over.
         self.is_over = True
         return self._is_waiting
@@ -94,41 +94,38 @@ class Produced:
         if value is STOPPED:
             return self.kept(interrupted(call))
         if value is not ALL_GIVEN and isinstance(value, ToolResponse) and value.is_cumulative:
-            self._held = value
-        self._show_last()
+            self._last = value
+        self._name_last()
         if value is ALL_GIVEN:
             return self._of_generator(call)
         return self._with_parts(call, value) if self._parts else result_of(call, value)
 
     def kept(self, failed: ToolResult) -> ToolResult:
         """The failed result with what was given before."""
-        self._show_last()
+        self._name_last()
         blocks = (*self.blocks(), *failed.blocks)
         return replaced(failed, blocks) if blocks else failed
 
     # -- one part -----------------------------------------------------------------------------------------------
 
     def _take(self, value: Any, is_yielded: bool) -> Iterable[Part]:
-        """What is to be shown now."""
+        """The parts to show now. A streamed response that says it is the last is shown too, and again at the end."""
         if type(value) is Progress:
             return (Part(progress=value),)
-        released, self._held = self._held, None
+        self._last = None
         if isinstance(value, ToolResponse):
             value = replace(value, content=[own(block) for block in value.content])
             if value.is_cumulative:
                 self._parts.clear()
             if value.stream and value.is_last:
-                self._held = value
+                self._last = value
         elif is_yielded:
             self._values.append(value)
         elif type(value) is not str and not _has_blocks(value) and not isinstance(value, ToolResult):
             # A part that cannot be shown is its tool's mistake, to be met where it is made.
             show(value)
         self._parts.append(value)
-        if self._sink is None:
-            return ()
-        shown = () if self._held is not None else (self._part(value),)
-        return shown if released is None else (Part(response=released), *shown)
+        return () if self._sink is None else (self._part(value),)
 
     def _part(self, value: Any) -> Part:
         if isinstance(value, ToolResponse):
@@ -139,9 +136,9 @@ class Produced:
             self._unshown = True
             return Part()
 
-    def _show_last(self) -> None:
-        if self._held is not None and self._sink is not None:
-            self._sink.end_with(self._held)
+    def _name_last(self) -> None:
+        if self._last is not None and self._sink is not None:
+            self._sink.end_with(self._last)
 
     # -- the whole ----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextvars
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -30,6 +32,9 @@ WAIT_LIMIT_S = 60.0
 
 ALARM_SHARE = 0.8
 """The part of them that, once taken, is told to the log: while there is time left to look what hangs."""
+
+ALARM_PAUSE_S = 60.0
+"""Seconds between two such warnings: at the edge, each job would warn."""
 
 PROGRAM_SHARE = WORKERS_CAP // 4
 """Workers that the calls of one program may have at once: other programs and plain calls find the rest free."""
@@ -56,7 +61,14 @@ class Workers:
     A future that is cancelled before its job has started leaves the queue.
     """
 
-    def __init__(self, cap: int = WORKERS_CAP, *, waiting_cap: int = WAITING_CAP) -> None:
+    def __init__(
+        self,
+        cap: int = WORKERS_CAP,
+        *,
+        waiting_cap: int = WAITING_CAP,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
         self.cap = cap
         self.waiting_cap = waiting_cap
         self._lock = threading.Lock()
@@ -65,7 +77,7 @@ class Workers:
         self._threads = 0
         self._idle = 0
         self._closed = False
-        self._is_alarmed = False
+        self._alarmed_at = -math.inf
 
     @property
     def busy(self) -> int:
@@ -109,8 +121,9 @@ class Workers:
                 return
             # Still locked: `close` must not end the worker that this job counts on.
             self._jobs.put(job)
-            is_alarm = not self._is_alarmed and self.busy >= ALARM_SHARE * self.cap
-            self._is_alarmed = self._is_alarmed or is_alarm
+            is_alarm = self.busy >= ALARM_SHARE * self.cap and self._clock() - self._alarmed_at >= ALARM_PAUSE_S
+            if is_alarm:
+                self._alarmed_at = self._clock()
             busy = self.busy
         if is_alarm:
             _LOG.warning(
@@ -153,8 +166,6 @@ class Workers:
             with self._lock:
                 job = self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
                 self._idle += job is None
-                # Told again only after it was over: at the edge, each job would tell.
-                self._is_alarmed = self._is_alarmed and self.busy >= ALARM_SHARE * self.cap / 2
             if error is not None:
                 future.set_exception(error)
             elif is_wanted:
