@@ -78,9 +78,14 @@ _ENVELOPES = frozenset(
 )
 
 
-def may_hold_call(text: str, known: KnownTools) -> bool:
-    """Whether a known tool's name or a mark of some format's calls stands in the text. Cheap: most answers end here."""
-    return any(mark in text for mark in (*_MARKS, *known.schemas, *known.written))
+def has_mark(text: str) -> bool:
+    """Whether a mark of some format's calls stands in the text. Cheap: most answers end here."""
+    return any(mark in text for mark in _MARKS)
+
+
+def has_name(text: str, known: KnownTools) -> bool:
+    """Whether a known tool's name stands in the text. Cheap, as well."""
+    return any(name in text for name in (*known.schemas, *known.written))
 
 
 def unquoted(text: str) -> str:
@@ -125,7 +130,7 @@ def fences(text: str) -> list[tuple[int, int, str]]:
 
 def find_call_shape(text: str, known: KnownTools) -> int | None:
     """Where the shape of a call of a known tool stands in unquoted text; None for an answer."""
-    if not known.schemas:
+    if not has_name(text, known):
         return None
     found = without_quoting_fences(text)
     keys: frozenset[str] | None = None

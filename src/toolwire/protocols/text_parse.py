@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.call_shapes import find_call_shape, is_call_like, may_hold_call, unquoted
+from toolwire.protocols.call_shapes import find_call_shape, has_mark, has_name, is_call_like, unquoted
 from toolwire.protocols.foreign import Foreign, read_foreign
 from toolwire.protocols.incoming import line
 from toolwire.protocols.json_text_calls import KnownTools, known_tools
@@ -51,7 +51,7 @@ def refuse_call_shape(text: str, known: KnownTools, form: str) -> None:
     Raises:
         Refusal: it does, and nothing of it was read. `form` says what to write.
     """
-    place = find_call_shape(unquoted(text), known)
+    place = find_call_shape(unquoted(text), known) if has_name(text, known) else None
     if place is not None:
         raise Refusal(f"{_UNREAD}{form}", place=line(text, place), text=text)
 
@@ -63,10 +63,11 @@ def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read) 
     if not text:
         return own
     known = known_tools(tools)
-    if not may_hold_call(text, known):
+    names = has_name(text, known)
+    if not (has_mark(text) or (names and not own.is_refused)):
         return own
     try:
-        found = _read(text, known, tools, None if own.is_refused else read_other)
+        found = _read(text, known, tools, read_other if names and not own.is_refused else None)
         if found is not None:
             return replace(found, thought=own.thought)
         if not own.is_refused:
