@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.architecture.source import ROOT
+from tests.session.till import program
+from toolwire import Decision
 
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
@@ -26,10 +30,14 @@ def test_the_first_example_gives_the_model_what_it_says(capsys: pytest.CaptureFi
 
 
 def test_the_tool_is_described_and_called_as_it_says() -> None:
-    spec = run(BLOCKS[1])["spec"]
+    names = run(BLOCKS[1])
+    spec, session = names["spec"], names["session"]
     assert spec.signature(to="team", text="hi") == "send(to='team', text='hi')"
     assert spec(to="team", text="hi") == "sent to team with k-..."
     assert "api_key" not in spec.code
+    # The session has no approver: this one approves.
+    session._setup = replace(session._setup, approver=lambda _: Decision(verdict="approve"))
+    assert asyncio.run(session.turn(program("print(send('team', 'hi'))"))).text == "sent to team with s-...\n"
 
 
 def test_the_registry_answers_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:

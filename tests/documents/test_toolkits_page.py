@@ -18,6 +18,7 @@ def test_the_examples_give_what_they_say() -> None:
     toolkit = names["toolkit"]
     properties = toolkit.tools["search"].json_schema["function"]["parameters"]["properties"]
     assert list(properties) == ["query", "limit"]
+    assert names["mails"] == ["mail of t-ann", "mail of t-bob"]
     assert names["offered"] == ["search"]
     assert names["offered_now"] == ["search", "route", "activate_tool_groups"]
     assert names["notes"] == "About the tools of 'maps':\nDistances are in kilometres."
@@ -27,4 +28,4 @@ def test_the_examples_give_what_they_say() -> None:
 
 
 def test_the_page_has_examples() -> None:
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6

@@ -10,6 +10,9 @@ from toolwire.definition.shape import MISSING, ArgumentProblem, ParameterKind
 from toolwire.definition.words import nearest_hint
 from toolwire.vocabulary.errors import BindingError, DefinitionError
 
+States = tuple[Mapping[str, Any], ...]
+"""The states of a call, a session and a toolkit, in the order in which they are asked. Live: read at each call."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
@@ -106,13 +109,18 @@ class Bindings:
             raise BindingError(f"{self._label}: {param!r} is not bound; bound parameters: {bound}")
         self.current = {name: binding for name, binding in self.current.items() if name != param}
 
-    def resolve(self, bindings: Mapping[str, Binding]) -> tuple[dict[str, Any], tuple[ArgumentProblem, ...]]:
-        """The values of these bindings as state has them now, and a problem for each that it lacks."""
+    def resolve(
+        self, bindings: Mapping[str, Binding], states: States = ()
+    ) -> tuple[dict[str, Any], tuple[ArgumentProblem, ...]]:
+        """The values that these bindings have now, and a problem for each without a value.
+
+        The first of `states` that has the whole key gives the value, then the tool's own state, then the default.
+        """
         found: dict[str, Any] = {}
         problems: list[ArgumentProblem] = []
-        state = self.state
+        states = (*states, self.state)
         for name, binding in bindings.items():
-            value = _look_up(state, binding.keys) if binding.keys else MISSING
+            value = _look_up(states, binding.keys) if binding.keys else MISSING
             value = binding.default if value is MISSING else value
             if value is MISSING:
                 problems.append(_no_state(name, ".".join(binding.keys)))
@@ -155,7 +163,15 @@ class Bindings:
             raise BindingError(f"{self._label}: {param!r} takes any number of values and cannot be bound")
 
 
-def _look_up(state: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+def _look_up(states: States, keys: tuple[str, ...]) -> Any:
+    for state in states:
+        value = _value_in(state, keys)
+        if value is not MISSING:
+            return value
+    return MISSING
+
+
+def _value_in(state: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     value: Any = state
     for key in keys:
         if not isinstance(value, Mapping) or key not in value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from toolwire.definition.binding import Binding
+from toolwire.definition.binding import Binding, States
 from toolwire.definition.docstring import Docs
 from toolwire.definition.from_schema import SchemaShape
 from toolwire.definition.parameters import ToolParameter, schema_of
@@ -80,7 +80,7 @@ class LiveTool(Tool):
             self._revision = known = told
         return known
 
-    def validate(self, arguments: Mapping[str, Any]) -> Validated | Invalid:
+    def validate(self, arguments: Mapping[str, Any], states: States = ()) -> Validated | Invalid:
         """As `Tool.validate`, by the parameters of this moment.
 
         Raises:
@@ -88,7 +88,7 @@ class LiveTool(Tool):
         """
         checked_permission(self.name, self._author.permission)
         self._refresh()
-        return super().validate(arguments)
+        return super().validate(arguments, states)
 
     _revision: tuple[str, SchemaShape, Mapping[str, Binding]] | None = None
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, cast, get_args
 
-from toolwire.definition.binding import Binding, Bindings
+from toolwire.definition.binding import Binding, Bindings, States
 from toolwire.definition.canonical import canonical
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import check_name
@@ -194,15 +194,18 @@ class Tool:
         """
         _ = self._form().input_schema
 
-    def validate(self, arguments: Mapping[str, Any]) -> Validated | Invalid:
-        """The arguments as real objects together with the bound ones, or everything that is wrong with them."""
+    def validate(self, arguments: Mapping[str, Any], states: States = ()) -> Validated | Invalid:
+        """The arguments as real objects together with the bound ones, or everything that is wrong with them.
+
+        Bound values are looked up in `states` before the tool's own state.
+        """
         compiled = self._compiled
         if compiled is None or compiled[1] is not self.bindings.current:
             compiled = self._compile()
         form, bindings = compiled
         values = form.read(cast("dict[str, Any]", arguments) if type(arguments) is dict else dict(arguments))
         if bindings or self.check is not None:
-            return self._bind_and_check(values, form, bindings)
+            return self._bind_and_check(values, form, bindings, states)
         return values if isinstance(values, Invalid) else Validated(values, {}, form)
 
     def invoke(self, validated: Validated, context: CallContext | None = None) -> Any:
@@ -289,9 +292,9 @@ class Tool:
         return compiled
 
     def _bind_and_check(
-        self, values: dict[str, Any] | Invalid, form: Form, bindings: Mapping[str, Binding]
+        self, values: dict[str, Any] | Invalid, form: Form, bindings: Mapping[str, Binding], states: States
     ) -> Validated | Invalid:
-        bound, problems = self.bindings.resolve(bindings)
+        bound, problems = self.bindings.resolve(bindings, states)
         if isinstance(values, Invalid):
             return Invalid(problems=values.problems + problems, more=values.more)
         if problems:

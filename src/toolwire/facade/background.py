@@ -125,15 +125,22 @@ class BackgroundCalls:
         self._lock = threading.Lock()
         self._calls: dict[str, BackgroundCall] = {}
 
-    def start(self, name: str, arguments: Mapping[str, Any] | None = None) -> BackgroundCall:
-        """Starts a call; returns when its tool runs, or when it never will. Blocks while a person is asked."""
-        started = self._start_own(name, arguments)
+    def start(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
+    ) -> BackgroundCall:
+        """Starts a call; returns when its tool runs, or when it never will. Blocks while a person is asked.
+
+        Bound parameters are looked up in `state` first, for this call and the calls that it makes.
+        """
+        started = self._start_own(name, arguments, state)
         started.begun.result()
         return started
 
-    async def astart(self, name: str, arguments: Mapping[str, Any] | None = None) -> BackgroundCall:
+    async def astart(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
+    ) -> BackgroundCall:
         """`start` for callers that run an event loop."""
-        started = self._start_own(name, arguments)
+        started = self._start_own(name, arguments, state)
         await asyncio.shield(asyncio.wrap_future(started.begun))
         return started
 
@@ -222,8 +229,11 @@ class BackgroundCalls:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _start_own(self, name: str, arguments: Mapping[str, Any] | None) -> BackgroundCall:
+    def _start_own(
+        self, name: str, arguments: Mapping[str, Any] | None, state: Mapping[str, Any] | None
+    ) -> BackgroundCall:
         catalogue, setup = self._offer()
+        setup = setup.with_state(state)
         return self._start(ToolCall(name, arguments, id=new_id("r")), setup.loop_scope(catalogue), setup.caller)
 
     def _start(self, call: ToolCall, scope: Scope, caller: Caller) -> BackgroundCall:

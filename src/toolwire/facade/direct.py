@@ -41,7 +41,7 @@ async def _run(tool: Tool, arguments: Mapping[str, Any], scope: Scope) -> ToolRe
     started = time.perf_counter()
     call = ToolCall(tool.name, arguments)
     entry = Entry(name=tool.name, tool=tool, handle=tool)
-    prepared = validate(call, entry)
+    prepared = validate(call, entry, ())
     if isinstance(prepared, ToolResult):
         return prepared
     result = postprocess(call, entry, await attempt(prepared, scope, invoke), sys.maxsize)

@@ -39,12 +39,14 @@ class Governed:
         entry, setup = self._found(name)
         return setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect
 
-    def explain_call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Explanation:
-        """What would happen to a call, and which rules lead to it. Runs nothing.
+    def explain_call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
+    ) -> Explanation:
+        """What would happen to a call, and which rules lead to it. Runs nothing. `state` is as in `invoke`.
 
         Raises:
             RegistrationError: there is no such tool.
-            ConfigurationError: the arguments are wrong.
+            ConfigurationError: the arguments are wrong, or `state` is not a mapping.
         """
         from toolwire.invocation.authorize import subject_of
         from toolwire.invocation.scope import Prepared
@@ -53,7 +55,7 @@ class Governed:
         from toolwire.vocabulary.calls import ToolCall
 
         entry, setup = self._found(name)
-        prepared = validate(ToolCall(entry.name, arguments), entry)
+        prepared = validate(ToolCall(entry.name, arguments), entry, setup.with_state(state).states)
         if not isinstance(prepared, Prepared):
             raise ConfigurationError(prepared.error or "the arguments are wrong")
         return explain(

@@ -247,23 +247,29 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
 
     # -- calling ------------------------------------------------------------------------------------------------
 
-    def invoke(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+    def invoke(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
+    ) -> ToolResult:
         """Runs a tool for a model, down the whole path, and says how it ended.
 
         Blocks. Never raises for a missing, wrong, denied or failing call: the result's `failure` says what happened.
+        Bound parameters are looked up in `state` first, for this call and the calls that it makes.
         """
         parts = self._parts
         call = ToolCall(name, arguments, id=new_id("r"))
-        return call_blocking(call, parts.scope, parts.setup)
+        scope = parts.scope if state is None else parts.setup.with_state(state).scope(parts.catalogue)
+        return call_blocking(call, scope, parts.setup)
 
-    async def ainvoke(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+    async def ainvoke(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
+    ) -> ToolResult:
         """`invoke` for callers that run an event loop; a sync tool runs in a worker thread."""
         from toolwire.invocation.invoker import invoke
         from toolwire.invocation.scope import ended
 
         parts = self._parts
         call = ToolCall(name, arguments, id=new_id("r"))
-        return ended(await invoke(call, parts.setup.loop_scope(parts.catalogue)))
+        return ended(await invoke(call, parts.setup.with_state(state).loop_scope(parts.catalogue)))
 
     def run_program(
         self,
@@ -272,12 +278,14 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         limits: Limits | None = None,
         source_checks: bool = True,
         min_isolation: MinIsolation = "kernel",
+        state: Mapping[str, Any] | None = None,
     ) -> ProgramResult:
         """Runs a program that may call this registry's tools, in another process, and says how it ended.
 
         Blocks until it ends or `limits` (`Limits()` by default) stop it. `source_checks=False` leaves out the checks
         on the source text, which are there for the model's sake: the sandbox does not rely on them. Behind weaker
-        walls than `min_isolation` nothing runs; `process` is for programs that are as trusted as your own code.
+        walls than `min_isolation` nothing runs; `process` is for programs that are as trusted as your own code. The
+        program's calls look bound parameters up in `state` first.
 
         Raises:
             SandboxUnavailable: no sandbox as strong as that can be had here; it says what to do.
@@ -285,8 +293,9 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         from toolwire.facade.programs import run_program
 
         parts = self._parts
+        setup = parts.setup.with_state(state)
         return run_program(
-            code, parts.catalogue, parts.setup, limits=limits, source_checks=source_checks, min_isolation=min_isolation
+            code, parts.catalogue, setup, limits=limits, source_checks=source_checks, min_isolation=min_isolation
         )
 
     def _invoke_own(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware, check_middleware
 from toolwire.catalogue.groups import Groups
 from toolwire.catalogue.selection import Selection, Visible
+from toolwire.definition.binding import States
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts, needs_loop
 from toolwire.invocation.invoker import invoke
@@ -43,6 +44,8 @@ class Setup:
     """Whose threads and sandbox are used."""
     caller: Caller = NOBODY
     """On whose behalf."""
+    states: States = field(default=(), repr=False)
+    """Where bound parameters are looked up before the tool's own state. They hold secrets: no text shows them."""
     result_limit_bytes: int = RESULT_LIMIT_BYTES
     """Bytes of a result's text that go back to a model."""
     visible: tuple[Visible, ...] = ()
@@ -85,6 +88,7 @@ class Setup:
             observers=self.observers,
             tracer=self.tracer,
             caller=self.caller,
+            states=self.states,
             run_id=run_id,
             result_limit_bytes=self.result_limit_bytes,
         )
@@ -100,6 +104,22 @@ class Setup:
     def with_middleware(self, layers: Iterable[Middleware]) -> Setup:
         """The same, with more layers inside of those there are."""
         return replace(self, middleware=(*self.middleware, *layers))
+
+    def with_state(self, state: Mapping[str, Any] | None) -> Setup:
+        """The same, with bound parameters looked up in `state` before all others; None adds none.
+
+        Raises:
+            ConfigurationError: it is not a mapping.
+        """
+        if state is None:
+            return self
+        # The message names the type alone: the value may be a secret.
+        if not isinstance(cast("object", state), Mapping):
+            raise ConfigurationError(
+                f"state must be a mapping of state keys to values, not {type(state).__name__}: "
+                "write state={'token': token}"
+            )
+        return replace(self, states=(state, *self.states))
 
     def narrowed(
         self, *, visible: Visible | None = None, caller: Caller | None = None, groups: Groups | None = None

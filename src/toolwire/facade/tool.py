@@ -142,10 +142,11 @@ class ToolSpec:
     # -- binding ------------------------------------------------------------------------------------------------
 
     def bind(self, param: str, state_key: str | None = None, default: Any = MISSING) -> ToolSpec:
-        """Takes a parameter from `state` instead of from the model; returns this spec.
+        """Takes a parameter from state instead of from the model; returns this spec.
 
-        `state_key` is the parameter's name by default; dots lead into nested mappings. `default` is used while the
-        key is absent; without one a call then fails and names the key.
+        The call's `state=` is looked up first, then the session's, the toolkit's, this spec's. `state_key` is the
+        parameter's name by default; dots lead into nested mappings. `default` is used while no state has the whole
+        key; without one a call then fails and names the key.
 
         Raises:
             BindingError: there is no such parameter.
@@ -164,7 +165,11 @@ class ToolSpec:
 
     @property
     def state(self) -> dict[str, Any]:
-        """Where bound parameters are read from, at each call anew. Any objects; never copied."""
+        """Values of bound parameters for all callers of this spec, read at each call anew. Any objects; never copied.
+
+        Sessions and threads share it. Give what belongs to one user or request as `Session(state=...)`,
+        `Toolkit(state=...)` or `invoke(..., state=...)`: these are looked up first.
+        """
         return self._tool.bindings.state
 
     @state.setter

@@ -42,17 +42,20 @@ class Toolkit(Traced):
         visible: Visible | None = None,
         caller: Caller | None = None,
         middleware: Iterable[Middleware] = (),
+        state: Mapping[str, Any] | None = None,
     ) -> None:
         """`setup` is how calls are run; without one: no rules, nobody to ask, no log.
 
         `caller` is on whose behalf they are made, by default the agent's; `visible(tool_name, caller)` says whether a
         tool is there for it. `middleware` stands around every call, inside of the registry's.
+        Bound parameters are looked up in `state` for this toolkit alone, before the `state` of their `ToolSpec`.
         """
         self.agent_name = agent_name
         self._catalogue = Catalogue()
         self._groups = Groups()
         self._visible = visible
         self._middleware = tuple(middleware)
+        self._state = state
         self._caller = caller or Caller(agent=agent_name)
         own = Setup()
         self._shared = setup or (lambda: own)
@@ -263,28 +266,33 @@ class Toolkit(Traced):
 
     # -- calling ------------------------------------------------------------------------------------------------
 
-    async def execute_tool(self, name: str, params: Mapping[str, Any] | None = None) -> ToolResult:
-        """Runs a tool for the agent, down the whole path. Never raises for a call that fails."""
+    async def execute_tool(
+        self, name: str, params: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
+    ) -> ToolResult:
+        """Runs a tool for the agent, down the whole path. Never raises for a call that fails.
+
+        Bound parameters are looked up in `state` first, for this call and the calls that it makes.
+        """
         from toolwire.invocation.invoker import invoke
         from toolwire.invocation.scope import ended
 
-        setup, selection = self._setup(), self._selection()
+        setup, selection = self._setup().with_state(state), self._selection()
         if name not in selection and selection.inactive_group(name) is None:
             return self._not_here(name, params, selection)
         return ended(await invoke(ToolCall(name, params, id=new_id("r")), setup.loop_scope(self._catalogue)))
 
-    def call_tool_function(self, tool_call: Mapping[str, Any]) -> ToolStream:
+    def call_tool_function(self, tool_call: Mapping[str, Any], *, state: Mapping[str, Any] | None = None) -> ToolStream:
         """Runs a tool that a model asked for, and gives what comes of it chunk by chunk, down the whole path.
 
         `tool_call` is a tool-use block, or any mapping with `name` and `input`. Use `async for`, with or without
-        `await`. Never raises for a call that fails: its last chunk says so.
+        `await`. Never raises for a call that fails: its last chunk says so. `state` is as in `execute_tool`.
 
         Raises:
             DefinitionError: it is no such mapping.
         """
         from toolwire.facade.tool_use import call_of
 
-        return self._stream(call_of(tool_call))
+        return self._stream(call_of(tool_call), state)
 
     def __offer__(self) -> tuple[Catalogue, Setup]:
         """The live catalogue and the setup, for a session that is made of this toolkit."""
@@ -299,16 +307,16 @@ class Toolkit(Traced):
         shared, made = self._shared(), self._made
         if made is None or made[0] is not shared:
             narrowed = shared.narrowed(visible=self._visible, caller=self._caller, groups=self._groups)
-            narrowed = narrowed.with_middleware(self._middleware)
+            narrowed = narrowed.with_state(self._state).with_middleware(self._middleware)
             if self._tracer is not None:
                 narrowed = replace(narrowed, tracer=self._tracer)
             made = self._made = (shared, narrowed)
         return made[1]
 
-    def _stream(self, call: ToolCall) -> ToolStream:
+    def _stream(self, call: ToolCall, state: Mapping[str, Any] | None = None) -> ToolStream:
         from toolwire.facade.stream import stream_call
 
-        return stream_call(call, self._setup().loop_scope(self._catalogue))
+        return stream_call(call, self._setup().with_state(state).loop_scope(self._catalogue))
 
     def _selection(self) -> Selection:
         setup = self._setup()

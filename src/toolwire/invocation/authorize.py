@@ -133,7 +133,7 @@ def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | 
     except Unrepresentable as error:
         return _denied(call, f"what a person changed cannot be read: {error}")
     written = ToolCall(call.name, arguments, id=call.id, parent=call.parent, raw_text=call.raw_text)
-    edited = validate(written, prepared.entry)
+    edited = validate(written, prepared.entry, scope.states)
     if isinstance(edited, ToolResult):
         return _wrong_edit(call, edited)
     verdict = judged(edited, scope)

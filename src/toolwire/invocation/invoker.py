@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Coroutine
+from functools import partial
 from typing import Any
 
 from toolwire.definition.structured import StructuredValues
@@ -98,7 +99,10 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None, step: Step | No
         return entry
     ports = scope.ports
     is_big = not ports.is_blocking and is_large(call.arguments)
-    prepared = await ports.aside(lambda: validate(call, entry)) if is_big else validate(call, entry)
+    if is_big:
+        prepared = await ports.aside(partial(validate, call, entry, scope.states))
+    else:
+        prepared = validate(call, entry, scope.states)
     if isinstance(prepared, ToolResult):
         return prepared
     verdict = None if doubt is not None else await _judged_aside(prepared, scope) if is_big else judged(prepared, scope)

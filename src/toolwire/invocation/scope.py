@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware, is_colourless
 from toolwire.catalogue.selection import Selection
+from toolwire.definition.binding import States
 from toolwire.definition.canonical import PROCESS_KEY
 from toolwire.definition.tool import Tool, Validated, canonical
 from toolwire.invocation.ports import Ledger, Ports, Tracer
@@ -93,6 +94,8 @@ class Scope:
     """Who follows calls while they run; None: nobody."""
     caller: Caller = NOBODY
     """On whose behalf."""
+    states: States = field(default=(), repr=False)
+    """Where bound parameters are looked up before the tool's own state. They hold secrets: no text shows them."""
     run_id: str = ""
     """The run that the call belongs to."""
     run: Run | None = None

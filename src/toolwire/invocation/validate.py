@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
+from toolwire.definition.binding import States
 from toolwire.definition.tool import Invalid
 from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Prepared
@@ -15,13 +16,16 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import kept_text
 
 
-def validate(call: ToolCall, entry: Entry) -> Prepared | ToolResult:
-    """The call with its arguments as real objects, defaults and bound values filled in."""
+def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolResult:
+    """The call with its arguments as real objects, defaults and bound values filled in.
+
+    Bound values are looked up in `states` before the tool's own state.
+    """
     arguments = call.arguments
     try:
         if isinstance(arguments, WrittenArguments):
             arguments = arguments.read_by(entry.tool.input_schema)
-        validated = entry.tool.validate(_own(arguments))
+        validated = entry.tool.validate(_own(arguments), states)
     except DefinitionError as error:
         return _cannot_run(call, entry, str(error))
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code

@@ -245,7 +245,7 @@ class Passes:
         """What is wrong with an edited call: it does not fit, or a rule denies it."""
         entry = self._catalogue.find(call.name)
         assert entry is not None
-        prepared = validate(call, entry)
+        prepared = validate(call, entry, self.setup.states)
         if isinstance(prepared, ToolResult):
             return prepared.error
         try:

@@ -58,6 +58,7 @@ class Session(Traced):
         always: Iterable[str] | None = None,
         visible: Visible | None = None,
         caller: Caller | None = None,
+        state: Mapping[str, Any] | None = None,
     ) -> None:
         """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
 
@@ -73,18 +74,19 @@ class Session(Traced):
 
         `caller` is on whose behalf the model calls, by default the toolkit's agent; `visible(tool_name, caller)` says
         which tools are there for it, beside what the registry or toolkit says. The tools are followed live: what is
-        registered or switched later counts from the next turn on.
+        registered or switched later counts from the next turn on. Bound parameters are looked up in `state` for this
+        session alone, before the `state` of a toolkit or a `ToolSpec`; it is never stored.
 
         A text protocol's model may always run programs. A native one's may when the registry has them enabled.
 
         Raises:
-            ConfigurationError: the protocol is unknown, `permissions` name a tool that is not there, or a rule can do
-                nothing for these tools.
+            ConfigurationError: the protocol is unknown, `permissions` name a tool that is not there, `state` is not a
+                mapping, or a rule can do nothing for these tools.
         """
         refuse_wrong_approver(approver)
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
         self._catalogue, setup = _parts_of(tools)
-        setup = setup.narrowed(visible=visible, caller=caller)
+        setup = setup.narrowed(visible=visible, caller=caller).with_state(state)
         offer_search(self._catalogue, lambda: self._setup, always)
         keep_apart(self._catalogue)
         rules = setup.policy if policy is None else policy_of(policy)

@@ -203,7 +203,7 @@ def _around(layer: Middleware, inner: CallNext) -> CallNext:
 async def _judged_again(call: PreparedCall, prepared: Prepared, scope: Scope) -> Prepared | Outcome:
     arguments = unmasked(call.arguments, prepared.validated, scope.secret_key)
     written = ToolCall(call.call.name, arguments, id=call.call.id, parent=call.call.parent)
-    checked = validate(written, prepared.entry)
+    checked = validate(written, prepared.entry, scope.states)
     if isinstance(checked, ToolResult):
         return checked
     checked.idempotency_key = prepared.idempotency_key
