@@ -78,7 +78,7 @@ def test_every_connection_writes_through_and_waits(tmp_path: Path) -> None:
         def settings(connection: Any) -> list[Any]:
             return [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names]
 
-        expected = ["wal", 2, 10_000, 1, 64 * 1024 * 1024]
+        expected = ["wal", 2, 10_000, 1, 8 * 1024 * 1024]
         assert store._database.read(settings) == done(store._database.run(settings)) == expected
         strict = store._database.read(
             lambda connection: connection.execute(

@@ -17,5 +17,5 @@ def output_of(script: str) -> str:
         text=True,
         timeout=PATIENCE_S,
     )
-    assert (run.returncode, run.stderr) == (0, "")
+    assert (run.returncode, run.stderr) == (0, ""), (run.returncode, run.stderr)
     return run.stdout

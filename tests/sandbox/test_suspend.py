@@ -21,7 +21,8 @@ from toolwire.sandbox.answers import DROPPED, PARKED, Answer, Parked, Recorded, 
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramResult
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.values import digest, tag
+from toolwire.vocabulary.exact import digest_of_tagged
+from toolwire.vocabulary.values import tag
 
 
 def statuses(result: ProgramResult) -> list[tuple[int, str]]:
@@ -286,7 +287,7 @@ def test_arguments_of_different_types_have_different_digests() -> None:
 
 @pytest.mark.parametrize("arguments", DIGESTS.values(), ids=DIGESTS.keys())
 def test_a_digest_is_that_of_the_tagged_arguments(arguments: dict[str, Any]) -> None:
-    assert arguments_digest(arguments) == digest(tag(arguments))
+    assert arguments_digest(arguments) == digest_of_tagged(tag(arguments))
 
 
 def test_arguments_of_any_order_and_depth_have_a_digest(run: Runner) -> None:

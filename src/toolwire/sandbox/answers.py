@@ -110,7 +110,7 @@ class Replay:
 def arguments_digest(arguments: Mapping[str, Any]) -> str:
     """`sha256:` and a hash of the arguments, types that JSON lacks included: 1, 1.0 and Decimal("1") differ.
 
-    As `digest(tag(arguments))`, for values of any depth that a program can send.
+    As `digest_of_tagged(tag(arguments))`, for values of any depth that a program can send.
     """
     value: Any = dict(arguments)
     # Most arguments are the same with tags.

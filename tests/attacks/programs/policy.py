@@ -50,7 +50,8 @@ await asyncio.gather(add(1, 2), forbidden('in parallel'), add(3, 4), return_exce
 async def alone():
     await forbidden('in a task')
 task = asyncio.create_task(alone())
-await asyncio.sleep(0.01)
+while not task.done():
+    await asyncio.sleep(0.01)
 """,
         ),
         call(
