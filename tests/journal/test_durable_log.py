@@ -11,12 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select, text, update
+from sqlalchemy import delete, func, insert, select, text, update
 
 from tests.journal.test_log import NOON, FakeRecord
 from tests.journal.world import done, request, started
 from tests.patience import PATIENCE_S
 from toolwire import ConfigurationError, ToolRegistry
+from toolwire.journal import pruning
 from toolwire.journal.chain import HEAD, Head, LogCheck, verify
 from toolwire.journal.durable_log import DurableLog
 from toolwire.journal.history import LogFilter, LogRow
@@ -272,6 +273,54 @@ def test_a_log_that_was_pruned_is_whole_still(store: Store) -> None:
     assert store.verify() == LogCheck(rows=1, bad_seq=None, problem="")
     done(store._database.run(lambda connection: connection.execute(text("DELETE FROM log"))))
     assert store.verify().bad_seq == 21
+
+
+def test_a_record_is_written_between_the_slices_of_a_long_prune(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows_left(connection: Any) -> int:
+        return connection.execute(select(func.count()).select_from(LOG)).scalar_one()
+
+    monkeypatch.setattr(pruning, "PRUNED_AT_ONCE", 10)
+    rows_of(store, 200)
+    database, may_begin = store._database, threading.Event()
+    commits = database.writer.commits
+    # The writer waits, so that the record stands in the queue behind the first slice.
+    held = database.run(lambda _: may_begin.wait(PATIENCE_S))
+    dropped, record = store.prune_later(keep=5), database.run(rows_left)
+    may_begin.set()
+    assert done(held)
+    assert done(record) == 190
+    assert done(dropped) == 195
+    assert database.writer.commits - commits >= 20
+    assert store.verify() == LogCheck(rows=5, bad_seq=None, problem="")
+
+
+def test_a_prune_that_fails_in_the_middle_leaves_a_whole_log_and_says_so(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_at(connection: Any, sealer: Any, wanted: Any) -> Any:
+        if wanted.end is not None:
+            raise ConfigurationError("the second slice")
+        return prune(connection, sealer, wanted)
+
+    prune = pruning.prune
+    monkeypatch.setattr(pruning, "PRUNED_AT_ONCE", 10)
+    rows_of(store, 30)
+    with monkeypatch.context() as broken:
+        broken.setattr(pruning, "prune", fail_at)
+        with pytest.raises(ConfigurationError, match="the second slice"):
+            store.prune(keep=0)
+    assert store.verify() == LogCheck(rows=20, bad_seq=None, problem="")
+    assert store.prune(keep=0) == 20
+
+
+@pytest.mark.parametrize("rows", [9, 10, 11, 20])
+def test_a_prune_of_as_many_rows_as_a_slice_has_drops_all_of_them(
+    store: Store, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr(pruning, "PRUNED_AT_ONCE", 10)
+    rows_of(store, rows)
+    assert store.prune(keep=0) == rows
+    assert store.verify() == LogCheck(rows=0, bad_seq=None, problem="")
 
 
 def test_a_log_keeps_as_much_as_it_is_told_to(store: Store) -> None:

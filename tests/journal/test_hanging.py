@@ -217,7 +217,7 @@ def test_a_thread_that_does_not_start_fails_what_was_to_be_written_and_nothing_l
 
 
 @pytest.mark.parametrize("is_replaced", [False, True], ids=["deleted", "replaced"])
-def test_a_store_whose_file_was_deleted_takes_no_more_records(tmp_path: Path, is_replaced: bool) -> None:
+def test_a_store_whose_file_was_deleted_is_neither_written_nor_read(tmp_path: Path, is_replaced: bool) -> None:
     path = tmp_path / "runs.db"
     with Store.open(f"sqlite:///{path}") as store:
         ledger = started(store)
@@ -228,6 +228,11 @@ def test_a_store_whose_file_was_deleted_takes_no_more_records(tmp_path: Path, is
             done(ledger.settle(step("1"), PAID))
         assert str(unavailable.value) == (
             f"the store {store.url} could not be written: its file was deleted or replaced while the store was open"
+        )
+        with pytest.raises(StoreUnavailable) as unavailable:
+            store.runs()
+        assert str(unavailable.value) == (
+            f"the store {store.url} could not be read: its file was deleted or replaced while the store was open"
         )
         # The control: the same file in its place again.
         (tmp_path / "away.db").rename(path)

@@ -24,6 +24,7 @@ from sqlalchemy import text
 from tests.architecture.source import ROOT
 from tests.journal.world import done, started
 from tests.patience import PATIENCE_S
+from tests.runtime.subprocesses import output_of
 from toolwire import ConfigurationError, ToolRegistry
 from toolwire.journal import location
 from toolwire.journal.schema import MIGRATIONS, REVISIONS
@@ -221,3 +222,58 @@ def test_a_runtime_that_closes_takes_the_store_along_and_it_comes_back(opened: C
     with ToolRegistry() as registry:
         registry.enable_logging(store=store)
     assert store.runs() == []
+
+
+def test_a_store_is_not_opened_again_once_the_interpreter_ends(tmp_path: Path) -> None:
+    script = f"""
+    import atexit
+    import threading
+
+    def use():
+        for action in (store.runs, lambda: store.start(start), lambda: Store.open(store.url).runs(), lambda: None):
+            try:
+                action()
+                yield "ran"
+            except StoreUnavailable as error:
+                yield str(error).removeprefix(f"the store {{store.url}} ")
+
+    def late():
+        before = threading.active_count()
+        print(*use(), sep="\\n")
+        print("closed:", store.close())
+        print("threads:", threading.active_count() - before)
+
+    # Handlers run in reverse order: this one after the end of everything shared.
+    atexit.register(late)
+    from tests.journal.world import run_start
+    from toolwire.journal.store import Store
+    from toolwire.vocabulary.errors import StoreUnavailable
+
+    # The control: a handler that runs before the end.
+    atexit.register(lambda: print(*use(), sep=" "))
+    store, start = Store.open("sqlite:///{tmp_path}/runs.db"), run_start("r_1")
+    """
+    refused = "was closed: the interpreter ends"
+    assert output_of(script).splitlines() == [
+        "ran ran ran ran",
+        *[refused] * 3,
+        "ran",
+        "closed: None",
+        "threads: 0",
+    ]
+
+
+def test_closing_a_store_that_a_forked_child_never_used_opens_nothing_there(tmp_path: Path) -> None:
+    script = f"""
+    import os
+    from toolwire.journal.store import Store
+    from toolwire.runtime.runtime import default_runtime
+
+    store = Store.open("sqlite:///{tmp_path}/runs.db")
+    if (child := os.fork()) == 0:
+        store.close()
+        os._exit(0 if default_runtime().find(store._part) is None else 1)
+    print(os.waitpid(child, 0)[1], store.runs())
+    store.close()
+    """
+    assert output_of(script) == "0 []\n"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, exists, func, insert, select, update
 
 from toolwire.journal.redaction import redact
 from toolwire.journal.sealing import Sealer
@@ -75,7 +75,7 @@ class LogRows:
 
 def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
     """Puts rows at the end of the chain, inside of the caller's transaction."""
-    head = _locked_head(connection, sealer)
+    head = locked_head(connection, sealer)
     written: list[dict[str, Any]] = []
     for row in rows:
         columns = {
@@ -88,7 +88,7 @@ def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, A
         head = replace(head, seq=columns["seq"], hash=_hash(head.hash, columns))
         written.append({**columns, "hash": head.hash})
     connection.execute(insert(LOG), written)
-    _keep(connection, sealer, head)
+    keep_head(connection, sealer, head)
 
 
 def begin_chain(sealer: Sealer) -> dict[str, Any]:
@@ -121,26 +121,6 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
     return LogCheck(rows=rows, bad_seq=None, problem="")
 
 
-def prune(connection: Connection, sealer: Sealer, *, before: float | None, keep: int | None) -> int:
-    """Drops the oldest rows: those from before that time, and those beyond that many. How many were dropped."""
-    head = _locked_head(connection, sealer)
-    last = head.pruned
-    if keep is not None:
-        last = max(last, head.seq - keep)
-    if before is not None:
-        # Times need not go up with the rows: those before the first young one go.
-        young = connection.execute(select(func.min(LOG.c.seq)).where(LOG.c.at >= before)).scalar()
-        last = max(last, head.seq if young is None else young - 1)
-    if last <= head.pruned:
-        return 0
-    found = connection.execute(select(LOG.c.hash).where(LOG.c.seq == last)).scalar()
-    if found is None:
-        return 0
-    connection.execute(delete(LOG).where(LOG.c.seq <= last))
-    _keep(connection, sealer, replace(head, pruned=last, pruned_hash=found))
-    return last - head.pruned
-
-
 def clear_text(text: str) -> str:
     """The text as it can stand in every database: no NUL, no half of a surrogate pair."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
@@ -159,7 +139,8 @@ def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
     return bool(connection.execute(select(same)).scalar())
 
 
-def _locked_head(connection: Connection, sealer: Sealer) -> Head:
+def locked_head(connection: Connection, sealer: Sealer) -> Head:
+    """The head, which no other transaction changes before this one ends."""
     value = connection.execute(select(META.c.value).where(META.c.name == HEAD).with_for_update()).scalar()
     head = _read_head(sealer, value)
     if not head.is_broken:
@@ -178,7 +159,8 @@ def _read_head(sealer: Sealer, value: bytes | None) -> Head:
     return head if hmac.compare_digest(signature, _mac(sealer, head)) else replace(head, is_broken=True)
 
 
-def _keep(connection: Connection, sealer: Sealer, head: Head) -> None:
+def keep_head(connection: Connection, sealer: Sealer, head: Head) -> None:
+    """Signs the head and puts it in the place of the one before."""
     value = _signed(sealer, head)
     found = connection.execute(update(META).where(META.c.name == HEAD).values(value=value))
     if not found.rowcount:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from toolwire.journal.chain import LogRows, begin_chain
-from toolwire.journal.engine import make_engine, prepare, writing
+from toolwire.journal.engine import FILE_GONE, file_of, make_engine, prepare, writing
 from toolwire.journal.fence import leave, renew
 from toolwire.journal.forking import GATE, gate_of
 from toolwire.journal.keys import key_of
@@ -62,6 +62,7 @@ class Database:
         self._gate = gate_of(self._engine)
         with self._gate:
             self._open(key)
+            self._file = file_of(self._engine)
             self.log = LogRows(self.sealer)
             """The kind of record that goes to the log."""
             self.writer = Writer(writing(self._engine))
@@ -88,8 +89,10 @@ class Database:
         """What the job reads, in this thread; with `is_one_state` all of it as it was at one moment.
 
         Raises:
-            StoreUnavailable: the database failed.
+            StoreUnavailable: the database failed, or its file was deleted or replaced.
         """
+        if file_of(self._engine) != self._file:
+            raise StoreUnavailable(f"the store {self.location.shown} could not be read: {FILE_GONE}")
         try:
             with self._gate, self._engine.connect() as connection:
                 if is_one_state and self.location.path is None:

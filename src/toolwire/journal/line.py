@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, Engine
@@ -10,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from toolwire.journal.driver import begin, commit, is_begun
+from toolwire.journal.engine import FILE_GONE, file_of
 from toolwire.journal.forking import gate_of
 from toolwire.journal.location import shown
 from toolwire.journal.work import Work, answer, fail, write
@@ -34,7 +34,7 @@ class Line:
         """The store, for messages."""
         self._engine = engine
         self._gate = gate_of(engine)
-        self._file = _file_of(engine)
+        self._file = file_of(engine)
         self._kept: Connection | None = None
 
     def try_to_write(self, batch: Sequence[Work]) -> bool:
@@ -86,9 +86,8 @@ class Line:
 
     def _commit(self, batch: Sequence[Work]) -> None:
         self.has_committed = False
-        if _file_of(self._engine) != self._file:
-            # SQLite goes on in the deleted file, and every record would end with this process.
-            raise _NotCommitted from FileNotFoundError("its file was deleted or replaced while the store was open")
+        if file_of(self._engine) != self._file:
+            raise _NotCommitted from FileNotFoundError(FILE_GONE)
         if self._kept is None:
             try:
                 self._kept = self._engine.connect()
@@ -130,17 +129,6 @@ class Line:
         for work in batch:
             unavailable = StoreUnavailable(f"the store {self.shown} could not be written: {error.__cause__}")
             fail(work, unavailable, self.shown)
-
-
-def _file_of(engine: Engine) -> tuple[int, int] | None:
-    """Which file the database is; None for a server, and for a file that is gone."""
-    if engine.dialect.name != "sqlite":
-        return None
-    try:
-        found = os.stat(str(engine.url.database))  # noqa: PTH116 - a microsecond less for each record
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 class _NotCommitted(Exception):

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from toolwire.journal import approvals, history
-from toolwire.journal.chain import LogCheck, append, prune, verify
+from toolwire.journal.chain import LogCheck, append, verify
 from toolwire.journal.compare import missing
 from toolwire.journal.database import Database
 from toolwire.journal.events import run_event
@@ -24,6 +24,7 @@ from toolwire.journal.history import LogFilter, LogRow
 from toolwire.journal.ledger import RunLedger
 from toolwire.journal.location import Location, location_of
 from toolwire.journal.owner import LEASE_S
+from toolwire.journal.pruning import Prune, pruned
 from toolwire.journal.reopen import info_of, reopened
 from toolwire.journal.run import RunStart, RunStatus
 from toolwire.journal.runs import RunInfo
@@ -265,13 +266,13 @@ class Store:
 
     def prune(self, *, before: float | None = None, keep: int | None = None) -> int:
         """Drops the oldest rows of the log: those from before that time (seconds since the epoch), and all but the
-        last `keep`. Says how many; what is left can still be verified."""
+        last `keep`. Returns their number; what is left can still be verified. Records are written between its slices
+        (`PRUNED_AT_ONCE`); a failure leaves the slices before it pruned."""
         return self.prune_later(before=before, keep=keep).result()
 
     def prune_later(self, *, before: float | None = None, keep: int | None = None) -> Future[int]:
         """The same without waiting."""
-        database = self._database
-        return database.run(lambda connection: prune(connection, database.sealer, before=before, keep=keep))
+        return pruned(self._database, Prune(before=before, keep=keep))
 
     def tell(self, event: Mapping[str, Any]) -> None:
         """Puts an event (`journal/events.py`) at the end of the log, soon. Waits only when too many wait already."""
@@ -287,10 +288,11 @@ class Store:
             return
         self._is_closed = True
         self._closing.set()
-        database = self._runtime.own(self._part, self._open)
-        database.handles.discard(self)
-        if not database.handles:
-            self._runtime.close_part(self._part)
+        database = self._runtime.find(self._part)
+        if isinstance(database, Database):
+            database.handles.discard(self)
+            if not database.handles:
+                self._runtime.close_part(self._part)
 
     def __enter__(self) -> Self:
         return self
@@ -305,6 +307,8 @@ class Store:
         return f"store {self._location.url.render_as_string(hide_password=False)}"
 
     def _open(self) -> Database:
+        if self._runtime.has_ended:
+            raise StoreUnavailable(f"the store {self.url} was closed: the interpreter ends")
         return Database(self._location, self._key)
 
     @property

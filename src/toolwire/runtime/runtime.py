@@ -39,6 +39,8 @@ class Runtime:
         self._parts: dict[str, Part] = {}
         self._workers: Workers | None = None
         self._holders = 0
+        self.has_ended = False
+        """True once the interpreter ends: nothing closes a part that is made after that."""
         _RUNTIMES.add(self)
 
     @property
@@ -66,6 +68,10 @@ class Runtime:
                 if part is None:
                     part = self._parts[key] = make()
         return cast("R", part)
+
+    def find(self, key: str) -> Part | None:
+        """The part of that key if it was made."""
+        return self._parts.get(key)
 
     def close_part(self, key: str) -> None:
         """Closes that one part now, if it is there; it is made anew when it is needed again."""
@@ -98,6 +104,12 @@ class Runtime:
             for part in parts:
                 closing.callback(part.close)
 
+    def end(self) -> None:
+        """Closes every part when the interpreter ends."""
+        with self._lock:
+            self.has_ended = True
+        self.close()
+
     def after_fork(self) -> None:
         """Called in a forked child: forgets every part, so that the child makes its own."""
         parts, self._parts = list(self._parts.values()), {}
@@ -121,4 +133,4 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
-atexit.register(_DEFAULT.close)
+atexit.register(_DEFAULT.end)
