@@ -9,10 +9,14 @@ import textwrap
 from tests.patience import PATIENCE_S
 
 
+PRELUDE = "import logging\nlogging.getLogger('asyncio').setLevel('ERROR')\n"
+"""In development mode asyncio also warns of each callback above 0.1 s, which a busy machine brings about."""
+
+
 def output_of(script: str) -> str:
     """What the script prints, when it ends by itself in time and complains of nothing."""
     run = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(script)],
+        [sys.executable, "-X", "dev", "-W", "error", "-c", PRELUDE + textwrap.dedent(script)],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
