@@ -8,7 +8,6 @@ import textwrap
 
 from tests.patience import PATIENCE_S
 
-
 PRELUDE = "import logging\nlogging.getLogger('asyncio').setLevel('ERROR')\n"
 """In development mode asyncio also warns of each callback above 0.1 s, which a busy machine brings about."""
 
