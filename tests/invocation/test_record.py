@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
 from tests.invocation.world import World, outcome
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.from_function import from_function
+from toolwire.definition.tool import Validated, canonical
+from toolwire.invocation import scope
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall, colourless
 from toolwire.invocation.scope import Run
 from toolwire.permission.approval import ApprovalRequest, Decision
+from toolwire.permission.condition import Condition
+from toolwire.permission.policy import Rule
 from toolwire.testing import MemoryLedger, Records
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
@@ -387,3 +393,89 @@ def test_a_keyed_tool_is_sent_with_the_same_key_again(shop: Shop) -> None:
     shop.world.make(ToolCall("send", {"amount": 5}, id="r_2"))
     first, again, other = keys
     assert (first == again, first == other, first.startswith(KEY)) == (True, False, True)
+
+
+def _count_canonical_forms(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    def counted(validated: Validated, key: bytes) -> dict[str, Any]:
+        made.append(None)
+        return canonical(validated, key)
+
+    made: list[None] = []
+    monkeypatch.setattr(scope, "canonical", counted)
+    return made
+
+
+def _note(texts: list[str], where: Path) -> int:
+    """Takes large arguments, one of them of a type that JSON lacks."""
+    return len(texts)
+
+
+LARGE = {"texts": ["x" * 100] * 1_000, "where": "/notes"}
+
+
+def test_the_canonical_form_of_a_call_that_is_judged_and_recorded_is_made_once(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    @colourless
+    async def look(call: PreparedCall, call_next: CallNext) -> ToolResult:
+        seen.append(len(call.arguments["texts"]))
+        return await call_next(call)
+
+    made = _count_canonical_forms(monkeypatch)
+    shop.open()
+    shop.world.rules = [
+        Rule(effect="deny", tool="_note", when=[Condition(path="/arguments/where", op="==", value="x")])
+    ]
+    shop.world.middleware = (look,)
+    shop.world.add(from_function(_note))
+    assert shop.world.call("_note", **LARGE).data == 1_000
+    assert (seen, len(made)) == ([1_000], 1)
+
+
+def test_the_canonical_form_is_made_again_after_a_person_was_asked(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _count_canonical_forms(monkeypatch)
+    shop.open()
+    shop.world.approver = lambda request: Decision(verdict="approve")
+    shop.world.add(from_function(_note), permission="confirm")
+    assert shop.world.call("_note", **LARGE).data == 1_000
+    # Once to show it, once when the answer came, and once to begin: the values may have changed in between.
+    assert len(made) == 3
+
+
+def test_a_middleware_that_changes_what_it_is_given_changes_neither_the_call_nor_its_record(shop: Shop) -> None:
+    @colourless
+    async def spoil(call: PreparedCall, call_next: CallNext) -> ToolResult:
+        call.arguments["texts"].append("more")
+        result = await call_next(call)
+        kept.append(call.prepared.canonical(call.scope)["texts"])
+        return result
+
+    kept: list[list[str]] = []
+    shop.open()
+    shop.world.middleware = (spoil,)
+    shop.world.add(from_function(_note))
+    assert shop.world.call("_note", texts=["a"], where="/notes").data == 1
+    assert kept == [["a"]]
+
+
+@pytest.mark.parametrize(("amount", "expected"), [(5, "success"), (5_000, "approval_mismatch")])
+def test_an_argument_that_is_changed_while_a_person_thinks_does_not_run(shop: Shop, amount: int, expected: str) -> None:
+    def take(order: dict[str, int]) -> int:
+        """Takes an object that the host holds as well."""
+        taken.append(order["amount"])
+        return 1
+
+    def approve(_: ApprovalRequest) -> Decision:
+        order["amount"] = amount
+        return Decision(verdict="approve")
+
+    taken: list[int] = []
+    order = {"amount": 5}
+    take.__annotations__["order"] = Annotated[dict[str, int], AfterValidator(lambda _: order)]
+    shop.open()
+    shop.world.approver = approve
+    shop.world.add(from_function(take), permission="confirm")
+    assert outcome(shop.world.call("take", order={"amount": 5})) == expected
+    assert taken == [5] * (expected == "success")

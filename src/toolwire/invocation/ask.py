@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from toolwire.definition.tool import Validated
-from toolwire.invocation.scope import Prepared, Scope, canonical_of, run_of
+from toolwire.invocation.scope import Prepared, Scope, run_of
 from toolwire.invocation.tell import tell_asked
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
 from toolwire.permission.deciding import narrowed
@@ -135,7 +135,8 @@ async def _taken_down(request: ApprovalRequest, answer: Decision, scope: Scope) 
 
 def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequest:
     call, tool, now = prepared.call, prepared.entry.tool, scope.clock()
-    arguments = canonical_of(prepared.validated, scope)
+    # An approver is code of the host, and may change what it is shown: it gets a copy.
+    arguments = plain(prepared.canonical(scope))
     given = _given(call.arguments)
     return ApprovalRequest(
         id=f"a_{os.urandom(16).hex()}",
@@ -148,7 +149,7 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
         parent=call.parent,
         attempt=prepared.attempt,
         tool_digest=tool.digest,
-        arguments_digest=digest(arguments),
+        arguments_digest=prepared.canonical_digest(scope),
         bound_digest=_bound_digest(prepared.validated),
         given={} if given == arguments else given,
         effects=tuple(sorted(tool.effects.kinds)),
@@ -187,9 +188,9 @@ def _is_not_as_shown(prepared: Prepared, request: ApprovalRequest, function: obj
     """Whether something else would run than what was shown: while a person thinks, the host's state or the tool itself
     may change."""
     tool = prepared.entry.tool
+    prepared.look_again()
     try:
-        arguments_digest = digest(canonical_of(prepared.validated, scope))
-        found = (arguments_digest, tool.digest, _bound_digest(prepared.validated))
+        found = (prepared.canonical_digest(scope), tool.digest, _bound_digest(prepared.validated))
     except Unrepresentable:
         return True
     shown = (request.arguments_digest, request.tool_digest, request.bound_digest)

@@ -8,7 +8,7 @@ from typing import Any
 from toolwire.definition.canonical import unmasked
 from toolwire.invocation.ask import ask
 from toolwire.invocation.reconcile import evidence, reconciled
-from toolwire.invocation.scope import Prepared, Scope, canonical_of, run_of
+from toolwire.invocation.scope import Prepared, Scope, run_of
 from toolwire.invocation.validate import validate
 from toolwire.permission.approval import Decision
 from toolwire.permission.policy import Subject, Verdict
@@ -63,7 +63,7 @@ def subject_of(prepared: Prepared, scope: Scope) -> Subject:
     """
     tool = prepared.entry.tool
     return Subject(
-        arguments=canonical_of(prepared.validated, scope),
+        arguments=prepared.canonical(scope),
         caller=scope.caller,
         run_id=run_of(prepared.call, scope),
         effects=tool.effects.kinds,
@@ -140,7 +140,7 @@ def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | 
     if verdict.effect == "deny":
         return _denied(call, "; ".join(verdict.reasons))
     try:
-        changed = _changed(canonical_of(prepared.validated, scope), canonical_of(edited.validated, scope))
+        changed = _changed(prepared.canonical(scope), edited.canonical(scope))
     except Unrepresentable as error:
         return _denied(call, f"what a person changed cannot be recorded: {error}")
     edited.approval = {**_told(decision), "changed": changed}

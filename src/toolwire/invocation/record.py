@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
-from toolwire.invocation.scope import Prepared, Scope, canonical_of
+from toolwire.invocation.scope import Prepared, Scope
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.pending import Outcome
@@ -45,6 +45,9 @@ def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Futur
     tool, composite = prepared.entry.tool, prepared.entry.composite
     if tool.effects.idempotent == "natural" and composite is None and not prepared.request_id:
         return _at_once(0.0)
+    if prepared.request_id:
+        # The ledger compares what begins with what was shown to a person: it must not be told of an earlier look.
+        prepared.look_again()
     try:
         arguments = recorded(prepared, scope)
     except Unrepresentable as error:
@@ -81,7 +84,7 @@ def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
         Unrepresentable: the arguments that a decision was made about have no canonical form any more.
     """
     try:
-        return canonical_of(prepared.validated, scope)
+        return prepared.canonical(scope)
     except Unrepresentable:
         if prepared.request_id:
             raise

@@ -23,6 +23,7 @@ from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Step
+from toolwire.vocabulary.values import digest
 
 RESULT_LIMIT_BYTES = 32_768
 """Bytes of one result's text that a model is shown: about 8,000 tokens, a page it can still read."""
@@ -116,19 +117,13 @@ class Scope:
     """Who reads the call's output while it runs; None: nobody. Inner calls have none: who makes them gets the whole."""
 
 
-def canonical_of(validated: Validated, scope: Scope) -> dict[str, Any]:
-    """The arguments that rules, people, memory and the cache go by.
-
-    Raises:
-        Unrepresentable: a value that JSON cannot hold, or that JSON would make another one of.
-    """
-    return canonical(validated, scope.secret_key)
-
-
 class Prepared:
     """A call after validation: exactly what will run."""
 
-    __slots__ = ("approval", "asked", "attempt", "call", "entry", "idempotency_key", "request_id", "validated")
+    __slots__ = (
+        *("_canonical", "_digest", "approval", "asked", "attempt", "call", "entry"),
+        *("idempotency_key", "request_id", "validated"),
+    )
 
     def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
         self.call = call
@@ -144,6 +139,32 @@ class Prepared:
         """Above 1: an earlier attempt was begun, and how it ended is not known."""
         self.idempotency_key = ""
         """The key on record, of the arguments before any middleware rewrote them; empty where nothing is on record."""
+        self._canonical: Mapping[str, Any] | None = None
+        self._digest = ""
+
+    def canonical(self, scope: Scope) -> Mapping[str, Any]:
+        """The arguments that rules, people, memory and the cache go by. Made once: code of the host gets a copy.
+
+        Raises:
+            Unrepresentable: a value that JSON cannot hold, or that JSON would make another one of.
+        """
+        if self._canonical is None:
+            self._canonical = canonical(self.validated, scope.secret_key)
+        return self._canonical
+
+    def canonical_digest(self, scope: Scope) -> str:
+        """The digest of the canonical form.
+
+        Raises:
+            Unrepresentable: as `canonical`.
+        """
+        if not self._digest:
+            self._digest = digest(self.canonical(scope))
+        return self._digest
+
+    def look_again(self) -> None:
+        """Forgets the canonical form: the values may have been changed since it was made."""
+        self._canonical, self._digest = None, ""
 
 
 Path = Callable[[ToolCall, Scope], Coroutine[Any, Any, Outcome]]

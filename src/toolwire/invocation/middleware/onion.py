@@ -16,13 +16,14 @@ from toolwire.catalogue.entry import Middleware
 from toolwire.definition.canonical import unmasked
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.ports import TimedOut
-from toolwire.invocation.scope import Prepared, Scope, canonical_of
+from toolwire.invocation.scope import Prepared, Scope
 from toolwire.invocation.validate import validate
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome, Pending
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import plain
 
 _LOG = logging.getLogger("toolwire.tools")
 
@@ -64,7 +65,7 @@ class PreparedCall:
             Unrepresentable: an argument has no JSON form.
         """
         if self._arguments is None:
-            self._arguments = canonical_of(self.prepared.validated, self._scope)
+            self._arguments = cast("Mapping[str, Any]", plain(self.prepared.canonical(self._scope)))
         return self._arguments
 
     @property
