@@ -79,14 +79,14 @@ def values(
 SPECS = tuple(ToolSpec.from_function(tool) for tool in (numbers, texts, records, values))
 
 
-def fuzz(count: int, seed: int) -> int:
+def fuzz(count: int, seed: int, *, limit_s: float = PROCESSOR_LIMIT_S) -> int:
     """How many of `count` calls were valid. Raises for the first one that costs more than it may."""
     chance, registry = random.Random(seed), _registry()
     valid = 0
     for _ in range(count):
         spec = chance.choice(SPECS)
         arguments = Arguments(spec.input_schema, chance).make()
-        valid += _check(registry, spec.name, arguments, seed)
+        valid += _check(registry, spec.name, arguments, seed, limit_s)
     return valid
 
 
@@ -101,13 +101,13 @@ def _registry() -> ToolRegistry:
     return registry
 
 
-def _check(registry: ToolRegistry, name: str, arguments: dict[str, Any], seed: int) -> bool:
+def _check(registry: ToolRegistry, name: str, arguments: dict[str, Any], seed: int, limit_s: float) -> bool:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()
     result = registry.invoke(name, arguments)
     seconds = time.process_time() - started
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak) * 1024
-    if seconds > PROCESSOR_LIMIT_S or grown > MEMORY_LIMIT_BYTES:
+    if seconds > limit_s or grown > MEMORY_LIMIT_BYTES:
         shown = json.dumps(arguments)
         raise AssertionError(
             f"{name} of seed {seed} cost {seconds:.2f} processor seconds and {grown:,} bytes: "

@@ -44,7 +44,6 @@ _KEYWORDS: tuple[tuple[str, Any], ...] = (
 
 def fuzz(count: int, seed: int, *, limit_s: float = PROCESSOR_LIMIT_S) -> int:
     """How many of `count` schemas were taken. Raises for the first one that costs more than it may."""
-    logging.getLogger("toolwire").setLevel(logging.ERROR)
     chance = random.Random(seed)
     known = [tool.input_schema for tool in corpus()] + [dict(bomb.schema) for bomb in BOMBS.values()]
     values = [dict(bomb.arguments) for bomb in BOMBS.values()]
@@ -166,6 +165,7 @@ def _inner(node: Any) -> list[Any]:
 
 def main() -> None:
     """Schemas for so many seconds, ten minutes unless told otherwise."""
+    logging.getLogger("toolwire").setLevel(logging.ERROR)
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 600
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(10**6)
     end, rounds, taken = time.monotonic() + seconds, 0, 0

@@ -19,7 +19,7 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.repair import fit_arguments
 from toolwire.protocols.strict_schema import strict_problems, without_nulls
 
-SECONDS = 2.0
+SECONDS = 5.0
 """Seconds of the processor for one text: twice the bound, since a busy machine takes more for the same work."""
 
 

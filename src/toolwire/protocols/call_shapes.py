@@ -134,9 +134,11 @@ def find_call_shape(text: str, known: KnownTools) -> int | None:
         return None
     found = without_quoting_fences(text)
     keys: frozenset[str] | None = None
+    # One pass for all labels: a search behind each of them would take the square of the text.
+    last_input = max((line.start() for line in _INPUT_LINE.finditer(found)), default=-1)
     for shape in _SHAPES.finditer(found):
         if shape["value"] is None and shape["key"] is None:
-            if _is_shape(shape, found, known):
+            if _is_shape(shape, last_input, known):
                 return shape.start()
             continue
         keys = frozenset(key.lower() for key in _KEY.findall(found)) if keys is None else keys
@@ -209,9 +211,10 @@ def _is_json_shape(shape: re.Match[str], keys: frozenset[str], known: KnownTools
     return first is None or first.lower() in _parameters(tool, known) | _ARGUMENT_KEYS
 
 
-def _is_shape(shape: re.Match[str], text: str, known: KnownTools) -> bool:
+def _is_shape(shape: re.Match[str], last_input: int, known: KnownTools) -> bool:
+    """Whether it is a known tool's; `last_input` is where the text's last line of arguments begins."""
     if shape["label"] is not None:
-        has_input = bool(shape["behind_label"].strip("*`\"' \t")) or _INPUT_LINE.search(text, shape.end()) is not None
+        has_input = bool(shape["behind_label"].strip("*`\"' \t")) or last_input >= shape.end()
         return bool(named(shape["label"], known)) and has_input
     groups = ("behind", "recipient", "attribute", "element", "tag", "called")
     return any(named(shape[group], known) for group in groups)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -112,8 +113,10 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
         Refusal: it is a call in a wrapping, and its JSON is damaged or its arguments cannot be read.
     """
     quoting = [(start, end) for start, end, _ in fences(unquoted) if not is_all(unquoted, start, end)]
+    starts = [start for start, _ in quoting]
     for found in _START.finditer(unquoted):
-        if any(start < found.start() < end for start, end in quoting):
+        around = bisect_left(starts, found.start()) - 1
+        if around >= 0 and found.start() < quoting[around][1]:
             continue
         name = found["called"] or found["tagged"]
         if name is not None and not named(name, known):
