@@ -21,6 +21,8 @@ HERE_ONLY = {
     "test_replay.py",
     "test_divergence.py",
     "test_hostile_child.py",
+    "test_frame_costs.py",
+    "test_fuzz_frames.py",
     "test_source_checks.py",
     "test_hints.py",
 }
