@@ -13,7 +13,7 @@ from toolwire.protocols import get
 ATTP = get("attp")
 HEAD = 'thought = "t"\n[tool_call]\nstatus = "success"\ntarget = "g"\n'
 SIZE = 65_536
-LIMIT_MS = 50
+LIMIT_MS = 100
 
 PUMPS: dict[str, Callable[[int], str]] = {
     "prose": lambda size: "it's one word. " * (size // 15),

@@ -133,7 +133,7 @@ PUMPS = {
     "minus": lambda n: f"[search(query={'-' * n}1)]",
 }
 SIZE = 65_536
-LIMIT_MS = 100
+LIMIT_MS = 200
 
 
 @pytest.mark.threat(46)

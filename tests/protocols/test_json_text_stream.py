@@ -18,7 +18,7 @@ from toolwire.vocabulary.calls import CODE_EXECUTION
 
 PROTOCOL = JsonText()
 SIZE = 65_536
-LIMIT_MS = 50
+LIMIT_MS = 100
 
 
 def cut(text: str, seed: int) -> list[str]:

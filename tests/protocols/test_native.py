@@ -329,10 +329,10 @@ def test_there_is_no_grammar(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_64_kib_of_the_worst_arguments_are_read_in_50_ms(name: str) -> None:
+def test_64_kib_of_the_worst_arguments_are_read_in_100_ms(name: str) -> None:
     protocol = get(name)
     worst = ['{"a": ' + "[" * 65_000, '{"a": "' + '\\"' * 32_000, "{" * 65_000, '{"a":"' + "\\" * 65_000, '"' * 65_536]
     for text in worst:
         body: Any = protocol.render([ToolCall("free", {}, id="a")])
         _put(name, body, text if name.startswith("openai") else {"a": text})
-        assert milliseconds(lambda body=body: protocol.parse(body, TOOLS), enough=50) <= 50
+        assert milliseconds(lambda body=body: protocol.parse(body, TOOLS), enough=100) <= 100

@@ -11,7 +11,7 @@ from toolwire.protocols import get
 
 XML = get("xml")
 SIZE = 65_536
-LIMIT_MS = 50
+LIMIT_MS = 100
 HEAD = "<tool_call><name>t</name><params>"
 TAIL = "</params></tool_call>"
 
