@@ -349,3 +349,69 @@ def test_what_changes_while_a_person_thinks_counts(permission: ToolPermission, d
     registry.register(tool)
     assert kind_of(registry.invoke("erase", ARGUMENTS)) == kind
     assert len(tool.erased) == (kind == "success")
+
+
+# -- a check of the tool's own ------------------------------------------------------------------------------------
+
+
+class Transfer(BaseTool):
+    """Sends money, never to its sender."""
+
+    def __init__(self, says: Any = "Nobody can send money to themselves: name another account.") -> None:
+        super().__init__("transfer", "Sends money.")
+        self.says = says
+
+    def get_parameters(self) -> list[ToolParameter]:
+        return [ToolParameter("source", "string", "From"), ToolParameter("target", "string", "To")]
+
+    def validate_params(self, params: dict[str, Any]) -> str | None:
+        return self.says if params["source"] == params["target"] else None
+
+    async def execute(self, **params: Any) -> ToolResult:
+        return ToolResult(success=True, data=f"to {params['target']}")
+
+
+SAME = {"source": "a", "target": "a"}
+
+
+def results_of(tool: BaseTool, arguments: dict[str, Any]) -> list[ToolResult]:
+    """Of a registry, a toolkit, a session and the owner's own call."""
+    registry = ToolRegistry()
+    registry.register(tool)
+    toolkit = registry.create_agent_toolkit("agent", ["transfer"])
+    turn = asyncio.run(Session([tool], protocol="openai").turn(calls(("transfer", arguments))))
+    return [
+        registry.invoke("transfer", arguments),
+        asyncio.run(toolkit.execute_tool("transfer", arguments)),
+        *turn.results,
+        tool.run(arguments),
+        asyncio.run(tool(**arguments)),
+    ]
+
+
+def test_the_text_of_an_overridden_check_is_the_error_itself() -> None:
+    for result in results_of(Transfer(), SAME):
+        assert (kind_of(result), result.error) == (
+            "invalid_arguments",
+            "Nobody can send money to themselves: name another account.",
+        )
+        assert result.text == (
+            "Nobody can send money to themselves: name another account.\n"
+            "Correct them and call 'transfer' again. It takes: source (required), target (required)."
+        )
+    assert [result.data for result in results_of(Transfer(), {**SAME, "target": "b"})] == ["to b"] * 5
+
+
+def test_the_control_what_the_schema_refuses_is_still_told_as_a_list() -> None:
+    for result in results_of(Transfer(), {"source": "a"}):
+        assert result.error == "The arguments of 'transfer' are wrong:\n- 'target' is missing: give string."
+
+
+@pytest.mark.parametrize("says", ["", "  ", True, False, 3])
+def test_a_check_that_returns_neither_none_nor_a_text_is_the_owners_to_mend(says: Any) -> None:
+    for result in results_of(Transfer(says), SAME):
+        assert (kind_of(result), result.error) == (
+            "unavailable",
+            f"'transfer' cannot run: tool 'transfer': validate_params returned {says!r}: "
+            "return None, or the text that the model reads",
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 ParameterKind = Literal["positional_only", "either", "keyword_only", "var_positional", "var_keyword"]
-ProblemKind = Literal["missing", "unexpected", "hidden", "invalid", "no_state"]
+ProblemKind = Literal["missing", "unexpected", "hidden", "invalid", "no_state", "refused"]
 
 
 class Missing:
@@ -58,7 +58,8 @@ class ArgumentProblem:
     path: str
     """Where, as `limit` or `rows[0].name`; empty when it is about the call as a whole."""
     kind: ProblemKind
-    """`hidden`: not the model's to give. `no_state`: the host has no value for a bound parameter."""
+    """`hidden`: not the model's to give. `no_state`: the host has no value for a bound parameter. `refused`: the tool's
+    own check refused the call, and the message is its text."""
     message: str
     """One sentence for a model: what was wrong, what is expected, what was given."""
 

@@ -301,8 +301,16 @@ class Tool:
             return Invalid(problems=problems)
         complaint = self.check({**values, **bound}) if self.check is not None else None
         if complaint is not None:
-            return Invalid(problems=(ArgumentProblem(path="", kind="invalid", message=complaint),))
+            return Invalid(problems=(_refusal(self.name, complaint),))
         return Validated(values, bound, form)
+
+
+def _refusal(name: str, complaint: object) -> ArgumentProblem:
+    if not isinstance(complaint, str) or not complaint.strip():
+        raise DefinitionError(
+            f"tool {name!r}: validate_params returned {complaint!r:.80}: return None, or the text that the model reads"
+        )
+    return ArgumentProblem(path="", kind="refused", message=complaint)
 
 
 def _tags(name: str, tags: Iterable[str]) -> frozenset[str]:

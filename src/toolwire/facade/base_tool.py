@@ -53,7 +53,8 @@ class BaseTool(ABC):
         """What is wrong with the arguments, in words for the model, or None.
 
         Called with arguments that fit the schema, before permission is asked. Override it for rules that a schema
-        cannot say; as it stands it checks for missing and unknown parameters.
+        cannot say; as it stands it checks for missing and unknown parameters. The text that it returns is the call's
+        `error` as it is, and the model reads it. Anything else but None runs nothing, and the owner is told.
         """
         names = {parameter.name for parameter in self.get_parameters()}
         missing = [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.vocabulary.calls import CANCEL_CALL, CODE_EXECUTION, POLL_CALL, READ_RESULT, SEARCH_TOOLS, START_CALL
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
@@ -33,21 +35,25 @@ class BuiltIns:
 
     def enable_code_execution(
         self,
-        timeout: float = CODE_EXECUTION_TIMEOUT_S,
+        timeout: float | None = CODE_EXECUTION_TIMEOUT_S,
         *,
         limits: Limits | None = None,
         min_isolation: MinIsolation = "kernel",
     ) -> None:
         """Lets models run programs: adds the tool `code_execution`.
 
-        `timeout` is seconds for a whole program, tools included; `limits` say more, and then stand in its place.
-        `min_isolation` as in `run_program`: where this machine has less, calls fail as `unavailable`.
+        `timeout` is seconds for a whole program, tools included; None is the default of 30. `limits` say more, and
+        then stand in its place. `min_isolation` as in `run_program`: where this machine has less, calls fail as
+        `unavailable`.
+
+        Raises:
+            ConfigurationError: `timeout` is not a finite number above 0.
         """
         from toolwire.facade.programs import programs_entry
         from toolwire.sandbox.limits import Limits
 
         parts = self._parts
-        limits = limits or Limits.within(timeout)
+        limits = limits or Limits.within(_seconds(timeout))
         entry = programs_entry(
             parts.catalogue, lambda: parts.setup, limits, self._invoke_own, min_isolation=min_isolation
         )
@@ -136,3 +142,13 @@ class BuiltIns:
     def _code_execution(self) -> CodeExecutionTool | None:
         entry = self._parts.catalogue.find(CODE_EXECUTION)
         return cast("CodeExecutionTool", entry.handle) if entry is not None else None
+
+
+def _seconds(timeout: object) -> float:
+    if timeout is None:
+        return CODE_EXECUTION_TIMEOUT_S
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
+        raise ConfigurationError(
+            f"timeout={timeout!r:.80}: give seconds above 0, or None for the default of {CODE_EXECUTION_TIMEOUT_S:g}"
+        )
+    return timeout

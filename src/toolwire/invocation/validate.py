@@ -59,10 +59,9 @@ def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
     missing_state = [problem for problem in invalid.problems if problem.kind == "no_state"]
     if missing_state:
         return _cannot_run(call, entry, *(problem.message for problem in missing_state))
-    lines = "\n".join(f"- {line}" for line in invalid.lines)
     return ToolResult.failed(
         "invalid_arguments",
-        f"The arguments of {entry.name!r} are wrong:\n{lines}",
+        _complaint(entry, invalid),
         hint=_expected(entry),
         path=invalid.problems[0].path,
         data={
@@ -72,6 +71,15 @@ def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
         },
         call=call,
     )
+
+
+def _complaint(entry: Entry, invalid: Invalid) -> str:
+    """The text of a tool's own check as it is, or all problems as a list."""
+    first = invalid.problems[0]
+    if first.kind == "refused":
+        return first.message
+    lines = "\n".join(f"- {line}" for line in invalid.lines)
+    return f"The arguments of {entry.name!r} are wrong:\n{lines}"
 
 
 def _cannot_run(call: ToolCall, entry: Entry, *problems: str) -> ToolResult:
