@@ -18,6 +18,8 @@ def test_the_examples_give_what_they_say() -> None:
     toolkit = names["toolkit"]
     properties = toolkit.tools["search"].json_schema["function"]["parameters"]["properties"]
     assert list(properties) == ["query", "limit"]
+    assert names["parameters"] == [("query", "string", True), ("limit", "integer", False)]
+    assert names["found"].data == ["dune 0 in books"]
     assert names["mails"] == ["mail of t-ann", "mail of t-bob"]
     assert names["offered"] == ["search"]
     assert names["offered_now"] == ["search", "route", "activate_tool_groups"]
@@ -28,4 +30,4 @@ def test_the_examples_give_what_they_say() -> None:
 
 
 def test_the_page_has_examples() -> None:
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7

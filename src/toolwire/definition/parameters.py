@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+from toolwire.definition.shape import MISSING
+from toolwire.definition.words import bounded, flattened
 from toolwire.vocabulary.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from toolwire.definition.tool import Tool
 
 
 @dataclass
@@ -57,3 +62,59 @@ def _property(parameter: ToolParameter, label: str) -> dict[str, Any]:
     if parameter.default is not None and not parameter.required:
         found["default"] = parameter.default
     return found
+
+
+@bounded
+def parameters_of(tool: Tool) -> list[ToolParameter]:
+    """The parameters that a model can give, in the schema's order.
+
+    `type` is one of the six words; alternatives read as `integer or string`. `any` takes every value, and `null` takes
+    None alone. A parameter without a default has None as its `default`.
+    """
+    root = tool.input_schema
+    known = {parameter.name: parameter for parameter in tool.visible_parameters}
+    return [
+        ToolParameter(
+            name,
+            " or ".join(_types(node, root)) or "any",
+            known[name].description,
+            known[name].required,
+            None if known[name].required or known[name].default is MISSING else known[name].default,
+        )
+        for name, node in root.get("properties", {}).items()
+    ]
+
+
+_DEPTH_LIMIT = 8
+"""Levels of alternatives within alternatives whose types are told: a schema can refer to itself."""
+
+
+def _types(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH_LIMIT) -> list[str]:
+    """A word for each type that the schema allows; empty when it allows all. `null` stands only where it is alone."""
+    node = flattened(schema, root)
+    choices = node["enum"] if "enum" in node else [node["const"]] if "const" in node else None
+    if choices is not None:
+        found = [_type_of(value) for value in choices]
+    elif "anyOf" in node or "oneOf" in node:
+        options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
+        parts = [_types(option, root, depth - 1) if depth else [] for option in options]
+        found = [word for part in parts for word in part] if all(parts) else []
+    else:
+        kinds = node.get("type", [])
+        found = [kinds] if isinstance(kinds, str) else list(kinds)
+    words = list(dict.fromkeys(found))
+    return [word for word in words if word != "null"] or words
+
+
+def _type_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return next(word for kind, word in _WORDS if isinstance(value, kind))
+
+
+_WORDS: tuple[tuple[type, str], ...] = (
+    *((int, "integer"), (float, "number"), (str, "string")),
+    *((Mapping, "object"), (object, "array")),
+)

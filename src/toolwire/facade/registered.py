@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.chat_form import chat_form
 from toolwire.definition.from_function import tool_of
+from toolwire.definition.parameters import ToolParameter, parameters_of
 from toolwire.definition.tool import Tool
 from toolwire.definition.tool_function import from_chat_form, from_tool_function
+from toolwire.facade.base_tool import ToolPermission
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.content import ContentBlock, new_blocks
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.response import ToolResponse
+from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -35,12 +38,18 @@ class ToolFunction(Protocol):
 class RegisteredToolFunction:
     """A tool as a toolkit has it: the function, and what was said of it when it was registered."""
 
-    __slots__ = ("_entry", "_stream")
+    __slots__ = ("_entry", "_execute", "_stream")
 
-    def __init__(self, entry: Entry, stream: Callable[[ToolCall], ToolStream]) -> None:
-        """`stream` makes a call of its toolkit."""
+    def __init__(
+        self,
+        entry: Entry,
+        stream: Callable[[ToolCall], ToolStream],
+        execute: Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]],
+    ) -> None:
+        """`stream` and `execute` make a call of its toolkit."""
         self._entry = entry
         self._stream = stream
+        self._execute = execute
 
     def __repr__(self) -> str:
         # Presets are secrets, more often than not.
@@ -57,6 +66,16 @@ class RegisteredToolFunction:
     def name(self) -> str:
         """What models call it."""
         return self._entry.name
+
+    @property
+    def description(self) -> str:
+        """The text that models read; empty when its author wrote none."""
+        return self._entry.described.description
+
+    @property
+    def permission(self) -> ToolPermission:
+        """The permission that it was registered with, or else the tool's own. Rules may say something else."""
+        return ToolPermission(self._entry.permission or self._entry.tool.permission)
 
     @property
     def function(self) -> Any:
@@ -89,6 +108,21 @@ class RegisteredToolFunction:
         from toolwire.definition.extended import model_of
 
         return model_of(self._entry.tool)
+
+    def get_parameters(self) -> list[ToolParameter]:
+        """The parameters that a model can give, without presets and bound ones.
+
+        `type` is string, integer, number, boolean, array or object. Alternatives read as `integer or string`; `any`
+        takes every value, and `null` takes None alone. A parameter without a default has None as its `default`.
+        """
+        return parameters_of(self._entry.described)
+
+    async def execute(self, /, **params: Any) -> ToolResult:
+        """The result of a call down the toolkit's whole path: rules, group and log count.
+
+        Never raises for a call that fails: the result's `failure` says why.
+        """
+        return await self._execute(self.name, params)
 
     def call(self, *, arguments: Mapping[str, Any], stream_print: bool | None = None) -> AsyncIterator[ToolResponse]:
         """The responses of a call as they come, down the toolkit's whole path: rules, group and log count.

@@ -73,7 +73,9 @@ class Toolkit(Traced):
         """The tools by name, as they are registered; of groups that are not active, too."""
         from toolwire.facade.registered import RegisteredToolFunction
 
-        return MappingProxyType({entry.name: RegisteredToolFunction(entry, self._stream) for entry in self._catalogue})
+        return MappingProxyType(
+            {entry.name: RegisteredToolFunction(entry, self._stream, self.execute_tool) for entry in self._catalogue}
+        )
 
     @property
     def groups(self) -> Mapping[str, ToolGroup]:
