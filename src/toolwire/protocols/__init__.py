@@ -1,17 +1,24 @@
-"""Models' calling formats: from a reply's text to calls, and from calls and results to text. Pure: no I/O, no clock.
+"""The calling formats of models: parsing a reply into calls, and rendering calls and results. No I/O and no clock.
 
-`base.py` says what a protocol offers and which limits hold before one parses. ATTP: `attp.py` is the object;
-`attp_parse.py` reads a reply, strictly at first, by `attp_document.py`; a damaged one goes to `attp_recover.py`, which
-finds the document (`attp_layout.py`) and its values (`attp_values.py`); `attp_prompt.py` writes the system prompt.
-XML: `xml.py` is the object; `xml_scan.py` finds calls among text, `xml_call.py` and `xml_element.py` read one,
-`xml_values.py` converts its values by the tool's schema.
-JSON in text: `json_text.py` is the object; `json_text_layout.py` takes a reply apart, `json_text_calls.py` makes calls
-of its JSON, `repair.py` reads arguments: `strict_json.py` at first, `lenient_json.py` where the model slipped.
-`text_parse.py` completes both: `foreign.py` reads calls in other models' wrappings, and `call_shapes.py` says of an
-answer whether it is a call that was not read.
-The providers' own formats (`openai.py`, `openai_responses.py`, `anthropic.py`, `gemini.py`) each take a reply apart;
-`native.py` makes calls of the parts, `native_stream.py` gathers them piece by piece, `names.py`, `provider_schema.py`,
-`strict_schema.py` and `gemini_schema.py` say what a provider takes of names and schemas.
+`base.py` defines the interface of a protocol and the limits that are checked before parsing.
+
+ATTP: `attp.py` holds the protocol object. `attp_parse.py` parses a reply strictly, with `attp_document.py`. If that
+fails, `attp_recover.py` recovers the document (`attp_layout.py`) and its values (`attp_values.py`). `attp_prompt.py`
+writes the system prompt.
+
+XML: `xml.py` holds the protocol object. `xml_scan.py` finds calls in text, `xml_call.py` and `xml_element.py` read one
+call, and `xml_values.py` converts its values by the tool's schema.
+
+JSON in text: `json_text.py` holds the protocol object. `json_text_layout.py` splits a reply into parts, and
+`json_text_calls.py` makes calls from its JSON. `repair.py` reads arguments with `strict_json.py`, then with
+`lenient_json.py` if the JSON is malformed.
+
+XML and JSON share `text_parse.py`. It uses `foreign.py` to read calls in the formats of other models, and
+`call_shapes.py` to detect an unread call in a reply that looks like an answer.
+
+Providers' own formats: `openai.py`, `openai_responses.py`, `anthropic.py` and `gemini.py` each split a reply into
+parts. `native.py` makes calls from the parts, and `native_stream.py` collects them from a stream. `names.py`,
+`provider_schema.py`, `strict_schema.py` and `gemini_schema.py` adapt names and schemas to the provider.
 """
 
 from __future__ import annotations
@@ -32,7 +39,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 __all__ = ["get", "names", "recognise", "strict_problems"]
 
-# One line each. `recognise` asks them in this order.
+# `recognise` tries them in this order.
 _PROTOCOLS: dict[str, CallingProtocol] = {
     "attp": Attp(),
     "xml": Xml(),
@@ -45,10 +52,10 @@ _PROTOCOLS: dict[str, CallingProtocol] = {
 
 
 def get(name: str) -> CallingProtocol:
-    """The protocol of this name.
+    """Returns the protocol with this name.
 
     Raises:
-        ConfigurationError: there is none of that name.
+        ConfigurationError: No protocol has this name.
     """
     found = _PROTOCOLS.get(name)
     if found is None:
@@ -57,10 +64,10 @@ def get(name: str) -> CallingProtocol:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all protocols."""
+    """Returns the names of all protocols."""
     return tuple(_PROTOCOLS)
 
 
 def recognise(reply: Any) -> str | None:
-    """The name of the protocol whose format a reply is plainly in; None when it is in none."""
+    """Returns the name of the protocol that the reply is clearly written in, or None."""
     return recognise_among(_PROTOCOLS, reply)

@@ -1,4 +1,4 @@
-"""Anthropic's messages: tools, content blocks and tool results, as its SDK takes and gives them."""
+"""Anthropic's Messages API: tools, content blocks and tool results in the forms of its SDK."""
 
 from __future__ import annotations
 
@@ -39,45 +39,45 @@ _BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking", "serve
 
 @writes_encodable
 class Anthropic(NativeProtocol):
-    """The protocol object. It holds nothing."""
+    """The protocol `anthropic`. The object has no state."""
 
     @property
     def name(self) -> str:
-        """`anthropic`."""
+        """Always `anthropic`."""
         return "anthropic"
 
     def describe(
         self,
         tools: Iterable[Any],
         *,
-        language: Language = "en",  # noqa: ARG002 - tools are told in their authors' words
+        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
         thought: Thought = "short",  # noqa: ARG002 - as above
     ) -> list[dict[str, Any]]:
-        """The request's `tools`. References stay: this API follows them.
+        """Returns the request's `tools`. Schema references are kept, because this API resolves them.
 
         Raises:
-            ConfigurationError: two tools whose names the provider could not tell apart.
+            ConfigurationError: The provider could not distinguish the names of two tools.
         """
         known = [tool_of(tool) for tool in tools]
         names = provider_names(known)
         return [_described(tool, names.to_provider(tool.name)) for tool in known]
 
     def recognises(self, reply: Any) -> bool:
-        """Whether it is a message, or an assistant's content, made of blocks."""
+        """True for a message, or for an assistant's list of content blocks."""
         return is_shape(reply, _take_apart)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """The tool uses of a `Message` or of its content, as objects, mappings or JSON."""
+        """Parses the tool uses of a `Message` or of its content, given as objects, mappings or JSON."""
         return parse_native(
             reply, Reader(tools, _NAMED), _take_apart, protocol=self.name, what="message made of content blocks"
         )
 
     def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
-        """Takes the events of a streamed message, those that the SDK adds included."""
+        """Returns a parser for the events of a streamed message. It also accepts the events that the SDK adds."""
         return NativeStream(Reader(tools, _NAMED), _take_event)
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        """The assistant message that makes these calls."""
+        """Returns the assistant message that makes these calls."""
         blocks = [
             {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
             for call in rendered_calls(calls)
@@ -85,11 +85,11 @@ class Anthropic(NativeProtocol):
         return {"role": "assistant", "content": blocks}
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-        """One user message with a tool result for each result, in order, images inside of them."""
+        """Returns one user message with a tool result for each result, in order. Images are inside the tool results."""
         return [{"role": "user", "content": [_result(result) for result in results]}] if results else []
 
     def refuse(self, reply: Reply) -> list[dict[str, Any]]:
-        """A tool result for each call of a refused reply; a user message where it has none that could be read."""
+        """Returns a tool result for each refused call, or a user message if no call could be read."""
         if not reply.is_refused:
             return []
         if reply.refused_calls:
@@ -122,7 +122,7 @@ def _take_apart(body: Any) -> Written | None:
 
 
 def _is_server_result(block: Any) -> bool:
-    """Whether it is the result of a tool that the provider ran itself."""
+    """True for the result of a tool that the provider ran itself."""
     kind = text_in(block, "type")
     return (kind.endswith("_tool_result") and kind != "tool_result") or kind == "container_upload"
 
@@ -159,12 +159,12 @@ def _take_event(gathering: Gathering, event: Mapping[str, Any]) -> Iterator[Stre
             if reason == "refusal":
                 gathering.written.failure = _refusal(delta)
         case _:
-            pass  # pings, usage, and what the SDK adds: `text` and `input_json` repeat what a delta said
+            pass  # pings, usage, and the SDK's `text` and `input_json` events, which repeat a delta
 
 
 def _end(gathering: Gathering, key: Any) -> Iterator[StreamEvent]:
     if gathering.has(key) and not gathering.has_arguments(key):
-        # A tool without parameters gets no piece of JSON at all.
+        # The provider sends no JSON at all for a tool without parameters.
         yield from gathering.call(key, arguments={})
     yield from gathering.end(key)
 
@@ -178,7 +178,7 @@ def _content(result: ToolResult) -> str | list[dict[str, Any]]:
     content = result.content
     if all(block["type"] == "text" for block in content):
         return result.text
-    # An empty text block is refused.
+    # The API refuses an empty text block.
     return [_part(block) for block in content if block["type"] != "text" or block["text"]]
 
 

@@ -1,4 +1,4 @@
-"""What every protocol offers, and the limits that hold before any of them parses."""
+"""The interface of every protocol, and the limits that are checked before a reply is parsed."""
 
 from __future__ import annotations
 
@@ -13,103 +13,106 @@ Language = Literal["en", "zh"]
 Thought = Literal["short", "full"]
 
 REPLY_LIMIT_BYTES = 262_144
-"""Bytes of one reply, in UTF-8."""
+"""Maximum size of one reply in UTF-8 bytes."""
 
 CODE_LIMIT_BYTES = 65_536
-"""Bytes of one program, in UTF-8; the sandbox takes no more either."""
+"""Maximum size of one program in UTF-8 bytes. The sandbox has the same limit."""
 
 CALL_LIMIT = 64
-"""Calls of one reply."""
+"""Maximum number of calls in one reply."""
 
 DEPTH_LIMIT = 64
-"""Levels of nested arrays and tables in a reply: parsers recurse."""
+"""Maximum nesting of arrays and tables in a reply. The parsers recurse."""
 
 SEGMENT_LIMIT = 64
-"""Segments of one dotted key: parsers take time that grows with their square."""
+"""Maximum number of segments in one dotted key. The parsers take time quadratic in it."""
 
 DIGIT_LIMIT = 4_300
-"""Digits of one integer: Python refuses to read more."""
+"""Maximum number of digits of one integer. Python refuses to parse more."""
 
 
 class CallingProtocol(Protocol):
-    """A model's calling format. Pure: the same arguments give the same answer, and nothing is read or written.
+    """A model's calling format. Its methods are pure: equal arguments give equal results, and they do no I/O.
 
-    A *text* protocol's model is told of tools in its system prompt and writes calls into its text. A *native* one's
-    takes tools, calls and results in fields of its API; what is made for it are plain dicts, as the SDKs take them.
+    A *text* protocol describes the tools in the system prompt, and the model writes calls into its text. A *native*
+    protocol uses the API's own fields for tools, calls and results. It produces plain dicts that the SDKs accept.
     """
 
     @property
     def name(self) -> str:
-        """The name by which `get` finds it."""
+        """The name under which `get` finds the protocol."""
         ...
 
     @property
     def is_native(self) -> bool:
-        """Whether tools, calls and results have fields of their own in the provider's API."""
+        """True if the provider's API has its own fields for tools, calls and results."""
         ...
 
     @property
     def writes_programs(self) -> bool:
-        """Whether its prompt speaks of programs by itself, so that `code_execution` is not listed among the tools."""
+        """True if the prompt explains programs itself. `code_execution` is then not listed among the tools."""
         ...
 
     def describe(
         self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short"
     ) -> str | list[dict[str, Any]]:
-        """Text: the whole system prompt. Native: the request's tools, in which language and thought have no say.
+        """Returns the system prompt (text protocols) or the request's `tools` (native protocols).
+
+        Native protocols ignore `language` and `thought`.
 
         Raises:
-            ConfigurationError: an unknown language or thought, or two tools whose names a provider could not tell
-                apart.
+            ConfigurationError: The language or the thought style is unknown, or a provider could not distinguish the
+                names of two tools.
         """
         ...
 
     def recognises(self, reply: Any) -> bool:
-        """Whether a reply is plainly in this format. Cheap; a reply may be parsed by a protocol that says no."""
+        """True if the reply is clearly in this format. The check is cheap. `parse` also accepts other replies."""
         ...
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """What a model's reply asks for. Nothing that a model writes makes it raise: `problems` says what is wrong.
+        """Returns the calls that a model's reply asks for.
 
-        A reply is text, bytes in UTF-8, None for a message without content or, natively, also a mapping or the SDK's
-        own object: a whole response or the message in it.
+        A model's mistake never raises; it is listed in `Reply.problems`. A reply is text, UTF-8 bytes, or None for a
+        message without content. Native protocols also accept a mapping or an SDK object: a whole response or its
+        message.
 
         Raises:
-            ConfigurationError: the host gave something else, such as another provider's object.
+            ConfigurationError: The host passed another kind of object, such as one from another provider's SDK.
         """
         ...
 
     def stream(self, tools: Iterable[Any] = ()) -> ReplyStream:
-        """Reads a reply while it comes in. However it is cut, its end gives what `parse` gives for the whole."""
+        """Returns a parser for a reply that arrives in pieces. Its final reply equals the result of `parse`."""
         ...
 
     def render(self, calls: Sequence[ToolCall]) -> str | dict[str, Any] | list[dict[str, Any]]:
-        """The reply by which a model would make these calls; natively what `parse` and a request's history take."""
+        """Returns the reply with which a model would make these calls. `parse` and a request's history accept it."""
         ...
 
     def format(self, results: Sequence[ToolResult]) -> str | list[dict[str, Any]]:
-        """What the model reads when its calls have ended; natively the messages to append after its own."""
+        """Returns the results as text for the model, or as the messages that a native API expects next."""
         ...
 
     def refuse(self, reply: Reply) -> str | list[dict[str, Any]]:
-        """What the model reads when its reply makes no call, in the form of `format`; empty for a reply that does."""
+        """Tells the model why its reply was refused, in the form of `format`. Empty if the reply was not refused."""
         ...
 
     def grammar(self, tools: Iterable[Any]) -> str:
-        """GBNF that lets a model write nothing but calls of these tools that can be read.
+        """Returns a GBNF grammar that only allows readable calls of these tools.
 
         Raises:
-            ConfigurationError: a native protocol, whose provider sees to that itself.
+            ConfigurationError: The protocol is native; the provider constrains the output itself.
         """
         ...
 
 
 class Refusal(Exception):
-    """A reply that cannot be read. Raised and caught inside `protocols`: no `parse` lets it out."""
+    """A reply cannot be read. Only `protocols` raises and catches it; no `parse` lets it through."""
 
     def __init__(self, message: str, *, place: str = "", text: str = "") -> None:
         super().__init__(message)
         self.problem = Problem(message=message, repaired=False, place=place)
-        """Why, where, and what to write."""
+        """The problem: the cause, the place and the correction."""
         self.text = text
-        """What the reply says to the user, when it is nothing but that."""
+        """The text for the user, if the reply holds only such text."""

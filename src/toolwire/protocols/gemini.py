@@ -1,4 +1,4 @@
-"""Gemini's contents: function declarations, calls and responses, as its SDK takes and gives them."""
+"""Gemini's API: function declarations, calls and responses in the forms of its SDK."""
 
 from __future__ import annotations
 
@@ -48,28 +48,31 @@ _DECLINED = frozenset(
 
 @writes_encodable
 class Gemini(NativeProtocol):
-    """The protocol object. It holds which of the API's two fields for a schema is used."""
+    """The protocol `gemini`.
+
+    Its only state is the API field that carries the schemas.
+    """
 
     def __init__(self, *, schema_field: SchemaField = "parameters_json_schema") -> None:
-        """`parameters` is the older field: it takes no references and less of JSON Schema."""
+        """Chooses the schema field. The older `parameters` takes no references and fewer JSON Schema keywords."""
         self._schema_field: SchemaField = schema_field
 
     @property
     def name(self) -> str:
-        """`gemini`."""
+        """Always `gemini`."""
         return "gemini"
 
     def describe(
         self,
         tools: Iterable[Any],
         *,
-        language: Language = "en",  # noqa: ARG002 - tools are told in their authors' words
+        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
         thought: Thought = "short",  # noqa: ARG002 - as above
     ) -> list[dict[str, Any]]:
-        """The config's `tools`: one, with a declaration of each tool; none for no tools.
+        """Returns the config's `tools`: one entry with a declaration of each tool, or nothing without tools.
 
         Raises:
-            ConfigurationError: two tools whose names the provider could not tell apart.
+            ConfigurationError: The provider could not distinguish the names of two tools.
         """
         known = [tool_of(tool) for tool in tools]
         names = provider_names(known)
@@ -77,16 +80,20 @@ class Gemini(NativeProtocol):
         return [{"function_declarations": declarations}] if declarations else []
 
     def schema_problems(self, tool: Any) -> tuple[str, ...]:
-        """What of a tool's parameters this API is not told; the tool checks it all the same."""
+        """Lists the schema constraints that this API cannot express. The tool still enforces them."""
         return self._fitted(tool_of(tool))[1]
 
     def recognises(self, reply: Any) -> bool:
-        """Whether it is a response with candidates, or a content with parts."""
+        """True for a response with candidates, or for a content with parts."""
         return is_shape(reply, _take_apart)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """The function calls of a `GenerateContentResponse` (its first candidate) or of the content in it, as object,
-        mapping or JSON. A call without an id gets one that is the same each time."""
+        """Parses the function calls of a `GenerateContentResponse` or of the content in it.
+
+        Only the first candidate is read. The reply may be an object, a mapping or JSON. A call without an id gets one;
+        the
+        same reply always gets the same ids.
+        """
         return parse_native(
             reply,
             Reader(tools, _NAMED),
@@ -96,11 +103,11 @@ class Gemini(NativeProtocol):
         )
 
     def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
-        """Takes the responses of a streamed reply; each call comes whole."""
+        """Returns a parser for the responses of a streamed reply. The API sends each call in one piece."""
         return NativeStream(Reader(tools, _NAMED), _take_chunk)
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        """The content that makes these calls."""
+        """Returns the content that makes these calls."""
         parts = [
             {"function_call": {**_id(call.id), "name": call.name, "args": call.arguments}}
             for call in rendered_calls(calls)
@@ -108,11 +115,11 @@ class Gemini(NativeProtocol):
         return {"role": "model", "parts": parts}
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-        """One content with a function response for each result, in order, images inside of them."""
+        """Returns one content with a function response for each result, in order. Images are inside the responses."""
         return [{"role": "user", "parts": [_response(result) for result in results]}] if results else []
 
     def refuse(self, reply: Reply) -> list[dict[str, Any]]:
-        """A function response for each call of a refused reply; a text where it has none that could be read."""
+        """Returns a function response for each refused call, or a text if no call could be read."""
         if not reply.is_refused:
             return []
         if reply.refused_calls:
@@ -122,7 +129,7 @@ class Gemini(NativeProtocol):
     def _declaration(self, tool: Tool, name: str) -> dict[str, Any]:
         described = {"description": tool.description} if tool.description else {}
         schema = self._fitted(tool)[0]
-        # The older field refuses an object without properties; a tool without parameters has no schema there.
+        # The older field refuses an object without properties, so a tool without parameters has no schema there.
         is_told = self._schema_field != "parameters" or schema.get("properties")
         return {"name": name, **described, **({self._schema_field: schema} if is_told else {})}
 
@@ -132,7 +139,7 @@ class Gemini(NativeProtocol):
 
 
 def _id(identity: str) -> dict[str, str]:
-    """The id where the provider gave one: it is not sent one that it does not know."""
+    """Returns the id field if the provider gave the id. An id that toolwire made is not sent."""
     return {"id": identity} if identity and not identity.startswith(MADE_ID) else {}
 
 
@@ -171,7 +178,7 @@ def _call(part: Any) -> WrittenCall | None:
 
 
 def _in_parts(part: Any) -> list[Problem]:
-    """Why a call whose arguments are spread over several responses is not run: no one of them holds it whole."""
+    """Reports a call whose arguments are spread over several responses. No single response holds the whole call."""
     call = inner(part, "function_call", "functionCall")
     if not (items_in(call, "partial_args", "partialArgs") or field(call, "will_continue", "willContinue")):
         return []
@@ -180,7 +187,7 @@ def _in_parts(part: Any) -> list[Problem]:
 
 
 def _note_end(written: Written, body: Any, candidate: Any) -> None:
-    """Why the reply ended, if it was not for being complete."""
+    """Notes why the reply ended, unless it is complete."""
     blocked = _word(field(inner(body, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason"))
     if blocked:
         written.failure = f"The provider blocked the request: {blocked}."
@@ -196,7 +203,7 @@ def _note_end(written: Written, body: Any, candidate: Any) -> None:
 
 
 def _word(value: Any) -> str:
-    # An enum of the SDK is a str by its value, and prints as something else.
+    # An SDK enum is a str by value, but str() of it gives another text.
     return str(getattr(value, "value", value)) if isinstance(value, str) else ""
 
 

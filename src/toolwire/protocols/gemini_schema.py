@@ -1,4 +1,4 @@
-"""JSON Schema as Gemini takes it: all but a few words of it in the newer field, a dialect of OpenAPI in the older."""
+"""Conversion of JSON Schema for Gemini's two schema fields: JSON Schema in the newer, OpenAPI in the older."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ _FORMATS = {"string": ("date-time", "enum"), "number": ("float", "double"), "int
 
 
 def json_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The schema for `parameters_json_schema`, and what of it the API is known to do less with.
+    """Returns the schema for `parameters_json_schema`, and the parts that the API handles only partly.
 
-    References stay, alone where they stand; `const` becomes an enumeration of one.
+    References are kept, with no other keyword beside them. `const` becomes an `enum` with one value.
     """
     told = mapped(references_alone(schema), _without_const)
     return told, tuple(_required_cycles(schema))
 
 
 def older_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The schema for `parameters`, and what was lost: references are written out, other words left out."""
+    """Returns the schema for `parameters`, and the constraints that were lost.
+
+    References are replaced by their targets, and unsupported keywords are dropped.
+    """
     whole, lost = inlined(schema)
     dropped: set[str] = set()
     told = _older(whole, dropped)
@@ -38,7 +41,7 @@ def _without_const(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _required_cycles(schema: dict[str, Any]) -> Iterator[str]:
-    """Definitions that hold themselves in a property that must be given: the API unrolls such only so far."""
+    """Reports definitions that contain themselves in a required property. The API limits how deep it expands them."""
     definitions = cast("dict[str, Any]", schema.get("$defs", {}))
     for name, schema_of_it in definitions.items():
         node = cast("dict[str, Any]", schema_of_it) if isinstance(schema_of_it, dict) else {}

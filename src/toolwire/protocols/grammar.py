@@ -1,7 +1,7 @@
-"""Building blocks of GBNF, the grammar language of llama.cpp: rules, literals, bounded repeats.
+"""Building blocks of GBNF, the grammar language of llama.cpp: rules, literals and bounded repeats.
 
-`grammar_values.py` turns JSON schemas into rules; `grammar_attp.py`, `grammar_xml.py` and `grammar_json.py` put a
-protocol's reply around them. Rules never recurse and every repeat has an end, so that a small model stops.
+`grammar_values.py` turns JSON schemas into rules. `grammar_attp.py`, `grammar_xml.py` and `grammar_json.py` add the
+reply format of a protocol. Rules never recurse and every repeat is bounded, so that a small model stops.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 TEXT_LIMIT = 8_192
-"""Characters of a text whose schema sets no limit."""
+"""Maximum length in characters of a text whose schema sets no limit."""
 
 SPAN = 64
-"""Longer repeats are counted in spans of this many: llama.cpp makes a rule for each count, and refuses 2,000."""
+"""Length of a span. Longer repeats count spans, because llama.cpp makes a rule per count and refuses 2,000."""
 
 CALLS_LIMIT = 8
-"""Calls in one reply."""
+"""Maximum number of calls in one reply."""
 
 _SHORT = 256
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -23,16 +23,16 @@ _NO_NAME = re.compile(r"[^a-zA-Z0-9]+")
 
 
 class Grammar:
-    """The rules of one grammar. Equal bodies become one rule."""
+    """The rules of one grammar. Equal bodies share one rule."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
-        """The last number behind each name: looking for a free one from the start would take ever longer."""
+        """The last number used with each name. Searching for a free number from 1 would take quadratic time."""
 
     def rule(self, hint: str, body: str) -> str:
-        """The name of the rule with this body: a new one, called after the hint, unless there is one."""
+        """Returns the name of the rule with this body. A new rule is named after the hint."""
         known = self._names.get(body)
         if known is not None:
             return known
@@ -47,7 +47,10 @@ class Grammar:
         return name
 
     def repeat(self, item: str, least: int, most: int) -> str:
-        """`least` to `most` of a rule, by its name; of more than 256 up to 63 fewer than `most`."""
+        """Returns an expression for `least` to `most` repeats of a rule.
+
+        Above 256 repeats, the upper bound may be up to 63 lower than `most`.
+        """
         if most <= _SHORT:
             return f"{item}{{{least},{most}}}"
         span = self.rule(f"{item}-{SPAN}", f"{item}{{{SPAN}}}")
@@ -59,18 +62,18 @@ class Grammar:
         return " ".join([*fixed, f"{span}{{0,{(free - SPAN + 1) // SPAN}}}", f"{item}{{0,{SPAN - 1}}}"])
 
     def text(self, root: str) -> str:
-        """The whole grammar, `root` being the body of its first rule."""
+        """Returns the whole grammar. `root` is the body of its first rule."""
         lines = [f"root ::= {root}", *(f"{name} ::= {body}" for name, body in self._bodies.items())]
         return "\n".join(lines) + "\n"
 
 
 def literal(text: str) -> str:
-    """The text as a GBNF literal."""
+    """Returns the text as a GBNF literal."""
     return '"' + "".join(_escaped(character) for character in text) + '"'
 
 
 def choice(options: list[str]) -> str:
-    """One of the expressions, in parentheses if there are several."""
+    """Returns an alternative of the expressions, in parentheses if there are several."""
     unique = list(dict.fromkeys(options))
     return unique[0] if len(unique) == 1 else f"({' | '.join(unique)})"
 

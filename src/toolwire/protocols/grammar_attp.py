@@ -1,7 +1,7 @@
-"""ATTP replies that can be read, as GBNF: one program that makes up to eight calls, each written out.
+"""The GBNF grammar of ATTP replies: one program that makes one to eight explicit calls.
 
-Free program text would leave room for more, and small models fill it with programs that do not run; what a loop is
-needed for, such a model does in several replies.
+The grammar does not allow free program text, because small models write programs that do not run. Such a model needs
+several replies for the work of a loop.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from toolwire.protocols.grammar_tools import Callee, Slot, callees, rule_of_tool
 from toolwire.protocols.grammar_values import Values, sequence, space
 
 _THOUGHT_LIMIT = 1_024
-"""Characters of the thought; of the target too."""
+"""Maximum length in characters of the thought and of the target."""
 
 _PAIRED_TOOLS = 8
-"""With more tools, two calls whose results are named after their tools would need too many rules."""
+"""Maximum number of tools for pairs of calls with results named after their tools. More would need too many rules."""
 
 _NAMES: tuple[tuple[str, ...], ...] = (
     tuple(f"result_{number}" for number in range(1, CALLS_LIMIT + 1)),
@@ -28,17 +28,17 @@ _NAMES: tuple[tuple[str, ...], ...] = (
     ("first", "second", "third", "fourth"),
     ("result",),
 )
-"""What programs call their results, in order: a name is read only after it was given."""
+"""The names that a program may give its results, in order of assignment. A name is used only after its assignment."""
 
 
 def attp_grammar(tools: Iterable[Any]) -> str:
-    """The grammar of replies that succeed.
+    """Returns the grammar of replies that report success.
 
-    A call gives its required arguments first and then any optional ones in order, by keyword; the first may go
-    without. Spread parameters (`*rest`, `**more`) cannot be given.
+    A call gives its required arguments first, then optional ones, in order and by keyword. The first argument may be
+    positional. Spread parameters (`*rest`, `**more`) cannot be given.
 
     Raises:
-        ConfigurationError: no tool that can be called.
+        ConfigurationError: None of the tools can be called.
     """
     grammar = Grammar()
     found = callees(tools, lambda schema: Values(grammar, Python(), schema))
@@ -75,7 +75,7 @@ def _call(grammar: Grammar, callee: Callee) -> str:
 
 
 def _is_first(slot: Slot, callee: Callee) -> bool:
-    """Whether the parameter may be given by its position."""
+    """True if the parameter may be given by position."""
     return slot.parameter.kind == "either" and callee.tool.visible_parameters[0].name == slot.parameter.name
 
 
@@ -95,7 +95,7 @@ def _programs(grammar: Grammar, found: Sequence[Callee], calls: Sequence[str]) -
 
 
 def _chain(grammar: Grammar, names: Sequence[str], call: str, key: str) -> str:
-    """Calls whose results bear these names one after another, as many as there are or fewer."""
+    """Returns the rule for one or more calls whose results take these names in order."""
     rest = ""
     for count in range(len(names), 0, -1):
         ending = _ending(grammar, names[:count], key)
@@ -105,7 +105,10 @@ def _chain(grammar: Grammar, names: Sequence[str], call: str, key: str) -> str:
 
 
 def _pairs(grammar: Grammar, place: int, found: Sequence[Callee], calls: Sequence[str], key: str) -> str:
-    """Calls of two tools whose results are named after them, as the prompt's example has them; this tool's first."""
+    """Returns a rule for calls of two tools whose results are named after them. The tool at `place` comes first.
+
+    The example in the prompt has the same shape.
+    """
     names = [f"{program_name(callee.tool.name)}_result" for callee in found]
     seconds = [
         f'{literal(f"{names[other]} = ")} {calls[other]} "\\n" {_ending(grammar, (names[place], names[other]), key)}'
@@ -117,7 +120,7 @@ def _pairs(grammar: Grammar, place: int, found: Sequence[Callee], calls: Sequenc
 
 
 def _ending(grammar: Grammar, names: Sequence[str], key: str) -> str:
-    """`__result__` as the names' list or dict; of one name, as its value."""
+    """Returns the assignment of `__result__`: a list or dict of the names, or the value of a single name."""
     listed = literal(f"[{', '.join(names)}]")
     pairs = [f"{key} {literal(': ' + name)}" for name in names]
     paired = " ".join(['"{"', ' ", " '.join(pairs), '"}"'])
@@ -127,7 +130,7 @@ def _ending(grammar: Grammar, names: Sequence[str], key: str) -> str:
 
 
 def _spoken(grammar: Grammar) -> tuple[str, str]:
-    """The rules of a TOML string in one line, and of one in several."""
+    """Returns the rules of a one-line and of a multi-line TOML string."""
     escape = grammar.rule("toml-escape", _ESCAPE)
     character = grammar.rule("toml-character", f"{written(_PLAIN)} | {escape}")
     line = grammar.rule("toml-line", f'"\\"" {grammar.repeat(character, 0, _THOUGHT_LIMIT)} "\\""')

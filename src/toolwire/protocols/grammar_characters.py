@@ -1,18 +1,18 @@
-"""Sets of characters, and how GBNF writes them."""
+"""Sets of characters, and their form in GBNF."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 Characters = tuple[tuple[int, int], ...]
-"""Ranges of code points, both ends in them, sorted and apart. Half characters (surrogates) are in no set."""
+"""Ranges of code points with inclusive ends, sorted and disjoint. Surrogates are in no set."""
 
 _LAST = 0x10FFFF
 _HALVES = (0xD800, 0xDFFF)
 
 
 def of(*parts: str | tuple[str, str]) -> Characters:
-    """The characters of the texts, and the ranges."""
+    """Returns the set of the characters in the texts and in the ranges."""
     ranges: list[tuple[int, int]] = []
     for part in parts:
         if isinstance(part, tuple):
@@ -23,7 +23,7 @@ def of(*parts: str | tuple[str, str]) -> Characters:
 
 
 def union(ranges: Iterable[tuple[int, int]]) -> Characters:
-    """The ranges as one set."""
+    """Returns the ranges as one set."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if found and low <= found[-1][1] + 1:
@@ -34,7 +34,7 @@ def union(ranges: Iterable[tuple[int, int]]) -> Characters:
 
 
 def without(characters: Characters, taken: Characters) -> Characters:
-    """What is in the first set and not in the second."""
+    """Returns the characters of the first set that are not in the second."""
     found = list(characters)
     for low, high in taken:
         kept: list[tuple[int, int]] = []
@@ -51,21 +51,21 @@ def without(characters: Characters, taken: Characters) -> Characters:
 
 
 def both(characters: Characters, others: Characters) -> Characters:
-    """What is in both sets."""
+    """Returns the characters that are in both sets."""
     return without(characters, without(ALL, others))
 
 
 def holds(characters: Characters, character: str) -> bool:
-    """Whether the character is in the set."""
+    """True if the character is in the set."""
     return any(low <= ord(character) <= high for low, high in characters)
 
 
 def written(characters: Characters) -> str:
-    """The set, which must not be empty, as a GBNF class."""
+    """Returns a set, which must not be empty, as a GBNF character class."""
     rest = without(ALL, characters)
     if rest and len(rest) < len(characters):
         return f"[^{''.join(_range(low, high) for low, high in rest)}]"
-    # A class that runs over the half characters is the same to a reader of UTF-8, and shorter.
+    # UTF-8 text has no surrogates, so a class that includes them matches the same text and is shorter.
     joined = union([*characters, _HALVES]) if _spans_halves(characters) else characters
     if joined[-1][1] == _LAST and (rest := without(((0, _LAST),), joined)):
         return f"[^{''.join(_range(low, high) for low, high in rest)}]"

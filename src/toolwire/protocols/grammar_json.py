@@ -1,4 +1,4 @@
-"""Calls in JSON that can be read, as GBNF: in `<tool_call>`, one object as it is, or a list of several."""
+"""The GBNF grammar of JSON calls: calls in `<tool_call>` elements, one bare object, or a list of objects."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from toolwire.protocols.grammar_values import Values, sequence, space
 
 
 def json_grammar(tools: Iterable[Any]) -> str:
-    """The grammar of replies that make one to eight calls; required arguments first, each in the schema's order.
+    """Returns the grammar of replies that make one to eight calls.
+
+    Required arguments come first; otherwise arguments follow the schema's order.
 
     Raises:
-        ConfigurationError: no tool that can be called.
+        ConfigurationError: None of the tools can be called.
     """
     grammar = Grammar()
     gap = space(grammar)

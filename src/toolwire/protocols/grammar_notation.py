@@ -1,4 +1,4 @@
-"""How JSON, Python and XML's CDATA write texts, as GBNF: each keeps the closing mark out of what it holds."""
+"""GBNF rules for text in JSON, Python and XML CDATA. Each keeps its closing delimiter out of its content."""
 
 from __future__ import annotations
 
@@ -11,46 +11,49 @@ from toolwire.protocols.grammar_characters import ALL, CONTROLS, Characters, hol
 from toolwire.protocols.grammar_pattern import Choice, Node, One, Repeat, Sequence, Untranslatable, shortest
 
 _AUTOMATON = 256
-"""The longest text whose characters are counted one by one where two of a kind must not meet."""
+"""Maximum text length for counting characters one by one, where two special characters must not be neighbours."""
 
 _KEY_LIMIT = 64
-"""Characters of a key that the model makes up."""
+"""Maximum length in characters of a key that the model invents."""
 
 
 class Notation(Protocol):
-    """How values that are not numbers are written."""
+    """The notation of values other than numbers."""
 
     null: str
     true: str
     false: str
 
     def text(self, grammar: Grammar, least: int, most: int | None) -> str:
-        """Any text of so many characters."""
+        """Returns a rule for any text of `least` to `most` characters."""
         ...
 
     def pattern(self, grammar: Grammar, node: Node) -> str:
-        """The texts of a pattern.
+        """Returns a rule for the texts of a pattern.
 
         Raises:
-            Untranslatable: one of its characters cannot be written here.
+            Untranslatable: The notation cannot write one of its characters.
         """
         ...
 
     def exact(self, text: str) -> str | None:
-        """This text; None when it cannot be written here."""
+        """Returns a rule for exactly this text. None if the notation cannot write it."""
         ...
 
     def constant(self, value: Any) -> str | None:
-        """This value, which is no text; None when it cannot be written here."""
+        """Returns a rule for exactly this value, which is not a text. None if the notation cannot write it."""
         ...
 
     def key(self, grammar: Grammar) -> str:
-        """A key that the model makes up, of 1 to 64 plain characters."""
+        """Returns a rule for a key that the model invents, of 1 to 64 plain characters."""
         ...
 
 
 class Json:
-    """JSON; inside CDATA no text holds two `]` in a row: `]]>` would end it. No `>` follows an array's bracket."""
+    """JSON. Inside CDATA no text holds two `]` in a row, because `]]>` would end the section.
+
+    The grammar writes no `>` after the bracket of an array.
+    """
 
     null, true, false = "null", "true", "false"
 
@@ -84,7 +87,10 @@ class Json:
 
 
 class Python:
-    """Python literals in a TOML string of three `'`: never two `'` in a row, hence no `''` for the empty text."""
+    """Python literals in a TOML string delimited by three `'`.
+
+    A value never holds two `'` in a row. The empty text is therefore never written as `''`.
+    """
 
     null, true, false = "None", "True", "False"
 
@@ -122,7 +128,7 @@ class Python:
 
 
 class Cdata:
-    """Text as it is, but that two `]` never meet and that it holds no control characters."""
+    """Plain text in CDATA. It holds no two `]` in a row and no control characters."""
 
     null, true, false = "null", "true", "false"
 
@@ -144,20 +150,20 @@ class Cdata:
 
 
 def without_pairs(grammar: Grammar, character: str, special: str, least: int, most: int | None) -> str:
-    """So many of a rule's characters and of one special character, of which no two are neighbours."""
+    """Returns a rule for `least` to `most` characters where no two `special` characters are neighbours."""
     mark = literal(special)
     if most is None or most > _AUTOMATON:
         unit = grammar.rule(f"{character}-unit", f"{mark}? {character}")
         if most is None:
             return f"{grammar.repeat(unit, least, TEXT_LIMIT)} {mark}?"
-        # A unit may be two characters, so half as many may be; a text without the mark may have all.
+        # A unit may be two characters, so only half as many units fit. A text without the mark may use the full length.
         half, plain = (most - 1) // 2, grammar.repeat(character, least, most)
         return plain if half < least else f"({plain} | {grammar.repeat(unit, least, half)} {mark}?)"
     return _counted(grammar, character, mark, least, most)
 
 
 def _counted(grammar: Grammar, character: str, mark: str, least: int, most: int) -> str:
-    """As a chain of rules, one for each length that may still follow."""
+    """Returns a chain of rules, one for each length that may still follow."""
     rests = ['""', '""']
     for length in range(1, most + 1):
         needed = max(0, least - (most - length))
@@ -170,7 +176,7 @@ def _counted(grammar: Grammar, character: str, mark: str, least: int, most: int)
 
 
 def _single_quoted(grammar: Grammar, character: str) -> str:
-    """An escaped quote is never the last character: it would meet the closing one."""
+    """Returns a rule for a single-quoted string. An escaped quote is never last: it would touch the closing quote."""
     either = _with_quote(grammar, character)
     unit = grammar.rule("single-quoted-unit", f'("\\\\\'"){{0,3}} {either}')
     return f'"\'" {grammar.repeat(unit, 1, TEXT_LIMIT)} "\'"'
@@ -181,7 +187,7 @@ def _with_quote(grammar: Grammar, character: str) -> str:
 
 
 def _triple_quoted(grammar: Grammar) -> str:
-    """Up to two quotes of its kind in a row, and none at the end."""
+    """Returns a rule for a triple-quoted string. It has at most two double quotes in a row, and none at the end."""
     escape = grammar.rule("python-escape", _PYTHON_ESCAPE)
     plain = written(without(ALL, (*_UNWRITABLE, *of("\"'\\"))))
     quotes = " | ".join(map(literal, ('"', '""', "'", "\"'", "'\"", '""\'', '\'""')))
@@ -190,7 +196,7 @@ def _triple_quoted(grammar: Grammar) -> str:
 
 
 def _raw(grammar: Grammar) -> str:
-    """`r"\\d+"`, as a regular expression is written."""
+    """Returns a rule for raw strings such as `r"\\d+"`, which hold regular expressions."""
     plain = written(without(ALL, (*CONTROLS[:1], *of("\"'\\"), *CONTROLS[1:])))
     unit = grammar.rule("raw-unit", f'{plain} | "\\\\" ({plain} | "\\\\")')
     return f'"r\\"" {grammar.repeat(unit, 1, 512)} "\\""'
@@ -236,7 +242,7 @@ _JSON_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"
 _PYTHON_ESCAPES = {**_JSON_ESCAPES, "'": "\\'"}
 
 _UNIT = '"\\\\u" ([0-9a-cA-CefEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2})'
-"""Four digits that are no half character."""
+"""An escape of four hexadecimal digits that is not a surrogate."""
 
 _PAIR = '"\\\\u" [dD] [89abAB] [0-9a-fA-F]{2} "\\\\u" [dD] [c-fC-F] [0-9a-fA-F]{2}'
 _JSON_ESCAPE = f'"\\\\" ["\\\\/bfnrt] | {_UNIT} | {_PAIR}'.replace('["', '[\\"')

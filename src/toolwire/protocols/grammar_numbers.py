@@ -1,4 +1,4 @@
-"""Numbers within bounds, as GBNF. JSON and Python write them alike."""
+"""GBNF rules for numbers within bounds. JSON and Python share them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from toolwire.protocols.grammar import choice, literal
 
 _LARGEST = 10**15 - 1
-"""A larger integer is not exact as a double."""
+"""Largest integer in a grammar. A double cannot hold every larger integer exactly."""
 
 _MULTIPLES = 200
-"""How many multiples are listed."""
+"""Maximum number of multiples that a rule lists."""
 
 _PLACES = 4
-"""Decimal places up to which bounds are held digit by digit."""
+"""Number of decimal places up to which bounds are exact."""
 
 
 def integer(node: Mapping[str, Any]) -> str | None:
-    """An integer that the schema takes; None when there is none."""
+    """Returns a rule for the integers that the schema accepts. None if it accepts none."""
     low, high = _integer_bounds(node)
     step = node.get("multipleOf")
     if step:
@@ -29,7 +29,7 @@ def integer(node: Mapping[str, Any]) -> str | None:
 
 
 def number(node: Mapping[str, Any]) -> str | None:
-    """A number that the schema takes; None when there is none."""
+    """Returns a rule for the numbers that the schema accepts. None if it accepts none."""
     low, high, is_low_open, is_high_open = _bounds(node)
     if node.get("multipleOf"):
         return _multiples(node["multipleOf"], *_integer_bounds(node), whole=False)
@@ -80,7 +80,7 @@ def _multiples(step: float, low: int, high: int, *, whole: bool) -> str | None:
     for count in range(math.ceil(first), math.ceil(first) + _MULTIPLES):
         value = size * count
         is_exact = value == value.to_integral_value()
-        # The validator divides doubles: 0.07 is no multiple of 0.01 to it.
+        # The validator divides doubles, so it does not take 0.07 for a multiple of 0.01.
         if low <= value <= high and (is_exact or (not whole and (float(value) / step).is_integer())):
             found.append(literal(str(int(value)) if is_exact else format(value, "f")))
     if high >= _LARGEST and low <= 100 and _is_divisor(100, size):
@@ -91,7 +91,7 @@ def _multiples(step: float, low: int, high: int, *, whole: bool) -> str | None:
 
 
 def _is_divisor(number: int, size: Decimal) -> bool:
-    """Whether the number is a multiple of the size, and whole numbers are to whoever divides doubles."""
+    """True if the number is a multiple of the size, and division of doubles agrees for whole numbers."""
     count = Decimal(number) / size
     is_safe = all((whole / float(size)).is_integer() for whole in range(0, 1000, number))
     return count == count.to_integral_value() and is_safe and (number == 1 or size >= 1)
@@ -107,7 +107,7 @@ def _integers(low: int, high: int) -> list[str]:
 
 
 def _natural(low: int, high: int) -> list[str]:
-    """The integers from `low`, 0 or more, to `high`, without leading zeros."""
+    """Returns expressions for the integers from `low` (at least 0) to `high`, without leading zeros."""
     if (low, high) in ((0, _LARGEST), (1, _LARGEST)):
         return (['"0"'] if low == 0 else []) + ["[1-9] [0-9]{0,14}"]
     found: list[str] = []
@@ -119,13 +119,13 @@ def _natural(low: int, high: int) -> list[str]:
 
 
 def _decimals(low: Decimal, high: Decimal, is_low_open: bool, is_high_open: bool) -> list[str]:
-    """The numbers from `low`, 0 or more, to `high` that have a decimal point."""
+    """Returns expressions for the numbers with a decimal point from `low` (at least 0) to `high`."""
     found: list[str] = []
     for places in range(1, _PLACES + 1):
         scale = 10**places
         least = math.floor(low * scale) + 1 if is_low_open else math.ceil(low * scale)
         most = math.ceil(high * scale) - 1 if is_high_open else math.floor(high * scale)
-        # More digits may follow where even .999 stays below the upper bound.
+        # More digits may follow if even .999 stays below the upper bound.
         found += _scaled(least, most, places)
         if places == _PLACES:
             found += [f"{option} [0-9]{{1,8}}" for option in _scaled(least, math.floor(high * scale) - 1, places)]
@@ -133,7 +133,7 @@ def _decimals(low: Decimal, high: Decimal, is_low_open: bool, is_high_open: bool
 
 
 def _scaled(low: int, high: int, places: int) -> list[str]:
-    """The integers of the range, divided by a power of ten."""
+    """Returns expressions for the integers of a range, divided by a power of ten."""
     found: list[str] = []
     for length in range(places + 1, max(len(str(high)), places + 1) + 1):
         least, most = max(low, 10 ** (length - 1) if length > places + 1 else 0), min(high, 10**length - 1)
@@ -143,7 +143,10 @@ def _scaled(low: int, high: int, places: int) -> list[str]:
 
 
 def _digits(low: str, high: str, *, point: int) -> list[str]:
-    """Texts of digits from `low` to `high`, as long as both, with a point before the last `point` of them."""
+    """Returns expressions for the digits from `low` to `high`, which have equal lengths.
+
+    A decimal point stands before the last `point` digits.
+    """
     if not low:
         return [""]
     dot = '"." ' if len(low) == point else ""

@@ -1,4 +1,4 @@
-"""Regular expressions of schemas, read so far as a grammar can hold them: no look-around, no back-references."""
+"""A parser for the regular expressions in schemas. It supports no look-around and no back-references."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from toolwire.protocols.grammar_characters import ALL, Characters, of, union, without
 
 _MORE = 64
-"""How many more than the least an open repeat takes, if the text's length allows."""
+"""Number of repeats beyond the minimum that an unbounded repeat allows, within the length limit."""
 
 _CLASSES = {
     "d": of(("0", "9")),
@@ -30,13 +30,13 @@ FORMATS = {
     "duration": "^P([0-9]{1,3}D(T[0-9]{1,2}H)?|T([0-9]{1,2}H)?[0-9]{1,2}M|T[0-9]{1,5}S)$",
     "uuid": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
 }
-"""Formats that a function's annotation asserts, as patterns. Others, such as uri, are free text."""
+"""Patterns of the formats that a function's annotation enforces. Other formats, such as uri, are free text."""
 
 BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 
 class Untranslatable(Exception):
-    """A pattern that a grammar cannot hold."""
+    """A grammar cannot express the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,36 +48,36 @@ class One:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after another; empty for nothing."""
+    """Parts in sequence; without parts, the empty text."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several."""
+    """One of several alternatives."""
 
     options: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part several times."""
+    """A part that repeats."""
 
     part: Node
     least: int
     most: int | None
-    """None: open."""
+    """Maximum count; None for no upper bound."""
 
 
 Node = One | Sequence | Choice | Repeat
 
 
 def read_pattern(pattern: str, least: int = 0, most: int | None = None) -> Node:
-    """The texts that the pattern finds something in and that have `least` to `most` characters; repeats all closed.
+    """Returns the texts that the pattern matches and that have `least` to `most` characters. All repeats are bounded.
 
     Raises:
-        Untranslatable: the pattern has something that a grammar has not, or does not fit the lengths.
+        Untranslatable: A grammar cannot express the pattern, or the pattern does not fit the lengths.
     """
     node = _Reader(pattern).read()
     if isinstance(node, Repeat) and isinstance(node.part, One):
@@ -109,7 +109,7 @@ def _closed(node: Node, more: int) -> Node:
 
 
 def shortest(node: Node) -> int:
-    """Characters of the shortest text."""
+    """Returns the length of the shortest text."""
     match node:
         case One():
             return 1
@@ -134,7 +134,7 @@ def _longest(node: Node) -> int:
 
 
 class _Reader:
-    """Reads one pattern from left to right."""
+    """Parses one pattern from left to right."""
 
     def __init__(self, pattern: str) -> None:
         self._text = pattern
@@ -149,7 +149,7 @@ class _Reader:
         return options[0] if len(options) == 1 else Choice(tuple(options))
 
     def _anchored(self) -> Node:
-        """One alternative of the whole; what it does not anchor may have any line before or after it."""
+        """Parses one top-level alternative. At an unanchored end, any text of one line may be added."""
         before = () if self._take("^") else (Repeat(One(_LINE), 0, None),)
         parts = self._parts()
         after = () if self._take("$") else (Repeat(One(_LINE), 0, None),)
@@ -198,7 +198,7 @@ class _Reader:
             return part
         if self._text[self._at : self._at + 1] in ("*", "+", "{"):
             raise Untranslatable(self._text)
-        self._take("?")  # lazy or not, the texts are the same
+        self._take("?")  # lazy and greedy repeats match the same texts
         return Repeat(part, *bounds)
 
     def _count(self) -> tuple[int, int | None]:
@@ -236,7 +236,8 @@ class _Reader:
         character = self._next()
         if character.lower() in _CLASSES:
             known = _CLASSES[character.lower()]
-            # A negated class leaves out the scripts whose letters and digits \w and \d take.
+            # A negated class excludes all non-ASCII characters, because \w and \d match letters and digits of other
+            # scripts.
             return known if character.islower() else without(without(ALL, known), ((0x80, 0x10FFFF),))
         if character in _ESCAPED:
             return of(_ESCAPED[character])

@@ -1,4 +1,4 @@
-"""What a grammar needs to know of schemas: what recurs in one, and what two of them join to."""
+"""Operations on schemas that a grammar needs: finding recursion and merging two schemas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolwire.definition.words import resolve
 
 
 def recursive_references(root: Mapping[str, Any]) -> frozenset[str]:
-    """The references that lead, over others or not, to a schema that holds them."""
+    """Returns the references to schemas that contain themselves, directly or through other references."""
     reached: dict[str, set[str]] = {}
     waiting = set(_references(root))
     while waiting:
@@ -20,7 +20,10 @@ def recursive_references(root: Mapping[str, Any]) -> frozenset[str]:
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema of what both take, for keywords that grammars hold; of the others the second's."""
+    """Returns a schema for the values that both schemas accept.
+
+    The merge is exact for keywords that a grammar supports. For all others, the second schema wins.
+    """
     found = {**first, **second}
     for key in first.keys() & second.keys():
         one, other = first[key], second[key]

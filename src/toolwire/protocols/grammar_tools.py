@@ -1,4 +1,4 @@
-"""The tools of a grammar: what each may be given, as rules."""
+"""The tools of a grammar, with the rules of their parameters."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A parameter, and what may be given for it."""
+    """A parameter with the rule of its values."""
 
     parameter: Parameter
     rule: str
-    """The name of its values' rule."""
+    """The name of the rule for the parameter's values."""
 
     @property
     def is_required(self) -> bool:
-        """Whether a call without it is refused."""
+        """True if a call without the parameter is refused."""
         return self.parameter.required
 
 
@@ -35,15 +35,16 @@ class Callee:
 
     tool: Tool
     slots: tuple[Slot, ...]
-    """Required ones first, else in the schema's order; without optional ones that have no value to write."""
+    """Required parameters first, then in the schema's order. Optional parameters without a writable value are left out.
+    """
 
 
 def callees(tools: Iterable[Any], values: Callable[[Mapping[str, Any]], Values]) -> list[Callee]:
-    """The tools that can be called; `values` makes the rules of one tool from its schema.
+    """Returns the tools that can be called. `values` makes the rules for one tool's schema.
 
     Raises:
-        ConfigurationError: there are none, and so nothing that a model might write.
-        DefinitionError: something among the tools that is none.
+        ConfigurationError: None of the tools can be called, so a model could write nothing.
+        DefinitionError: One of the objects is not a tool.
     """
     given = [tool_of(tool) for tool in tools]
     found = [callee for tool in given if (callee := _callee(tool, values(tool.input_schema))) is not None]
@@ -55,7 +56,7 @@ def callees(tools: Iterable[Any], values: Callable[[Mapping[str, Any]], Values])
 
 
 def rule_of_tool(grammar: Grammar, callee: Callee, body: str) -> str:
-    """The name of the rule for a tool's call."""
+    """Returns the name of the rule for a call of the tool."""
     return grammar.rule(f"call-{callee.tool.name}", body)
 
 

@@ -1,8 +1,8 @@
-"""From a JSON schema to the rules of the values that it takes, in one notation.
+"""Conversion of a JSON schema to rules for its values, in one notation.
 
-Held: types, enum, const, anyOf, oneOf (as anyOf), allOf, references, also recursive ones to a depth of four, bounds,
-lengths, and patterns without look-around. Not held: `not`, `if`, `contains`, `dependentRequired`, distinct items that
-are no enum, distinct keys that the model makes up, formats other than date, time, duration and UUID.
+Supported: types, enum, const, anyOf, oneOf (as anyOf), allOf, references (recursive ones to a depth of four), bounds,
+lengths, and patterns without look-around. Not supported: `not`, `if`, `contains`, `dependentRequired`, distinct items
+other than enum values, distinct keys that the model invents, and formats other than date, time, duration and UUID.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from toolwire.protocols.grammar_pattern import BASE64, FORMATS, Untranslatable, 
 from toolwire.protocols.grammar_schema import merged, recursive_references
 
 RECURSION = 4
-"""Levels of a schema within itself."""
+"""Maximum depth of a schema inside itself."""
 
 ITEMS_LIMIT = 64
-"""Items of an array whose schema sets no limit."""
+"""Maximum number of items of an array whose schema sets no limit."""
 
 _ANY_DEPTH = 2
 _PAIRS_LIMIT = 32
 
 
 class Values:
-    """The rules of one tool's values."""
+    """The rules for one tool's values."""
 
     def __init__(
         self, grammar: Grammar, notation: Notation, root: Mapping[str, Any], nested: Values | None = None
@@ -44,7 +44,7 @@ class Values:
         self._comma = f'"," {self._space}'
 
     def value(self, schema: Any, depth: int = RECURSION) -> str | None:
-        """The name of the rule for the schema's values; None when it has none that can be written."""
+        """Returns the name of the rule for the schema's values. None if no value can be written."""
         key = (json.dumps(schema, sort_keys=True, default=str), depth)
         if key not in self._known:
             body = self._body(schema, depth)
@@ -135,7 +135,7 @@ class Values:
         return self._notation.text(self._grammar, least, most)
 
     def _is_beyond(self, option: Any) -> bool:
-        """Whether the option is a text whose pattern no grammar can hold, as that of a Decimal is."""
+        """True if the option is a text with a pattern that a grammar cannot express, such as that of a Decimal."""
         node = resolve(option, self._root)
         pattern = _pattern(node)
         if pattern is None:
@@ -200,7 +200,7 @@ class Values:
         return self._between("{", f"{one} {more}" if least else f"({one} {more})?", "}")
 
     def _anything(self, depth: int) -> str:
-        """Any value, with so many levels of arrays and objects in it."""
+        """Returns a rule for any value with up to `depth` levels of arrays and objects."""
         if self._nested is not None:
             return self._notation.text(self._grammar, 0, None)
         scalars = [self.value({"type": kind}, 0) for kind in ("string", "number", "boolean", "null")]
@@ -219,12 +219,15 @@ class Values:
 
 
 def space(grammar: Grammar) -> str:
-    """The name of the rule for what may stand between two parts: nothing, a blank, or a new line set in."""
+    """Returns the name of the rule for optional space between two parts: a blank, or a newline with indentation."""
     return grammar.rule("space", '(" " | "\\n" [ \\t]{0,32})?')
 
 
 def sequence(grammar: Grammar, needed: Sequence[str], extra: Sequence[str], comma: str) -> str:
-    """The needed parts, then any of the others in their order, with commas; `""` for none."""
+    """Returns an expression for the required parts, then any optional parts in order, separated by commas.
+
+    Returns an empty text without parts.
+    """
     if needed:
         return " ".join([f" {comma} ".join(needed), *(f"({comma} {part})?" for part in extra)])
     if not extra:

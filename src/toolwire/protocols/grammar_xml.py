@@ -1,4 +1,4 @@
-"""Calls in XML and CDATA that can be read, as GBNF: each in `<tool_call>` or, as Qwen writes them, without."""
+"""The GBNF grammar of XML calls with CDATA: each call in `<tool_call>`, or without it as Qwen writes calls."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ _JSON_MARK = ' type="json"><![CDATA['
 
 
 def xml_grammar(tools: Iterable[Any]) -> str:
-    """The grammar of replies that make one to eight calls; required parameters first, each in the schema's order.
+    """Returns the grammar of replies that make one to eight calls.
+
+    Required parameters come first; otherwise parameters follow the schema's order.
 
     Raises:
-        ConfigurationError: no tool that can be called.
+        ConfigurationError: None of the tools can be called.
     """
     grammar = Grammar()
     gap = space(grammar)
@@ -50,7 +52,7 @@ def _call(grammar: Grammar, callee: Callee) -> str:
 
 
 def _parameter(slot: Slot, marked: Values) -> str:
-    """The value as text or, marked so, as JSON."""
+    """Returns a rule for the value as text or, with a mark, as JSON."""
     tag = parameter_tag(slot.parameter.name)
     opening, closing = literal(f"<{tag}"), literal(f"]]></{tag.partition(' ')[0]}>")
     options = [f"{literal('><![CDATA[')} {slot.rule}"]

@@ -1,4 +1,4 @@
-"""A reply as it comes in: its size, its encoding, and the marks that editors and terminals leave in it."""
+"""Decoding of a model's reply: size limit, UTF-8, byte order mark and line endings."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _BOM = "\ufeff"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
-    """A reply that may be parsed."""
+    """A reply that is ready to be parsed."""
 
     text: str
-    """Without byte order mark, lines ended by LF; its line numbers are those of the reply."""
+    """The text without a byte order mark. Lines end in LF, so line numbers are those of the reply."""
     problems: tuple[Problem, ...]
-    """What was taken away."""
+    """The changes that were made to the text."""
 
 
 def text_given(value: Any, protocol: str) -> str | bytes:
-    """A model's text, or a piece of it, as the host gave it. None is a message without content: no text.
+    """Returns the text of a reply or of a piece of it, as the host passed it. None becomes an empty text.
 
     Raises:
-        ConfigurationError: the host gave something else, such as an SDK's object.
+        ConfigurationError: The host passed something else, such as an SDK object.
     """
     if value is None:
         return ""
@@ -40,10 +40,10 @@ def text_given(value: Any, protocol: str) -> str | bytes:
 
 
 def read_incoming(reply: str | bytes) -> Incoming:
-    """The reply's text.
+    """Returns the decoded text of a reply.
 
     Raises:
-        Refusal: it is too long, or is no text in UTF-8.
+        Refusal: The reply is too long or is not UTF-8 text.
     """
     text = _decoded(reply)
     problems: list[Problem] = []
@@ -58,7 +58,7 @@ def read_incoming(reply: str | bytes) -> Incoming:
 
 
 def line(text: str, position: int) -> str:
-    """The place of a character, as `line 3`."""
+    """Returns the line of a character as text, such as `line 3`."""
     return f"line {text.count(chr(10), 0, position) + 1}"
 
 
@@ -90,7 +90,7 @@ def _too_long(size: int) -> Refusal:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is one JSON value with brackets or quotes around it."""
+    """True if the text is one JSON object, array or string."""
     text = text.strip()
     if not text or text[0] + text[-1] not in {"{}", "[]", '""'}:
         return False

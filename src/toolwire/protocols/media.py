@@ -1,4 +1,4 @@
-"""Images and sounds of a tool's result, as providers take them."""
+"""The images and sounds of a tool's result, in the forms that providers accept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from toolwire.vocabulary.content import ContentBlock
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""The media types of images that every provider takes inline."""
+"""Media types of images that every provider accepts inline."""
 
 _SOUND_FORMATS: dict[str, Literal["wav", "mp3"]] = {
     "audio/wav": "wav",
@@ -22,26 +22,26 @@ _SOUND_FORMATS: dict[str, Literal["wav", "mp3"]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inline:
-    """Media carried inline."""
+    """Media that the block carries inline."""
 
     media_type: str
-    """As `image/png`."""
+    """The media type, such as `image/png`."""
     data: str
-    """In base64."""
+    """The content in base64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sound:
-    """Sound carried inline."""
+    """A sound that the block carries inline."""
 
     format: Literal["wav", "mp3"]
-    """What it is encoded in."""
+    """The encoding of the sound."""
     data: str
-    """In base64."""
+    """The content in base64."""
 
 
 def inline(block: ContentBlock) -> Inline | None:
-    """The media of a block that carries them; None for text and for what lies elsewhere."""
+    """Returns the inline media of a block. None for text, and for media given by a URL."""
     source = _source(block)
     media_type, data = source.get("media_type"), source.get("data")
     if source.get("type") != "base64" or not isinstance(media_type, str) or not isinstance(data, str):
@@ -50,14 +50,14 @@ def inline(block: ContentBlock) -> Inline | None:
 
 
 def linked(block: ContentBlock) -> str | None:
-    """Where the media of a block lie; None for text and for what is carried inline."""
+    """Returns the URL of the block's media. None for text, and for inline media."""
     source = _source(block)
     url = source.get("url")
     return url if source.get("type") == "url" and isinstance(url, str) else None
 
 
 def data_url(block: ContentBlock) -> str | None:
-    """The address of an image: where it lies, or itself as a `data:` address. None where no provider would take it."""
+    """Returns the URL of an image, or a `data:` URL for an inline image. None if no provider accepts the image."""
     found = inline(block)
     if found is None:
         return linked(block)
@@ -65,13 +65,13 @@ def data_url(block: ContentBlock) -> str | None:
 
 
 def audio_data(block: ContentBlock) -> Sound | None:
-    """An inline sound as WAV or MP3; None for anything else."""
+    """Returns an inline sound in WAV or MP3. None for any other block."""
     found = inline(block) if block["type"] == "audio" else None
     kind = None if found is None else _SOUND_FORMATS.get(found.media_type)
     return None if found is None or kind is None else Sound(format=kind, data=found.data)
 
 
 def _source(block: ContentBlock) -> Mapping[str, Any]:
-    # A tool's own blocks are whatever its author made of them.
+    # The author of a tool can put anything into its blocks.
     source = cast("Any", block.get("source"))
     return cast("Mapping[str, Any]", source) if isinstance(source, Mapping) else {}

@@ -1,9 +1,9 @@
-"""One name for a tool in every provider's API, and the way back.
+"""Tool names that every provider's API accepts, and the mapping back.
 
-Providers take letters, digits, `_` and `-`, up to 64 of them, with a letter or `_` in front. Any other character is
-written as a word between underscores: `fs.read` becomes `fs_dot_read`, `数` becomes `_x6570_`. An underscore that would
-read like the beginning of such a word is written as `_x5f_`, so that no two names become one and each can be read back
-without knowing the tools. Only a name that grows too long is cut, and told apart by a digest.
+A provider accepts letters, digits, `_` and `-`, at most 64 characters, with a letter or `_` first. Any other character
+becomes a word between underscores: `fs.read` becomes `fs_dot_read`, `数` becomes `_x6570_`. An underscore that would
+look like the start of such a word becomes `_x5f_`. Two names therefore never become equal, and each can be decoded
+without knowing the tools. Only a name that grows too long is cut; a digest at its end keeps it unique.
 """
 
 from __future__ import annotations
@@ -17,24 +17,26 @@ from toolwire.definition.from_function import tool_of
 from toolwire.vocabulary.errors import ConfigurationError
 
 PROVIDER_NAME_LIMIT = 64
-"""Characters of a tool's or parameter's name that every provider takes."""
+"""Maximum number of characters that every provider accepts in the name of a tool or parameter."""
 
 _WORDS = {".": "dot", "/": "slash", ":": "colon", " ": "space"}
 _CHARACTERS = {word: character for character, word in _WORDS.items()}
 _WORD = r"(?:dot|slash|colon|space|x[0-9a-f]{1,6})"
 _ESCAPE = re.compile(rf"_({_WORD})_")
-# An underscore before such a word is escaped whenever one will stand behind it, and every escape begins with one.
+# The underscore before such a word is escaped if another underscore will follow. Every escape begins with one.
 _IN_NAMES = re.compile(rf"_(?={_WORD}[^A-Za-z0-9-])|[^A-Za-z0-9_-]|\A[0-9-]")
 _IN_PROPERTIES = re.compile(rf"_(?={_WORD}[^A-Za-z0-9])|[^A-Za-z0-9_]|\A[0-9]")
 _CUT = re.compile(r"_h[0-9a-f]{12}\Z")
 
 
 class NameMap:
-    """The names of some tools, both ways."""
+    """The names of a set of tools, mapped in both directions."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Raises:
-        ConfigurationError: two names that a provider could not tell apart.
+        """Builds the mapping.
+
+        Raises:
+            ConfigurationError: A provider could not distinguish two of the names.
         """
         self._ours: dict[str, str] = {}
         for name in names:
@@ -45,35 +47,35 @@ class NameMap:
                 )
 
     def to_provider(self, name: str) -> str:
-        """The name as a provider takes it, whether or not it is one of these tools'."""
+        """Returns the name in the provider's form. The name need not belong to these tools."""
         return provider_name(name)
 
     def from_provider(self, name: str) -> str:
-        """The tool's own name. A name that is none of these tools' is read back as far as it can be."""
+        """Returns the tool's own name. The name of an unknown tool is decoded as far as possible."""
         return self._ours.get(name) or tool_name(name)
 
 
 def provider_names(tools: Iterable[Any]) -> NameMap:
-    """The names of these tools, both ways.
+    """Returns the name mapping of these tools.
 
     Raises:
-        ConfigurationError: as `NameMap`.
+        ConfigurationError: A provider could not distinguish two of the names.
     """
     return NameMap(tool_of(tool).name for tool in tools)
 
 
 def provider_name(name: str) -> str:
-    """A tool's name as every provider takes it; one that they take already stays as it is."""
+    """Returns a tool name in a form that every provider accepts. An acceptable name stays unchanged."""
     return _written(name, _IN_NAMES)
 
 
 def property_name(name: str) -> str:
-    """A parameter's name as every provider takes it: the same, but without `-`."""
+    """Returns a parameter name in a form that every provider accepts. Unlike a tool name it has no `-`."""
     return _written(name, _IN_PROPERTIES)
 
 
 def tool_name(written: str) -> str:
-    """The name that `provider_name` was given; one that it cut comes back as it is."""
+    """Returns the tool name that `provider_name` encoded. A name that was cut is returned unchanged."""
     return written if _CUT.search(written) else _ESCAPE.sub(_unescape, written)
 
 

@@ -1,4 +1,4 @@
-"""What the native protocols share: from a provider's reply, taken apart, to calls, and the answer to a refused one."""
+"""The shared part of the native protocols: making calls from a parsed reply, and answering refused calls."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
 _SHOWN_KEYS = 6
-"""Keys of a wrong object that its developer is shown."""
+"""Number of keys of an unknown object that an error message lists."""
 
 MADE_ID = "made_"
-"""How ids begin that a provider did not give; they are not sent back to one that can do without."""
+"""The prefix of ids that toolwire made. They are not sent to a provider that does not require an id."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,43 +31,43 @@ class WrittenCall:
     """A call as the model wrote it."""
 
     name: str
-    """The tool's name as the provider has it."""
+    """The tool's name in the provider's form."""
     id: str
-    """The provider's id; empty where it gave none."""
+    """The provider's id; empty if it gave none."""
     arguments: Any
-    """JSON text, or what the provider has made of it."""
+    """The arguments: JSON text, or the value that the provider parsed from it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Written:
-    """A reply taken apart, in no provider's form."""
+    """The parts of a reply, independent of the provider."""
 
     text: str = ""
-    """Text for the user."""
+    """The text for the user."""
     thought: str = ""
-    """What the model was thinking, where the provider shows it."""
+    """The model's thought, if the provider reveals it."""
     calls: list[WrittenCall] = field(default_factory=list[WrittenCall])
-    """In the order in which they were written."""
+    """The calls in the order in which the model wrote them."""
     failure: str | None = None
-    """The model's own words on why it declines."""
+    """The model's explanation of why it declines."""
     cut: str = ""
-    """Why the reply broke off, as `at the token limit`; empty for one that is whole."""
+    """The reason why the reply was cut off, such as `at the token limit`. Empty for a complete reply."""
     problems: list[Problem] = field(default_factory=list[Problem])
-    """What was wrong beside the calls."""
+    """Problems that do not belong to a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How a provider's model is told of a tool's parameters, and the way back."""
+    """Conversion between a tool's parameters and the form in which the provider's model sees them."""
 
     schema: Callable[[Tool], dict[str, Any]]
-    """The parameters as the model knows them."""
+    """Returns the parameters in the form that the model sees."""
     restore: Callable[[Tool, dict[str, Any]], dict[str, Any]]
-    """Arguments for those parameters, as the tool takes them."""
+    """Converts arguments from that form to the form that the tool takes."""
 
 
 class Reader:
-    """Reads written calls of some tools."""
+    """Makes calls of a set of tools from parsed replies."""
 
     def __init__(self, tools: Iterable[Any], dialect: Dialect) -> None:
         self._tools = {tool.name: tool for tool in map(tool_of, tools)}
@@ -75,7 +75,7 @@ class Reader:
         self.names, self._problem = _names(self._tools)
 
     def reply(self, written: Written) -> Reply:
-        """The reply: all of its calls, or none of them with the reasons."""
+        """Returns the reply with all of its calls. If one call is refused, all are; `problems` says why."""
         problems = list(written.problems)
         if self._problem is not None:
             problems.append(self._problem)
@@ -99,7 +99,7 @@ class Reader:
         )
 
     def call(self, index: int, written: WrittenCall, *, is_read: bool = True) -> tuple[ToolCall, list[Problem]]:
-        """A call with what was wrong in it; its arguments are empty when they cannot be read, or are not to be."""
+        """Returns a call and its problems. Its arguments are empty if they are unreadable or `is_read` is False."""
         name = self.names.from_provider(written.name)
         place = f"call {index + 1} ({name})"
         raw = written.arguments if isinstance(written.arguments, str) else ""
@@ -136,12 +136,12 @@ class Reader:
 def parse_native(
     reply: Any, reader: Reader, take_apart: Callable[[Any], Written | None], *, protocol: str, what: str
 ) -> Reply:
-    """The reply that `take_apart` finds the parts of; it gives None for a shape that it does not know.
+    """Parses a reply with `take_apart`, which returns None for an unknown shape.
 
-    Text that is no such thing is a model's last word. None is a message without content.
+    Text without that shape is the model's final answer. None is a message without content.
 
     Raises:
-        ConfigurationError: the host gave something else than `what`, such as another provider's object.
+        ConfigurationError: The host passed something other than `what`, such as another provider's object.
     """
     if reply is None:
         return Reply()
@@ -161,7 +161,7 @@ def parse_native(
 
 
 def _shown(reply: Any, body: Any) -> str:
-    """The type of what a host gave, its first keys, and which of them are empty."""
+    """Describes an unknown object: its type, its first keys, and which of them are empty."""
     kind = f"a {type(reply).__name__}"
     if not isinstance(body, Mapping):
         return kind
@@ -173,7 +173,7 @@ def _shown(reply: Any, body: Any) -> str:
 
 
 def is_shape(reply: Any, take_apart: Callable[[Any], Written | None]) -> bool:
-    """Whether a reply is something that this function can take apart."""
+    """True if `take_apart` recognises the shape of the reply."""
     try:
         body = opened(reply)
     except (Refusal, ConfigurationError):
@@ -182,7 +182,7 @@ def is_shape(reply: Any, take_apart: Callable[[Any], Written | None]) -> bool:
 
 
 def refused_results(reply: Reply) -> list[ToolResult]:
-    """A failed result for each call of a refused reply: a provider wants an answer to every one."""
+    """Returns a failed result for each call of a refused reply. Providers require an answer to every call."""
     general = [problem.message for problem in _reasons(reply) if not problem.place.startswith("call ")]
     results: list[ToolResult] = []
     for number, call in enumerate(reply.refused_calls, 1):
@@ -198,7 +198,7 @@ def refused_results(reply: Reply) -> list[ToolResult]:
 
 
 def refusal_text(reply: Reply) -> str:
-    """Why a refused reply without calls was refused."""
+    """Explains why a reply without readable calls was refused."""
     reasons = [
         f"- {problem.place}: {problem.message}" if problem.place else f"- {problem.message}"
         for problem in _reasons(reply)
@@ -207,18 +207,18 @@ def refusal_text(reply: Reply) -> str:
 
 
 def made_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:
-    """An id for a call that has none: the same for the same call at the same place."""
+    """Makes an id for a call that has none. The same call at the same position always gets the same id."""
     text = f"{name}\0{json.dumps(arguments, sort_keys=True)}"
     return f"{MADE_ID}{index}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def json_text(value: Any) -> str:
-    """A plain value as a model writes it: nothing escaped that need not be."""
+    """Returns a plain value as compact JSON text, with non-ASCII characters unescaped."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def no_grammar(name: str) -> ConfigurationError:
-    """What a native protocol says when asked for a grammar."""
+    """Returns the error that a native protocol raises when it is asked for a grammar."""
     return ConfigurationError(
         f"the protocol {name!r} has no grammar: its provider reads the calls itself; take 'json', 'xml' or 'attp'"
     )
@@ -226,21 +226,21 @@ def no_grammar(name: str) -> ConfigurationError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedCall:
-    """A call as a provider takes it in a request's history."""
+    """A call in the form that a request's history needs."""
 
     id: str
-    """Its own, or one made for it."""
+    """The call's own id, or one that was made for it."""
     name: str
-    """As the provider has it."""
+    """The tool's name in the provider's form."""
     arguments: dict[str, Any]
-    """In JSON types."""
+    """The arguments as JSON types."""
 
 
 def rendered_calls(calls: Sequence[ToolCall]) -> list[RenderedCall]:
-    """The calls as a provider takes them.
+    """Converts calls to the form that a provider accepts.
 
     Raises:
-        Unrepresentable: an argument that JSON cannot hold.
+        Unrepresentable: JSON cannot hold one of the arguments.
     """
     found: list[RenderedCall] = []
     for index, call in enumerate(calls):
@@ -251,7 +251,7 @@ def rendered_calls(calls: Sequence[ToolCall]) -> list[RenderedCall]:
 
 
 def result_id(result: ToolResult) -> str:
-    """The id that a result answers to."""
+    """Returns the id of the call that the result answers."""
     return "" if result.call is None else result.call.id
 
 

@@ -1,4 +1,4 @@
-"""A provider's reply, whatever it comes as, looked at field by field: nothing in it is trusted to have its shape."""
+"""Safe access to the fields of a provider's reply. No field is assumed to have the expected type."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from toolwire.vocabulary.errors import ConfigurationError
 _JSON_BEGINS = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BITS_LIMIT = DIGIT_LIMIT * 3.3219
-"""Bits of an integer of that many digits."""
+"""Maximum number of bits of an integer with `DIGIT_LIMIT` digits."""
 
 
 def opened(reply: Any) -> str | list[Any] | Mapping[str, Any]:
-    """The reply as a mapping, a list or text. Text that is JSON is read; bytes are text in UTF-8.
+    """Returns the reply as a mapping, a list or text. JSON text is parsed; bytes are decoded as UTF-8.
 
     Raises:
-        Refusal: it is too long, or it is JSON that breaks off.
-        ConfigurationError: it is nothing of these.
+        Refusal: The reply is too long, or its JSON is malformed.
+        ConfigurationError: The reply has an unsupported type.
     """
     if isinstance(reply, str | bytes):
         text = read_incoming(reply).text
@@ -50,7 +50,7 @@ def _shaped(value: Any, text: str) -> str | list[Any] | Mapping[str, Any]:
 
 
 def fields(value: Any) -> Mapping[str, Any] | None:
-    """The fields of a mapping or of an SDK's object; None for anything else."""
+    """Returns the fields of a mapping or of an SDK object. None for any other value."""
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value)
     dump = getattr(cast("Any", type(value)), "model_dump", None)
@@ -64,33 +64,33 @@ def fields(value: Any) -> Mapping[str, Any] | None:
 
 
 def inner(value: Any, *names: str) -> Mapping[str, Any]:
-    """The fields under the first of these names that is there; none when there is nothing of the kind."""
+    """Returns the fields of the first of these names that is present. Empty if none is."""
     return fields(field(value, *names)) or {}
 
 
 def field(value: Any, *names: str) -> Any:
-    """What stands under the first of these names that is there and not null."""
+    """Returns the value of the first of these names that is present and not null."""
     body = fields(value) or {}
     return next((body[name] for name in names if body.get(name) is not None), None)
 
 
 def text_in(value: Any, *names: str) -> str:
-    """The text under the first of these names; empty when there is none."""
+    """Returns the text of the first of these names that is present. Empty if none is."""
     found = field(value, *names)
     return found if isinstance(found, str) else ""
 
 
 def items_in(value: Any, *names: str) -> list[Any]:
-    """The list under the first of these names; empty when there is none."""
+    """Returns the list of the first of these names that is present. Empty if none is."""
     found = field(value, *names)
     return list(cast("list[Any]", found)) if isinstance(found, list | tuple) else []
 
 
 def check_object(arguments: Any) -> None:
-    """Refuses arguments that are no JSON object, or pass a limit.
+    """Checks that the arguments are a JSON object within the limits.
 
     Raises:
-        Refusal: nothing of them may be run.
+        Refusal: The arguments are not an object, or exceed a limit.
     """
     if not isinstance(arguments, dict):
         raise Refusal("The arguments are no object. Write one JSON object with the parameters' names as keys.")

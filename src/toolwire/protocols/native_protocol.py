@@ -1,4 +1,4 @@
-"""What is true of every native protocol: its provider takes tools and gives calls as JSON of its own."""
+"""The base class of the native protocols."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from toolwire.protocols.native import no_grammar
 
 
 class NativeProtocol(ABC):
-    """The part of a protocol object that its siblings share."""
+    """The members that all native protocols share."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name by which `get` finds it."""
+        """The name under which `get` finds the protocol."""
 
     @property
     def is_native(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     @property
     def writes_programs(self) -> bool:
-        """False: a program is a call of the tool `code_execution`, where there is one."""
+        """Always False. A program is a call of the tool `code_execution`, if that tool is given."""
         return False
 
-    def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - there is none for any tools
-        """None.
+    def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - no native protocol has a grammar
+        """Not available for native protocols.
 
         Raises:
-            ConfigurationError: always: the provider reads the calls itself.
+            ConfigurationError: Always. The provider reads the calls itself.
         """
         raise no_grammar(self.name)

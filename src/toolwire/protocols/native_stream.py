@@ -1,4 +1,4 @@
-"""A native reply while it comes in: pieces are gathered under the keys that the provider gives its calls."""
+"""Streaming of native replies. Pieces are collected under the keys that the provider gives its calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolwire.vocabulary.calls import Problem, Reply
 
 @dataclass(slots=True, kw_only=True)
 class _Coming:
-    """A call while it comes in."""
+    """A call that is still arriving."""
 
     index: int
     call: WrittenCall
@@ -24,18 +24,18 @@ class _Coming:
     has_ended: bool = False
 
     def whole(self) -> WrittenCall:
-        """The call as far as it has come."""
+        """Returns the call so far."""
         if self.call.arguments is None:
             return WrittenCall(name=self.call.name, id=self.call.id, arguments="".join(self.pieces))
         return self.call
 
 
 class Gathering:
-    """What has come of a reply. Each method gives the events that it means."""
+    """The state of a streamed reply. Methods that return an iterator yield the events for the caller."""
 
     def __init__(self, reader: Reader) -> None:
         self.written = Written()
-        """What is known of the reply beside its text and calls."""
+        """Details of the reply other than its text and calls."""
         self._reader = reader
         self._texts: list[str] = []
         self._thoughts: list[str] = []
@@ -44,23 +44,23 @@ class Gathering:
         self._left = REPLY_LIMIT_BYTES
 
     def text(self, piece: str) -> Iterator[StreamEvent]:
-        """More text."""
+        """Adds text for the user."""
         if piece and self._fits(piece):
             self._texts.append(piece)
             yield TextDelta(text=piece)
 
     def thought(self, piece: str) -> None:
-        """More of what the model is thinking."""
+        """Adds to the model's thought."""
         if piece and self._fits(piece):
             self._thoughts.append(piece)
 
     def refusal(self, piece: str) -> None:
-        """More of why the model declines."""
+        """Adds to the model's explanation of why it declines."""
         if piece and self._fits(piece):
             self._refusals.append(piece)
 
     def call(self, key: Hashable, *, name: str = "", id: str = "", arguments: Any = None) -> Iterator[StreamEvent]:
-        """A call begins, or more is known of it. `arguments` come whole here, or piece by piece."""
+        """Begins a call, or adds to it. Give `arguments` here only if the provider sends them in one piece."""
         coming = self._calls.get(key)
         if coming is None:
             if not self._fits(name):
@@ -77,14 +77,14 @@ class Gathering:
             yield CallStarted(index=coming.index, name=shown, id=coming.call.id)
 
     def arguments(self, key: Hashable, piece: str) -> Iterator[StreamEvent]:
-        """More of a call's arguments."""
+        """Adds a piece of a call's arguments."""
         coming = self._calls.get(key)
         if coming is not None and piece and not coming.has_ended and self._fits(piece):
             coming.pieces.append(piece)
             yield ArgumentsDelta(index=coming.index, text=piece)
 
     def end(self, key: Hashable) -> Iterator[StreamEvent]:
-        """A call is complete."""
+        """Marks a call as complete."""
         coming = self._calls.get(key)
         if coming is None or coming.has_ended:
             return
@@ -94,30 +94,30 @@ class Gathering:
         yield CallEnded(index=coming.index, call=call if is_read else None)
 
     def end_others(self, key: Hashable = None) -> Iterator[StreamEvent]:
-        """Every call but this one is complete."""
+        """Marks every call but this one as complete."""
         for other in self._calls:
             if other != key:
                 yield from self.end(other)
 
     def has(self, key: Hashable) -> bool:
-        """Whether a call has begun under this key."""
+        """True if a call has begun under this key."""
         return key in self._calls
 
     def has_arguments(self, key: Hashable) -> bool:
-        """Whether anything has come of that call's arguments."""
+        """True if any part of the call's arguments has arrived."""
         coming = self._calls.get(key)
         return coming is not None and bool(coming.pieces or coming.call.arguments is not None)
 
     def count(self) -> int:
-        """How many calls have begun."""
+        """Returns the number of calls that have begun."""
         return len(self._calls)
 
     def last(self) -> Hashable:
-        """The key of the call that began last; 0 before the first."""
+        """Returns the key of the newest call, or 0 if no call has begun."""
         return next(reversed(self._calls), 0)
 
     def reply(self) -> Reply:
-        """The reply as far as it has come."""
+        """Returns the reply so far."""
         known = self.written
         return self._reader.reply(
             Written(
@@ -142,17 +142,17 @@ class Gathering:
 
 
 class NativeStream:
-    """A stream that a provider's own pieces are fed to."""
+    """A stream parser for the chunks or events of a provider's SDK."""
 
     def __init__(self, reader: Reader, take: Callable[[Gathering, Mapping[str, Any]], Iterator[StreamEvent]]) -> None:
         self._gathering = Gathering(reader)
         self._take = take
 
     def feed(self, delta: Any) -> list[StreamEvent]:
-        """What this piece means: an SDK's chunk or event, its mapping, or its JSON; None is nothing.
+        """Returns the events of one piece: an SDK chunk or event, its mapping, or its JSON. None means no content.
 
         Raises:
-            ConfigurationError: the host gave nothing of these.
+            ConfigurationError: The host passed another kind of object.
         """
         if delta is None:
             return []
@@ -166,5 +166,5 @@ class NativeStream:
         return [] if isinstance(piece, list) else list(self._take(self._gathering, piece))
 
     def reply(self) -> Reply:
-        """The reply as far as it has come."""
+        """Returns the reply so far."""
         return self._gathering.reply()

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions: tools, assistant messages and tool messages, as its SDK takes and gives them."""
+"""OpenAI's Chat Completions API: tools, assistant messages and tool messages in the forms of its SDK."""
 
 from __future__ import annotations
 
@@ -37,55 +37,58 @@ STRICT = Dialect(
     schema=lambda tool: tool.input_schema,
     restore=lambda tool, arguments: arguments if strict_problems(tool) else without_nulls(tool, arguments),
 )
-"""What both of OpenAI's APIs make of a tool: strict where that is possible."""
+"""The dialect of both OpenAI APIs: strict mode for every tool that allows it."""
 
 _OLDER_CALL = "function_call"
-"""The field of OpenAI's older assistant message, which holds one call without an id; here its id as well."""
+"""The field of OpenAI's older assistant message. It holds one call without an id, and serves as that call's id here."""
 
 _CUT = {"length": "at the token limit", "content_filter": "at a content filter"}
 
 
 @writes_encodable
 class OpenAi(NativeProtocol):
-    """The protocol object. It holds nothing."""
+    """The protocol `openai`. The object has no state."""
 
     @property
     def name(self) -> str:
-        """`openai`."""
+        """Always `openai`."""
         return "openai"
 
     def describe(
         self,
         tools: Iterable[Any],
         *,
-        language: Language = "en",  # noqa: ARG002 - tools are told in their authors' words
+        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
         thought: Thought = "short",  # noqa: ARG002 - as above
     ) -> list[dict[str, Any]]:
-        """The request's `tools`. A tool is strict unless `strict_problems` says why it cannot be.
+        """Returns the request's `tools`. A tool is strict unless `strict_problems` reports a problem.
 
         Raises:
-            ConfigurationError: two tools whose names the provider could not tell apart.
+            ConfigurationError: The provider could not distinguish the names of two tools.
         """
         known = [tool_of(tool) for tool in tools]
         names = provider_names(known)
         return [{"type": "function", "function": function_fields(tool, names.to_provider(tool.name))} for tool in known]
 
     def recognises(self, reply: Any) -> bool:
-        """Whether it is a chat completion or an assistant message with text or `tool_calls`."""
+        """True for a chat completion, or for an assistant message with text or `tool_calls`."""
         return is_shape(reply, _take_apart)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """The calls of a `ChatCompletion` (its first choice) or of the message in it, as object, mapping or JSON."""
+        """Parses the calls of a `ChatCompletion` or of the message in it, given as an object, a mapping or JSON.
+
+        Only the first choice is read.
+        """
         return parse_native(
             reply, Reader(tools, STRICT), _take_apart, protocol=self.name, what="chat completion or assistant message"
         )
 
     def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
-        """Takes `ChatCompletionChunk`s."""
+        """Returns a parser for a stream of `ChatCompletionChunk` objects."""
         return NativeStream(Reader(tools, STRICT), _take_chunk)
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        """The assistant message that makes these calls."""
+        """Returns the assistant message that makes these calls."""
         written = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json_text(call.arguments)}}
             for call in rendered_calls(calls)
@@ -93,14 +96,18 @@ class OpenAi(NativeProtocol):
         return {"role": "assistant", "content": None, "tool_calls": written}
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-        """A tool message for each result, in order; then, as tool messages hold text alone, one user message with the
-        images and sounds of all. An older message's `function_call` is answered by a function message."""
+        """Returns a tool message for each result, in order.
+
+        Tool messages hold only text. The images and sounds of all results follow in one user message. A function
+        message
+        answers the `function_call` of an older message.
+        """
         messages = [_answer(result) for result in results]
         media = [part for result in results for part in _media_parts(result)]
         return [*messages, {"role": "user", "content": media}] if media else messages
 
     def refuse(self, reply: Reply) -> list[dict[str, Any]]:
-        """A tool message for each call of a refused reply; a user message where it has none that could be read."""
+        """Returns a tool message for each refused call, or a user message if no call could be read."""
         if not reply.is_refused:
             return []
         if reply.refused_calls:
@@ -115,7 +122,7 @@ def _answer(result: ToolResult) -> dict[str, Any]:
 
 
 def function_fields(tool: Tool, name: str) -> dict[str, Any]:
-    """Name, description, parameters and, if it can be so, `strict`."""
+    """Returns the name, description and parameters, and `strict` if the tool can be strict."""
     is_strict = not strict_problems(tool)
     parameters = strict_schema(tool) if is_strict else tool.input_schema
     described = {"description": tool.description} if tool.description else {}
@@ -182,7 +189,7 @@ def _take_chunk(gathering: Gathering, chunk: Mapping[str, Any]) -> Iterator[Stre
 
 def _take_call(gathering: Gathering, item: Any) -> Iterator[StreamEvent]:
     index = field(item, "index")
-    # Some servers number nothing: then an id begins a call, and what has none belongs to the last.
+    # Some servers send no index. An id then begins a call, and a piece without an id belongs to the newest call.
     key = index if isinstance(index, int) else text_in(item, "id") or gathering.last()
     function = inner(item, "function")
     if not gathering.has(key):

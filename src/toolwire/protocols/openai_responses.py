@@ -1,4 +1,4 @@
-"""OpenAI's responses: tools, output items and function call outputs, as its SDK takes and gives them."""
+"""OpenAI's Responses API: tools, output items and function call outputs in the forms of its SDK."""
 
 from __future__ import annotations
 
@@ -37,63 +37,63 @@ _CUT = {"max_output_tokens": "at the token limit", "content_filter": "at a conte
 
 @writes_encodable
 class OpenAiResponses(NativeProtocol):
-    """The protocol object. It holds nothing."""
+    """The protocol `openai-responses`. The object has no state."""
 
     @property
     def name(self) -> str:
-        """`openai-responses`."""
+        """Always `openai-responses`."""
         return "openai-responses"
 
     def describe(
         self,
         tools: Iterable[Any],
         *,
-        language: Language = "en",  # noqa: ARG002 - tools are told in their authors' words
+        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
         thought: Thought = "short",  # noqa: ARG002 - as above
     ) -> list[dict[str, Any]]:
-        """The request's `tools`. A tool is strict unless `strict_problems` says why it cannot be.
+        """Returns the request's `tools`. A tool is strict unless `strict_problems` reports a problem.
 
         Raises:
-            ConfigurationError: two tools whose names the provider could not tell apart.
+            ConfigurationError: The provider could not distinguish the names of two tools.
         """
         known = [tool_of(tool) for tool in tools]
         names = provider_names(known)
-        # This API is strict where nothing is said, so it is said.
+        # This API is strict by default, so `strict` is always written.
         return [
             {"type": "function", "strict": False, **function_fields(tool, names.to_provider(tool.name))}
             for tool in known
         ]
 
     def recognises(self, reply: Any) -> bool:
-        """Whether it is a response, or items of one's output."""
+        """True for a response, or for items of a response's output."""
         return is_shape(reply, _take_apart)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """The function calls of a `Response` or of its output items, as objects, mappings or JSON."""
+        """Parses the function calls of a `Response` or of its output items, given as objects, mappings or JSON."""
         return parse_native(
             reply, Reader(tools, STRICT), _take_apart, protocol=self.name, what="response or list of output items"
         )
 
     def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
-        """Takes the events of a streamed response."""
+        """Returns a parser for the events of a streamed response."""
         return NativeStream(Reader(tools, STRICT), _take_event)
 
     def render(self, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
-        """The output items that make these calls; a request's `input` takes them as well."""
+        """Returns the output items that make these calls. A request's `input` also accepts them."""
         return [
             {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": json_text(call.arguments)}
             for call in rendered_calls(calls)
         ]
 
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-        """An input item for each result, in order: text, or a list of text and images."""
+        """Returns an input item for each result, in order. Its output is text, or a list of text and images."""
         return [
             {"type": "function_call_output", "call_id": result_id(result), "output": _output(result)}
             for result in results
         ]
 
     def refuse(self, reply: Reply) -> list[dict[str, Any]]:
-        """An output for each call of a refused reply; a user message where it has none that could be read."""
+        """Returns an output for each refused call, or a user message if no call could be read."""
         if not reply.is_refused:
             return []
         if reply.refused_calls:
@@ -119,7 +119,7 @@ def _take_apart(body: Any) -> Written | None:
 
 
 def _is_foreign(item: Any) -> bool:
-    """Whether it is another provider's message: they have the type, but no output items."""
+    """True for another provider's message. It has the same type, but its content is not made of output items."""
     return text_in(item, "type") == "message" and any(
         text_in(part, "type") not in ("output_text", "refusal") for part in items_in(item, "content")
     )
@@ -149,7 +149,7 @@ def _add(written: Written, item: Any) -> None:
         case "reasoning":
             written.thought += "".join(text_in(part, "text") for part in items_in(item, "summary"))
         case _:
-            pass  # what the provider runs itself, or what the host offered beside our tools
+            pass  # calls that the provider runs itself, and other items the host offered
 
 
 def _take_event(gathering: Gathering, event: Mapping[str, Any]) -> Iterator[StreamEvent]:

@@ -1,4 +1,4 @@
-"""The one way out of every protocol: no text for a model holds a lone surrogate, which UTF-8 cannot encode."""
+"""Removal of lone surrogates from all text for a model. UTF-8 cannot encode them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from toolwire.vocabulary.text import encodable
 _Protocol = TypeVar("_Protocol", bound=type)
 
 _WRITES = ("describe", "render", "format", "refuse", "grammar")
-"""The methods of a protocol whose answer goes to a provider."""
+"""The protocol methods whose result goes to a provider."""
 
 
 def writes_encodable(protocol: _Protocol) -> _Protocol:
-    """Class decorator: the protocol's answers have U+FFFD in place of each lone surrogate."""
+    """Class decorator that replaces each lone surrogate in the protocol's output with U+FFFD."""
     for name in _WRITES:
         setattr(protocol, name, _encodable(getattr(protocol, name)))
     return protocol

@@ -1,4 +1,4 @@
-"""A tool's parameters in the words that a provider's API takes: references, and names of properties."""
+"""Adaptation of a tool's parameters to a provider's API: schema references and property names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BESIDE = frozenset({"$defs", "definitions", "$schema", "$id", "$comment"})
 
 
 def references_alone(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same schema with no word beside a `$ref`: where there was one, the reference stands in an `anyOf`."""
+    """Returns the schema with no keyword beside a `$ref`. A reference with other keywords moves into an `anyOf`."""
 
     def alone(node: dict[str, Any]) -> dict[str, Any]:
         if "$ref" not in node or not node.keys() - _BESIDE - {"$ref"}:
@@ -29,10 +29,10 @@ def references_alone(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def inlined(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The same schema without references, and what was lost.
+    """Returns the schema without references, and a list of what was lost.
 
-    A reference to something that it stands in cannot be written out: it becomes whatever type it has, with nothing
-    said of what is inside. So does one too many, where a few references stand for a schema without end.
+    A reference to a schema that contains it cannot be expanded. It is reduced to the type of its target. So are the
+    references beyond a fixed number, because a few references can describe a schema of exponential size.
     """
     writing = _Writing(root=schema)
     whole = writing.out(schema, ())
@@ -41,7 +41,7 @@ def inlined(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def properties_named(tool: Tool) -> dict[str, Any]:
-    """The tool's parameters with each property's name as every provider takes it."""
+    """Returns the tool's parameters with property names that every provider accepts."""
     schema = tool.input_schema
     names = {name: property_name(name) for name in schema.get("properties", {})}
     if all(name == written for name, written in names.items()):
@@ -53,7 +53,7 @@ def properties_named(tool: Tool) -> dict[str, Any]:
 
 
 def properties_restored(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments under the names that the tool has for them; a name that is no property's stays."""
+    """Returns the arguments under the tool's own parameter names. Unknown names stay unchanged."""
     names = {property_name(parameter.name): parameter.name for parameter in tool.visible_parameters}
     restored: dict[str, Any] = {}
     for name, value in arguments.items():
@@ -63,14 +63,14 @@ def properties_restored(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def mapped(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    """The schema with every schema in it changed, from the outside in."""
+    """Returns the schema with `change` applied to every schema in it, outermost first."""
     if not isinstance(schema, dict):
         return schema
     return with_inner(change(cast("dict[str, Any]", schema)), lambda inner: mapped(inner, change))
 
 
 def with_inner(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """The schema with the schemas right inside of it changed."""
+    """Returns the schema with `change` applied to its direct subschemas."""
     node = dict(schema)
     for key, value in schema.items():
         if key in _KEYED and isinstance(value, dict):
@@ -92,12 +92,12 @@ _SINGLE = frozenset(
 
 @dataclass(slots=True, kw_only=True)
 class _Writing:
-    """References being written out."""
+    """The state of one expansion of references."""
 
     root: Mapping[str, Any]
     lost: list[str] = field(default_factory=list[str])
     left: int = 1_000
-    """References that may still be written out: each may hold two more."""
+    """Number of references that may still be expanded. Each may contain two more."""
 
     def out(self, schema: Any, within: tuple[str, ...]) -> Any:
         if not isinstance(schema, dict):

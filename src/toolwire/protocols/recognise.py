@@ -1,4 +1,4 @@
-"""Which format a reply is in."""
+"""Detection of the format of a reply."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from toolwire.protocols.base import CallingProtocol
 
 
 def recognise_among(protocols: Mapping[str, CallingProtocol], reply: Any) -> str | None:
-    """The name of the protocol whose format a reply is plainly in; None when it is in none.
+    """Returns the name of the protocol that the reply is clearly written in, or None.
 
-    A value of one format may hold a text in another. Where several protocols recognise the reply, it is in the one
-    that makes calls of it and leaves nothing outside of them that another would recognise.
+    A value in one format can contain text in another. If several protocols recognise the reply, the outermost one is
+    chosen. Its calls leave no text that another protocol would recognise.
     """
     found = [name for name, protocol in protocols.items() if protocol.recognises(reply)]
     if len(found) < 2:
         return found[0] if found else None
-    # ATTP, the first, looks for its document anywhere and calls the rest prose: the others are asked before it.
+    # ATTP is first. It finds its document anywhere and takes the rest for prose, so the others are tried before it.
     for name in reversed(found):
         read = protocols[name].parse(reply)
         is_around = any(protocols[other].recognises(read.text) for other in found if other != name)

@@ -1,6 +1,6 @@
-"""Sample calls of a tool, for examples in prompts: the author's own where there are any, else made from its schema.
+"""Sample calls for the examples in prompts: the author's own examples first, then samples made from the schema.
 
-A sample is shown only if the tool accepts it.
+A sample is used only if the tool accepts it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from toolwire.vocabulary.errors import DefinitionError
 _DEPTH = 4
 
 _TEXT_LIMIT = 1_000
-"""Characters of a sample: a longer one belongs in no prompt."""
+"""Maximum length of a sample in characters. A longer sample does not belong in a prompt."""
 
-# By what a parameter's name ends with; two of each, so that two calls of one tool can differ.
+# Keyed by the end of a parameter's name. Each key has two values, so that two sample calls can differ.
 _STRINGS = {
     "query": ("quarterly report", "open questions"),
     "keyword": ("invoice", "contract"),
@@ -57,7 +57,7 @@ _FORMATS = {
 
 @bounded
 def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
-    """Up to two different sets of arguments that the tool accepts, the best first; empty when none could be made."""
+    """Returns up to two different sets of arguments that the tool accepts, best first. Empty if none could be made."""
     found: list[dict[str, Any]] = []
     for arguments in itertools.chain(_from_examples(tool), _from_schema(tool)):
         if arguments not in found and _is_accepted(tool, arguments):
@@ -71,9 +71,9 @@ def _is_accepted(tool: Tool, arguments: dict[str, Any]) -> bool:
     try:
         answer = tool.validate(arguments)
     except DefinitionError:
-        # A schema that cannot be used is told when the tool is called: a prompt tells of the others.
+        # An unusable schema is reported when the tool is called. The prompt still describes the other tools.
         return False
-    # State may be set later than the prompt is written.
+    # The host may set the state after the prompt is written.
     return not isinstance(answer, Invalid) or all(problem.kind == "no_state" for problem in answer.problems)
 
 

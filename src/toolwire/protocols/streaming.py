@@ -1,4 +1,4 @@
-"""A reply while it comes in: what each piece of it meant, and the reply that all pieces make."""
+"""The events of a streamed reply, and the interface of a stream parser."""
 
 from __future__ import annotations
 
@@ -10,59 +10,74 @@ from toolwire.vocabulary.calls import Reply, ToolCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta:
-    """More text for the user."""
+    """More text for the user.
+
+    Attributes:
+        text: The new text, never empty.
+    """
 
     text: str
-    """What came, never empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted:
-    """A call has begun: its name is known, its arguments are to come."""
+    """A call has begun. Its name is known; its arguments follow.
+
+    Attributes:
+        index: The position of the call in the reply, from 0.
+        name: The tool's name in the registry.
+        id: The provider's id of the call; empty if the provider gave none.
+    """
 
     index: int
-    """The call's place among the reply's calls, from 0."""
     name: str
-    """The tool's name, as the registry has it."""
     id: str = ""
-    """The provider's id of the call; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentsDelta:
-    """More of a call's arguments, as the model writes them: neither read nor repaired."""
+    """More of a call's arguments as the model wrote them, neither parsed nor repaired.
+
+    Attributes:
+        index: The position of the call in the reply, from 0.
+        text: The new text, never empty.
+        parameter: The parameter that the text belongs to, in formats that write each parameter separately. Empty in
+            JSON.
+    """
 
     index: int
-    """The place of the call it belongs to."""
     text: str
-    """What came, never empty."""
     parameter: str = ""
-    """The parameter it belongs to, in formats that write each on its own; empty in JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnded:
-    """A call is complete. It may be shown, not run: what comes after it may refuse the whole reply."""
+    """A call is complete. Show it, but do not run it yet: later text may cause the whole reply to be refused.
+
+    Attributes:
+        index: The position of the call in the reply, from 0.
+        call: The call as `reply()` will return it. None if its arguments cannot be read; the reply's problems say why.
+    """
 
     index: int
-    """The call's place among the reply's calls, from 0."""
     call: ToolCall | None
-    """The call as `reply()` will have it; None when its arguments cannot be read: the reply's problems say why."""
 
 
 StreamEvent = TextDelta | CallStarted | ArgumentsDelta | CallEnded
 
 
 class ReplyStream(Protocol):
-    """One reply while it comes in. Used once, by one reader."""
+    """Parses one reply while it arrives. Use it once, from one reader."""
 
     def feed(self, delta: Any) -> list[StreamEvent]:
-        """What this piece means: text, or natively an SDK's chunk or event, or the mapping of one. Never raises.
+        """Returns the events of one piece. Never raises for a model's mistake.
 
-        Past the limit of a reply nothing more is kept, and `reply()` says so.
+        A piece is text or, with a native protocol, an SDK chunk, an SDK event or a mapping of one. After the reply
+        exceeds
+        its size limit, further pieces are dropped and `reply()` reports the problem.
         """
         ...
 
     def reply(self) -> Reply:
-        """The reply as far as it has come; after its last piece, what `parse` gives for the whole."""
+        """Returns the reply so far. After the last piece it equals the result of `parse` for the whole reply."""
         ...

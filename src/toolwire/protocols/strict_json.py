@@ -1,4 +1,4 @@
-"""JSON by the book: what the standard library lets pass and no two readers agree on is refused."""
+"""A strict JSON parser. It refuses ambiguous JSON that the standard library accepts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from toolwire.protocols.base import DEPTH_LIMIT, DIGIT_LIMIT, Refusal
 
 KEY_LIMIT = 256
-"""Characters of one key."""
+"""Maximum length of one key in characters."""
 
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"?+|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -18,12 +18,13 @@ _MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def load_json(text: str, *, depth: int = DEPTH_LIMIT) -> Any:
-    """The value that the text is.
+    """Parses a JSON text.
 
     Raises:
-        JSONDecodeError: it is not JSON, in the plain sense that a reader stops somewhere.
-        Refusal: it is JSON that has no one meaning or passes a limit: a key given twice, NaN, half a character, more
-            than `depth` levels, a number of more than 4,300 digits.
+        JSONDecodeError: The text is not JSON.
+        Refusal: The JSON is ambiguous or exceeds a limit: a repeated key, NaN, a lone surrogate, more than `depth`
+            levels
+            or a number of more than 4,300 digits.
     """
     check_characters(text)
     check_depth(text, depth)
@@ -34,11 +35,11 @@ def load_json(text: str, *, depth: int = DEPTH_LIMIT) -> Any:
 
 
 def load_prefix(text: str, position: int) -> tuple[Any, int]:
-    """The value that begins exactly here, and where it ends. Characters are taken for checked.
+    """Parses the value that begins at `position`, and returns it with its end. The caller has checked the characters.
 
     Raises:
-        JSONDecodeError: no value begins here, or it is not JSON to its end.
-        Refusal: as `load_json`.
+        JSONDecodeError: No value begins there, or the value is malformed.
+        Refusal: As in `load_json`.
     """
     try:
         value, end = _DECODER.raw_decode(text, position)
@@ -52,15 +53,15 @@ def load_prefix(text: str, position: int) -> tuple[Any, int]:
 
 
 def too_deep() -> Refusal:
-    """What is said of a value with too many levels."""
+    """Returns the refusal of a value with too many levels."""
     return Refusal(f"Brackets are nested deeper than {DEPTH_LIMIT} levels. Write a flatter value.")
 
 
 def check_depth(text: str, depth: int) -> None:
-    """Counts brackets outside of strings, so that no reader recurses deeper than it can.
+    """Checks the nesting of brackets outside of strings, so that no parser recurses too deeply.
 
     Raises:
-        Refusal: more than `depth` are open at once.
+        Refusal: More than `depth` brackets are open at once.
     """
     if text.count("[") + text.count("{") <= depth:
         return
@@ -76,20 +77,20 @@ def check_depth(text: str, depth: int) -> None:
 
 
 def check_characters(text: str) -> None:
-    """Refuses text that UTF-8 cannot hold.
+    """Refuses text that UTF-8 cannot encode.
 
     Raises:
-        Refusal: half a character.
+        Refusal: The text holds a lone surrogate.
     """
     if half := (None if text.isascii() else _SURROGATE.search(text)):
         raise Refusal(f"A string holds half a character, U+{ord(half[0]):04X}. Write the whole character.")
 
 
 def integer(text: str) -> int:
-    """The number.
+    """Parses an integer.
 
     Raises:
-        Refusal: it has too many digits.
+        Refusal: The integer has too many digits.
     """
     if len(text) > DIGIT_LIMIT:
         raise Refusal(f"A number has {len(text)} digits and may have {DIGIT_LIMIT}.")
@@ -97,10 +98,10 @@ def integer(text: str) -> int:
 
 
 def real(text: str) -> float:
-    """The number.
+    """Parses a floating point number.
 
     Raises:
-        Refusal: it is larger than any number that a program can hold.
+        Refusal: The number is too large for a float.
     """
     value = float(text)
     if not math.isfinite(value):
@@ -109,22 +110,26 @@ def real(text: str) -> float:
 
 
 def no_number(word: str) -> NoReturn:
-    """Raises:
-    Refusal: always; JSON has no such number.
+    """Refuses NaN and infinities.
+
+    Raises:
+        Refusal: Always. JSON has no such number.
     """
     raise Refusal(f"JSON has no {word}. Write a number, a string or null.")
 
 
 def check_key(key: str) -> None:
-    """Raises:
-    Refusal: the key is too long to be the name of anything.
+    """Checks the length of a key.
+
+    Raises:
+        Refusal: The key is longer than `KEY_LIMIT`.
     """
     if len(key) > KEY_LIMIT:
         raise Refusal(f"The key {key[:20]!r}... has {len(key)} characters and may have {KEY_LIMIT}.")
 
 
 def repeated(key: str) -> Refusal:
-    """What is said of a key that is given twice."""
+    """Returns the refusal of a repeated key."""
     return Refusal(f"The key {key[:40]!r} is given twice. Write it once.")
 
 

@@ -1,7 +1,7 @@
-"""OpenAI's strict mode: a tool's parameters in the part of JSON Schema that a model can be held to.
+"""OpenAI's strict mode: a tool's parameters in the subset of JSON Schema that the API can enforce.
 
-There, every property is required. One that a tool can do without is told as one that may be null, and a null for it is
-taken away again before the tool sees it. A schema that says more than strict mode can is left as it is, and not strict.
+Strict mode requires every property. An optional property is declared as nullable, and a null for it is removed before
+the tool receives the arguments. A schema that strict mode cannot express is left unchanged and is not strict.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from toolwire.definition.words import bounded, path_text, resolve
 from toolwire.protocols.provider_schema import references_alone, with_inner
 
 PROPERTY_LIMIT = 5_000
-"""Properties of all objects in one schema."""
+"""Maximum number of properties of all objects in one schema."""
 
 LEVEL_LIMIT = 10
-"""Objects and arrays within each other."""
+"""Maximum nesting of objects and arrays."""
 
 ENUM_LIMIT = 1_000
-"""Values of all enumerations in one schema."""
+"""Maximum number of enum values in one schema."""
 
 _TAKEN = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs"}
     | {"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
     | {"minItems", "maxItems", "title", "description"}
 )
-# Words that bind nobody: leaving them out changes no call.
+# Annotations: dropping them changes no call.
 _LEFT_OUT = frozenset(
     {
         "default",
@@ -49,19 +49,19 @@ _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
 
 def strict_problems(tool: Any) -> tuple[str, ...]:
-    """What of a tool's parameters strict mode cannot express, each with its place; empty for a tool told strictly."""
+    """Lists the schema constraints that strict mode cannot express, each with its place. Empty for a strict tool."""
     schema = tool_of(tool).input_schema
     return tuple(_problems(schema))
 
 
 def strict_schema(tool: Tool) -> dict[str, Any]:
-    """The parameters for a tool that has no `strict_problems`."""
+    """Returns the strict parameters of a tool that has no `strict_problems`."""
     return references_alone(_strict(tool.input_schema))
 
 
 @bounded
 def without_nulls(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments given under `strict_schema`, without the nulls that stand for what was left out."""
+    """Returns arguments that follow `strict_schema` without the nulls of omitted optional properties."""
     schema = tool.input_schema
     return _restored(arguments, schema, schema)
 
@@ -85,7 +85,7 @@ def _problems(root: dict[str, Any]) -> Iterator[str]:
 
 
 def _nodes(root: dict[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[str, ...], int]]:
-    """Every schema in the schema with its place and how deep it stands; a reference is not followed."""
+    """Yields every schema in the root schema with its place and depth. References are not followed."""
     waiting: list[tuple[Any, tuple[str, ...], int]] = [(root, (), 0)]
     while waiting:
         schema, place, level = waiting.pop()
@@ -162,7 +162,7 @@ def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _restored(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
-    """The value without nulls for properties that the schema can do without and that take none."""
+    """Returns the value without nulls for optional properties that are not nullable."""
     if isinstance(value, list):
         return [
             _restored_by(item, [node.get("items") for node in _options(schema, root)], root)
@@ -179,13 +179,13 @@ def _restored(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 def _restored_by(value: Any, schemas: list[Any], root: Mapping[str, Any]) -> Any:
-    """The value, looked at by the only schema that it can have; as it is when there are several."""
+    """Restores the value if exactly one schema applies to it. Otherwise returns it unchanged."""
     known: list[Any] = [schema for schema in schemas if isinstance(schema, dict)]
     return _restored(value, known[0], root) if len(known) == 1 else value
 
 
 def _takes_null(name: str, node: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
-    """Whether a null for this property is the model's word, right or wrong, and not what stands for nothing."""
+    """True if a null for this property is a value, and not the sign of an omitted property."""
     inner = node["properties"].get(name)
     if inner is None or name in node.get("required", []):
         return True
@@ -200,7 +200,7 @@ def _is_null(node: Mapping[str, Any]) -> bool:
 
 
 def _options(schema: Any, root: Mapping[str, Any], depth: int = 8) -> list[dict[str, Any]]:
-    """The alternatives of a schema, references followed."""
+    """Returns the alternatives of a schema, with references resolved."""
     node = resolve(schema, root)
     options = cast("list[Any]", node.get("anyOf") or [])
     if not options or not depth:

@@ -1,6 +1,6 @@
-"""A reply in XML or in JSON, read by its own format first, then by others' where that leaves no doubt.
+"""Parsing of XML and JSON replies: first in their own format, then in others where the reading is unambiguous.
 
-An answer is a text without the shape of a call: what looks like a call of a known tool and was not read is refused.
+An answer is text without the shape of a call. Text that looks like an unread call of a known tool is refused.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ _READ = "The call is not in the form that was asked for; it was read."
 
 
 def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
-    """Calls, an answer in plain text, or nothing with the reasons why the reply was refused.
+    """Parses a JSON reply into calls, a plain text answer, or the reasons for a refusal.
 
     Raises:
-        ConfigurationError: the host gave something that is not text.
+        ConfigurationError: The host passed something other than text.
     """
     tools = tuple(tools)
     return _settled(read_json_text(reply, tools), reply, tools, read_xml)
 
 
 def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
-    """What the reply asks for: calls, a failure, text for the user, or nothing with the reasons why it was refused.
+    """Parses an XML reply into calls, a failure, a plain text answer, or the reasons for a refusal.
 
     Raises:
-        ConfigurationError: the host gave something that is not text.
+        ConfigurationError: The host passed something other than text.
     """
     tools = tuple(tools)
     return _settled(read_xml(reply, tools), reply, tools, read_json_text)
 
 
 def refuse_call_shape(text: str, known: KnownTools, form: str) -> None:
-    """Refuses a text that holds the shape of a call.
+    """Refuses a text that contains the shape of a call. `form` tells the model what to write.
 
     Raises:
-        Refusal: it does, and nothing of it was read. `form` says what to write.
+        Refusal: The text contains the shape of a call.
     """
     place = find_call_shape(unquoted(text), known) if has_name(text, known) else None
     if place is not None:
@@ -96,7 +96,10 @@ def _reply(text: str, found: Foreign) -> Reply:
 
 
 def _check(said: str, text: str, known: KnownTools) -> None:
-    """Refuses an answer that is a call. Of a text that is JSON only a call, a list or an envelope of calls is one."""
+    """Refuses an answer that is an unread call.
+
+    JSON is refused only if the whole value is a call, a list of calls or an envelope of calls.
+    """
     try:
         value = load_json(said) if said.lstrip()[:1] in ("{", "[") else None
     except (ValueError, Refusal):
@@ -108,7 +111,7 @@ def _check(said: str, text: str, known: KnownTools) -> None:
 
 
 def _text(given: Any) -> str:
-    """The reply's text; empty where it is too long or is not UTF-8."""
+    """Returns the reply's text, or an empty text if it is too long. Invalid UTF-8 is replaced."""
     if given is None or len(given) > REPLY_LIMIT_BYTES:
         return ""
     return given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
