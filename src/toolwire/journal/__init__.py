@@ -1,1 +1,1 @@
-"""What happened: the history of calls, for reading."""
+"""The store: runs, approvals and the history of calls, kept in a database."""

@@ -1,7 +1,7 @@
-"""Answers that many threads wait for at once, and that come to all of them at once.
+"""Futures that many threads wait for, all resolved by one commit.
 
-Woken together, these threads would get in each other's way: all want the interpreter, one has it. So each wakes the
-next one, as the first thing that it does.
+If all these threads woke at once, they would compete for the interpreter. Instead each thread wakes the next one as its
+first action.
 """
 
 from __future__ import annotations
@@ -19,24 +19,28 @@ T = TypeVar("T")
 
 
 RECORD_LIMIT_S = 120.0
-"""Seconds that a thread waits for its answer: three times as long as a store that another process holds is tried."""
+"""Seconds that a thread waits for its answer: three times as long as the writer tries a store that another process
+locks.
+"""
 
 
 class Source(Protocol):
-    """Where an answer comes from."""
+    """The writer that will resolve an answer."""
 
     @property
     def shown(self) -> str:
-        """The store, for messages."""
+        """The URL of the store, for messages."""
         ...
 
     def help(self, answer: Future[Any], /) -> float | None:
-        """Told by a thread that waits for the answer and may be held up: it may be made to work for it. Seconds after
-        which to tell it again; None when there is no need to."""
+        """Called by a thread that waits for the answer and may block; the thread may have to write the batch itself.
+
+        Returns the seconds after which to call again, or None if another call is not needed.
+        """
         ...
 
     def call(self) -> None:
-        """Told by who wants the answer and cannot be held up."""
+        """Called by a thread that wants the answer but must not block."""
         ...
 
 
@@ -50,21 +54,22 @@ class Turn:
         self._lock.acquire()
         self._is_left = False
         self.round: deque[Turn] | None = None
-        """Those that wait for the same commit, until they are woken."""
+        """The threads that wait for the same commit and are not yet awake."""
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether it was woken, in that time; None: returns when it is."""
+        """Waits at most `seconds`; None waits without limit. Returns True if the thread was woken."""
         return self._lock.acquire(timeout=-1 if seconds is None else seconds)
 
     def leave(self) -> None:
-        """Says that nobody waits here any more, woken or not, and wakes the next one."""
-        # In this order: whoever wakes it and does not see this was faster than the line below.
+        """Ends the wait of this thread, woken or not, and wakes the next thread."""
+        # This order matters: a waker that does not see the flag came before the next line, so this thread passes the
+        # wake on.
         self._is_left = True
         if self.round is not None:
             wake(self.round)
 
     def come(self, answer: Future[Any]) -> None:
-        """Says that the answer is there: it is woken in its round, or else at once."""
+        """Callback of the future: wakes the thread in its round, or at once if the future has no round."""
         self.round = answer.round if isinstance(answer, Answer) else None
         if self.round is None:
             self.wake()
@@ -72,35 +77,36 @@ class Turn:
             self.round.append(self)
 
     def wake(self) -> bool:
-        """Whether somebody is there who will wake the next one."""
+        """Wakes the thread. Returns True if that thread will wake the next one."""
         self._lock.release()
         return not self._is_left
 
 
 class Answer(Future[T], Generic[T]):
-    """A future whose `result()` waits for its turn, and helps. Whoever sets it may say in which round that is."""
+    """A future whose `result()` waits its turn and may write the batch itself. The writer can put it into a round."""
 
     round: deque[Turn] | None = None
-    """Gets the turn of the thread that waits; without one that thread is woken at once."""
+    """Receives the turn of the waiting thread. None wakes that thread at once."""
     source: Source | None = None
-    """Who will set it; None when that is nobody who has to be told that it is waited for."""
+    """The writer that will resolve the future; None if it needs no notice of waiting threads."""
 
     def add_done_callback(self, fn: Callable[[Future[T]], object]) -> None:
-        """As a future's."""
+        """Same as for any future."""
         super().add_done_callback(fn)
         if self.source is not None and not self.done():
             self.source.call()
 
     def result(self, timeout: float | None = None) -> T:
-        """As a future's.
+        """Same as for any future.
 
         Raises:
-            StoreUnavailable: without a timeout, if there is no answer after `RECORD_LIMIT_S`. It may still be written.
+            StoreUnavailable: Without a timeout, no answer came within `RECORD_LIMIT_S`. The record may still be
+                written.
         """
         if timeout is None:
             self._wait()
         elif self.source is not None:
-            # What helping takes cannot be said before.
+            # The time that helping takes is not known in advance, so a call with a timeout does not help.
             self.source.call()
         return super().result(timeout)
 
@@ -111,7 +117,8 @@ class Answer(Future[T], Generic[T]):
         turn, deadline = Turn(), time.monotonic() + RECORD_LIMIT_S
         self._expect(turn)
         try:
-            # What is there already, or came in between, may have woken its round before it had this turn.
+            # If the answer came before `_expect`, its round may be awake already. Then `round` is set and this thread
+            # must not wait.
             while turn.round is None and not turn.wait(_shorter(pause, left_s := deadline - time.monotonic())):
                 if left_s <= 0:
                     raise self._overdue()
@@ -132,12 +139,12 @@ def _shorter(pause: float | None, left_s: float) -> float:
 
 
 def wake(turns: deque[Turn]) -> None:
-    """Wakes the first of them, who wakes the next."""
+    """Wakes the first thread, which wakes the next."""
     while turns:
         try:
             turn = turns.popleft()
         except IndexError:
-            # Another thread was faster.
+            # Another thread took the last turn.
             return
         if turn.wake():
             return

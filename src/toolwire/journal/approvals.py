@@ -1,4 +1,4 @@
-"""Requests and decisions in the database: asked once, decided once, used once."""
+"""Requests and decisions in the database. A call is asked about once, decided once, and its approval is used once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from toolwire.vocabulary.steps import Start
 
 
 def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
-    """The request of this attempt at the call, as it was first taken down, and its decision."""
+    """Records the request for this attempt at the call. Returns the first recorded request, with its decision if it has
+    one.
+    """
     same = (
         REQUESTS.c.run_id == request.run_id,
         REQUESTS.c.call_id == request.call_id,
@@ -50,10 +52,10 @@ def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tup
 def decide(
     connection: Connection, sealer: Sealer, request_id: str, decision: Decision, *, is_vetted: bool = False
 ) -> Decision:
-    """The decision as it was taken down. `is_vetted`: the policy in force lets them decide.
+    """Records the decision and returns it in its final form. `is_vetted`: the policy already checked the decider.
 
     Raises:
-        DecisionRefused: it does not count; nothing was written.
+        DecisionRefused: The decision does not count; nothing was written.
     """
     row = _locked(connection, request_id)
     if row is None:
@@ -81,8 +83,8 @@ def decide(
 
 
 def _locked(connection: Connection, request_id: str) -> Any:
-    """The request with its decision; nobody else changes either until this transaction ends."""
-    # Two statements: PostgreSQL reads what is joined to a row it waited for as it was before the wait.
+    """Returns the request with its decision, locked until the end of the transaction."""
+    # Two statements: after a wait, PostgreSQL would return the joined row as it was before the wait.
     connection.execute(select(REQUESTS.c.request_id).where(REQUESTS.c.request_id == request_id).with_for_update())
     return connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
 
@@ -103,7 +105,7 @@ def _take_down(
 
 
 def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool) -> ToolResult | None:
-    """Uses up the approval that the step is begun with; a result when it does not allow this."""
+    """Uses up the approval of the step. Returns a failure if the approval does not allow the step, else None."""
     row = _locked(connection, start.request_id)
     if row is None or row.call_id != start.step.key:
         return _not_run(start, "denied", "it was approved for another call")
@@ -123,7 +125,7 @@ def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool)
 
 
 def pending(connection: Connection, sealer: Sealer, run_id: str | None, now: float) -> list[ApprovalRequest]:
-    """Every request that waits and has not expired, oldest first."""
+    """Returns the requests that wait and have not expired, oldest first."""
     query = _WITH_DECISION.where(waits(now)).order_by(REQUESTS.c.created_at, REQUESTS.c.request_id)
     if run_id is not None:
         query = query.where(REQUESTS.c.run_id == run_id)
@@ -131,8 +133,9 @@ def pending(connection: Connection, sealer: Sealer, run_id: str | None, now: flo
 
 
 def asked_calls(connection: Connection, sealer: Sealer, run_id: str) -> frozenset[str]:
-    """Ids of the calls that a person was asked about. Reads every request and decision, so that a damaged one is found
-    before anything of the run goes on.
+    """Returns the ids of the calls that a person was asked about.
+
+    It reads every request and decision, so that a damaged row is found before the run continues.
 
     Raises:
         DecisionRefused: `bad_mac`, or `schema_too_new`.
@@ -145,19 +148,19 @@ def asked_calls(connection: Connection, sealer: Sealer, run_id: str) -> frozense
 
 
 def waits(now: float) -> Any:
-    """What is true of a request that waits."""
+    """Returns the SQL condition for a request that waits."""
     return (REQUESTS.c.state == "pending") & ((REQUESTS.c.expires_at == 0) | (REQUESTS.c.expires_at >= now))
 
 
 def supersede(connection: Connection, run_id: str) -> None:
-    """Says that nobody waits for the run's requests any more."""
+    """Marks the run's pending requests as superseded: the run no longer waits for them."""
     connection.execute(
         update(REQUESTS).where(REQUESTS.c.run_id == run_id, REQUESTS.c.state == "pending").values(state="superseded")
     )
 
 
 def is_stopped(connection: Connection, run_id: str) -> bool:
-    """Whether somebody ended the run."""
+    """True if a person stopped the run."""
     stops = exists().where(REQUESTS.c.run_id == run_id, REQUESTS.c.state == "stopped")
     return bool(connection.execute(select(stops)).scalar())
 
@@ -165,13 +168,13 @@ def is_stopped(connection: Connection, run_id: str) -> bool:
 def request_and_decision(
     connection: Connection, sealer: Sealer, request_id: str
 ) -> tuple[ApprovalRequest, Decision | None] | None:
-    """One request with the decision that counts; None when there is none of that id."""
+    """Returns a request with the decision that counts; None if the id is unknown."""
     row = connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
     return None if row is None else (_request_of(sealer, row), _decision_of(sealer, row))
 
 
 def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> list[Rule]:
-    """The rules that people chose to keep, oldest first."""
+    """Returns the rules that people chose to remember, oldest first."""
     query = select(RULES).order_by(RULES.c.created_at, RULES.c.rule_id)
     if run_id is not None:
         query = query.where(RULES.c.run_id == run_id)
@@ -184,7 +187,10 @@ def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> li
 def decided_to_remember(
     connection: Connection, sealer: Sealer, run_id: str | None
 ) -> list[tuple[ApprovalRequest, Decision]]:
-    """The decisions that carry a rule, oldest first, with what they were about."""
+    """Returns the decisions that carry a rule, oldest first, each with its request.
+
+    A decision whose call has not started yet is left out.
+    """
     query = _WITH_DECISION.join(RULES, RULES.c.rule_id == REQUESTS.c.request_id).where(REQUESTS.c.state != "approved")
     if run_id is not None:
         query = query.where(REQUESTS.c.run_id == run_id)
@@ -209,7 +215,8 @@ _WITH_DECISION = select(
 def _request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
     data = sealer.open(row.request, "requests", row.run_id, row.request_id)
     request = read(data, lambda form: plain_of(ApprovalRequest, form))
-    # Lists are made by the column. If the two differ, the earlier one counts: a request in no list waits for nobody.
+    # The lists use the column. If the column and the sealed request differ, the earlier time counts: a request in no
+    # list cannot be decided.
     if row.expires_at and row.expires_at < (request.expires_at or math.inf):
         return dataclasses.replace(request, expires_at=row.expires_at)
     return request

@@ -1,4 +1,4 @@
-"""Beginning a step where the database has to be asked first, and why a step was not begun."""
+"""Begins a step that needs a query first, and explains why a step was not begun."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOG = logging.getLogger("toolwire.store")
 
 
 class MustNotRun(Exception):
-    """The step was not begun; its result says why."""
+    """The step was not begun. `result` gives the reason."""
 
     def __init__(self, result: ToolResult) -> None:
         super().__init__(result.error)
@@ -37,25 +37,25 @@ class MustNotRun(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """A step that a ledger has in memory as begun, until the database says otherwise."""
+    """A step that the ledger marked as begun in memory, until the database confirms or refuses it."""
 
     run_id: str
     lock: threading.Lock
-    """Of the ledger: held where its steps are changed."""
+    """The ledger's lock, held while its steps change."""
     steps: dict[str, Kept]
-    """The ledger's, by key."""
+    """The ledger's steps by key."""
     kept: Kept
-    """The step as it is to be begun."""
+    """The new state of the step."""
     before: Kept | None
-    """The same step as it was on record; None when it is new."""
+    """The state of the step on record; None for a new step."""
 
     def refused(self, connection: Connection, error: Exception) -> ToolResult:
-        """Why it must not run; raises what is no answer."""
+        """Undoes the mark and returns the result that says why the step must not run. Raises any other error again."""
         self._forget()
         return why_not(connection, error, self.run_id, self.kept.step)
 
     def failed(self, error: Exception) -> ToolResult:
-        """That the database failed."""
+        """Undoes the mark and returns the result that says that the database failed."""
         self._forget()
         return ToolResult.failed("unavailable", f"{self.kept.step.tool!r} was not run: {error}.")
 
@@ -73,11 +73,11 @@ class Attempt:
 def begin(
     connection: Connection, sealer: Sealer, lease: Lease, start: Start, row: Mapping[str, Any], *, is_again: bool
 ) -> float:
-    """When it began, its approval used up.
+    """Begins the step, uses up its approval, and returns its start time.
 
     Raises:
-        MustNotRun: its approval does not allow it, or somebody else is further.
-        LeaseLost: the run is somebody else's.
+        MustNotRun: The approval does not allow it, or the step was begun elsewhere in the meantime.
+        LeaseLost: Another process holds the run.
     """
     touch(connection, lease, time.time())
     if start.request_id:
@@ -92,7 +92,7 @@ def begin(
 
 
 def why_not(connection: Connection, error: Exception, run_id: str, step: Step) -> ToolResult:
-    """The result of a step that could not be begun; raises what is no answer."""
+    """Returns the result of a step that was not begun. Raises any other error again."""
     if isinstance(error, MustNotRun):
         return error.result
     if isinstance(error, IntegrityError):
@@ -105,19 +105,19 @@ def why_not(connection: Connection, error: Exception, run_id: str, step: Step) -
 
 
 def may_have_run(step: Step, why: str) -> ToolResult:
-    """The step has an owner already, and only that one knows how it goes."""
+    """Returns the failure for a step that has been begun before; its outcome is unknown here."""
     return ToolResult.failed(
         "unknown_outcome", f"{step.tool!r} was not run: {why}, and how it ended is not known.", data={"step": step.key}
     )
 
 
 def taken_over(run_id: str) -> ToolResult:
-    """The run is not this process's any more."""
+    """Returns the failure for a run that this process no longer holds."""
     return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may go on with it.")
 
 
 def too_much_to_begin(step: Step) -> ToolResult:
-    """The run has no room for another call."""
+    """Returns the failure for a run that has no room for another call."""
     return ToolResult.failed(
         "limit",
         f"{step.tool!r} was not run: this turn has {_LIMIT_MB} MB on record, and may have no more.",
@@ -128,7 +128,7 @@ def too_much_to_begin(step: Step) -> ToolResult:
 
 
 def too_much_to_keep(step: Step, call: ToolCall | None, size: int) -> ToolResult:
-    """The run has no room for the result of a call that ran."""
+    """Returns the failure for a call that ran, in a run that has no room for its result."""
     return ToolResult.failed(
         "limit",
         f"{step.tool!r} ran, but its result of {size:,} bytes was not kept: a turn may have {_LIMIT_MB} MB on record.",
@@ -139,7 +139,7 @@ def too_much_to_keep(step: Step, call: ToolCall | None, size: int) -> ToolResult
 
 
 def not_settled(run_id: str, answer: T, _: Connection, error: Exception) -> T:
-    """The answer all the same, if the run is another process's by now; raises what is something else."""
+    """Returns the answer anyway if the run now belongs to another process. Raises any other error again."""
     if not isinstance(error, LeaseLost):
         raise error
     _LOG.error("run %s was taken over by another process; how a call of it ended here is lost", run_id)
@@ -150,7 +150,7 @@ _LIMIT_MB = RUN_LIMIT_BYTES // 1024 // 1024
 
 
 def divergence(kept: Step, step: Step) -> ToolResult:
-    """The run asks for another step than the one on record."""
+    """Returns the failure for a run that asks for another step than the one on record."""
     changed = f"{step.tool!r} now" if step.tool != kept.tool else "the same tool with other arguments now"
     return ToolResult.failed(
         "divergence",

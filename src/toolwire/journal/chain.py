@@ -1,6 +1,7 @@
-"""The log's chain: each row's hash covers the one before, and the end is signed, so that no change goes unseen.
+"""The hash chain of the log: each row's hash covers the row before, and the head is signed, so that changes are
+detected.
 
-What it cannot show: that the whole database was put back to an earlier day.
+It cannot detect that the whole database was restored to an earlier state.
 """
 
 from __future__ import annotations
@@ -25,41 +26,44 @@ _READ_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Where the chain begins and ends."""
+    """The two ends of the chain."""
 
     seq: int = 0
-    """Of the last row."""
+    """Number of the last row."""
     hash: str = GENESIS
-    """Of the last row."""
+    """Hash of the last row."""
     pruned: int = 0
-    """The last row that was pruned; rows begin after it."""
+    """Number of the last pruned row; the log begins after it."""
     pruned_hash: str = GENESIS
-    """Its hash."""
+    """Hash of the last pruned row."""
     is_broken: bool = False
-    """Once the signature did not fit, nothing that is appended makes it good again."""
+    """True once the signature did not match. Later appends do not repair it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogCheck:
-    """What `Store.verify` found."""
+    """The result of `Store.verify`.
+
+    Attributes:
+        rows: Number of rows that were intact before the check ended.
+        bad_seq: The first row that was changed, is missing or was put in; None if the chain is intact.
+        problem: A description of that fault; empty if the chain is intact.
+        missing: Runs and steps that the log mentions and the store no longer has, at most 100.
+    """
 
     rows: int
-    """Rows that were looked at."""
     bad_seq: int | None
-    """The first row that is not as it was written, or that is missing; None when all are whole."""
     problem: str
-    """What is wrong with it; empty when all are whole."""
     missing: tuple[str, ...] = ()
-    """The runs and steps that the log tells of and the store no longer has: the first hundred."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the log was changed, put elsewhere, put in or cut off, and no run or step is missing."""
+        """True if the log is intact and no run or step is missing."""
         return self.bad_seq is None and not self.missing
 
 
 class LogRows:
-    """The kind of record that goes to the end of the chain. Redacted here, by whoever writes."""
+    """The kind of record that is appended to the chain. The writing thread redacts it."""
 
     rank = 9
 
@@ -67,14 +71,17 @@ class LogRows:
         self._sealer = sealer
 
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Appends them in order; what says `is_once` only when the log has nothing of its kind and subject."""
+        """Appends the rows in order.
+
+        A row with `is_once` is skipped if the log has a row of the same kind and subject.
+        """
         new = [row for row in rows if not row.get("is_once") or not _is_there(connection, row)]
         if new:
             append(connection, self._sealer, new)
 
 
 def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Puts rows at the end of the chain, inside of the caller's transaction."""
+    """Appends rows to the chain, inside the caller's transaction."""
     head = locked_head(connection, sealer)
     written: list[dict[str, Any]] = []
     for row in rows:
@@ -92,12 +99,12 @@ def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, A
 
 
 def begin_chain(sealer: Sealer) -> dict[str, Any]:
-    """The row of `meta` that a store without a log begins with."""
+    """Returns the first row of `meta` in a store whose log is empty."""
     return {"name": HEAD, "value": _signed(sealer, Head())}
 
 
 def verify(connection: Connection, sealer: Sealer) -> LogCheck:
-    """Goes through the whole log."""
+    """Checks the whole log."""
     head = _read_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
     query = select(LOG).order_by(LOG.c.seq).execution_options(yield_per=_READ_AT_ONCE)
     with connection.execute(query) as found:
@@ -122,7 +129,7 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
 
 
 def clear_text(text: str) -> str:
-    """The text as it can stand in every database: no NUL, no half of a surrogate pair."""
+    """Returns the text in a form that every database accepts: NUL and lone surrogates are escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
@@ -140,7 +147,7 @@ def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
 
 
 def locked_head(connection: Connection, sealer: Sealer) -> Head:
-    """The head, which no other transaction changes before this one ends."""
+    """Returns the head and locks it until the end of the transaction."""
     value = connection.execute(select(META.c.value).where(META.c.name == HEAD).with_for_update()).scalar()
     head = _read_head(sealer, value)
     if not head.is_broken:
@@ -160,7 +167,7 @@ def _read_head(sealer: Sealer, value: bytes | None) -> Head:
 
 
 def keep_head(connection: Connection, sealer: Sealer, head: Head) -> None:
-    """Signs the head and puts it in the place of the one before."""
+    """Returns the row of `meta` that holds the head of an empty log."""
     value = _signed(sealer, head)
     found = connection.execute(update(META).where(META.c.name == HEAD).values(value=value))
     if not found.rowcount:

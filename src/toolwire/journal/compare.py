@@ -1,4 +1,4 @@
-"""Compares a store's runs and steps with its log: what the log tells of must still be there."""
+"""Compares a store's runs and steps with its log: each run and step that the log mentions must still exist."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from toolwire.journal.redaction import redact
 from toolwire.journal.tables import LOG, RUNS, STEPS
 
 NAMED = 100
-"""Runs and steps that are named when they are missing: more than a person looks through."""
+"""Missing runs and steps that are named: more than a person looks through."""
 
 _AT_ONCE = 500
-"""Steps that one query asks for."""
+"""Number of steps in one query."""
 
 
 Span = str | list[Any]
-"""The key of a step, or `[path, first, last]` for keys that differ by their last number alone."""
+"""The key of a step, or `[path, first, last]` for keys that differ only in their last number."""
 
 
 def spans(keys: Iterable[str]) -> list[Span]:
-    """The keys of steps in few words: `["r_1", 1, 3]` stands for `r_1/1`, `r_1/2` and `r_1/3`."""
+    """Compresses the keys of steps: `["r_1", 1, 3]` stands for `r_1/1`, `r_1/2` and `r_1/3`."""
     numbers: dict[str, list[int]] = {}
     found: list[Span] = []
     for key in keys:
@@ -42,7 +42,7 @@ def spans(keys: Iterable[str]) -> list[Span]:
 
 
 def keys_of(spans: Iterable[Span]) -> Iterator[str]:
-    """The keys that `spans` were made of."""
+    """Returns the keys that `spans` compressed."""
     for span in spans:
         if isinstance(span, str):
             yield span
@@ -52,7 +52,7 @@ def keys_of(spans: Iterable[Span]) -> Iterator[str]:
 
 
 def missing(connection: Connection) -> tuple[str, ...]:
-    """The runs and steps that the log tells of and that the store no longer has, at most `NAMED` of them."""
+    """Returns the runs and steps that the log mentions and the store no longer has, at most `NAMED`."""
     runs = {_shown(run_id): run_id for run_id in connection.execute(select(RUNS.c.run_id)).scalars()}
     found: dict[str, None] = {}
     for run_id, keys in _told(connection, runs):
@@ -66,19 +66,19 @@ def missing(connection: Connection) -> tuple[str, ...]:
 
 
 def _told(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Runs, each with keys of steps that it has or had."""
+    """Yields runs with the keys of steps that the log mentions for them."""
     known = set(runs)
     columns = (LOG.c.run_id, LOG.c.subject, LOG.c.entry)
     query = select(*columns).where(LOG.c.kind == "run").order_by(LOG.c.seq)
     for row in connection.execute(query):
         known.add(row.run_id)
         yield row.run_id, list(keys_of(json.loads(row.entry).get("steps", ())))
-    # A call that failed may never have been on record: it was interrupted, or the run was full.
+    # A failed call may never have been on record: it was interrupted, or the run was full.
     query = select(*columns).where(LOG.c.kind == "call", LOG.c.status == "success").order_by(LOG.c.seq)
     for row in connection.execute(query.execution_options(yield_per=_AT_ONCE)):
         path, _, number = row.subject.rpartition("/")
         if path != row.run_id or not number.isdecimal():
-            # A tool made it by its context: the record of the tool's own call stands for it.
+            # A tool made this call through its context; the record of the tool's own call stands for it.
             continue
         parent = str(json.loads(row.entry).get("parent", "")).rpartition("/")[0]
         for run_id in (row.run_id, parent):
@@ -97,6 +97,6 @@ def _there(connection: Connection, run_id: str, keys: Sequence[str]) -> set[str]
 
 
 def _shown(text: str) -> str:
-    """The text as it stands in the log."""
+    """Returns the text as the log shows it."""
     shown: Any = redact(text)
     return clear_text(str(shown))

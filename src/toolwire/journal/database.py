@@ -1,4 +1,4 @@
-"""One database as one process has it open: its engine, its writer, its key and its name as an owner of runs."""
+"""One open database in one process: its engine, its writer, its key, and the process as an owner of runs."""
 
 from __future__ import annotations
 
@@ -43,20 +43,21 @@ _KEY_CHECK = "key_check"
 
 
 class Database:
-    """Owned by a runtime: made at first use, closed with it, made anew in a forked child.
+    """An open database. A runtime owns it: it is opened at first use, closed with the runtime, and opened anew after a
+    fork.
 
     Raises:
-        StoreUnavailable: it cannot be reached, is damaged, or was written with another key.
-        DecisionRefused: `schema_too_new`.
+        StoreUnavailable: The database cannot be reached, is damaged, or was written with another key.
+        DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
     """
 
     def __init__(self, location: Location, key: bytes | None = None) -> None:
         self.location = location
         self.owner = Owner.this()
         self.held: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
-        """The ledgers of this process by run, as long as somebody has them."""
+        """The ledgers of this process by run id, held weakly."""
         self.handles: set[object] = set()
-        """The stores that are open on it."""
+        """The `Store` objects that use this database."""
         self._has_held = False
         self._engine = make_engine(location)
         self._gate = gate_of(self._engine)
@@ -73,23 +74,23 @@ class Database:
     def run(
         self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
     ) -> Future[T]:
-        """Writes; the answer comes once it is durable. `otherwise` as `Work` says."""
+        """Queues a job for the writer; the future resolves after the commit. See `Work` for `otherwise`."""
         return self.writer.run(job, otherwise)
 
     def put(self, work: Work) -> None:
-        """Writes as `Work` says."""
+        """Queues work for the writer."""
         self.writer.put(work)
 
     def settled(self) -> None:
-        """Returns when everything that was given to the writer before is written."""
+        """Returns after all work that was queued before is written."""
         if not self.writer.is_idle:
             self.writer.run(lambda _: None).result()
 
     def read(self, job: Callable[[Connection], T], *, is_one_state: bool = False) -> T:
-        """What the job reads, in this thread; with `is_one_state` all of it as it was at one moment.
+        """Runs a reading job in this thread. With `is_one_state` the job sees one snapshot of the database.
 
         Raises:
-            StoreUnavailable: the database failed, or its file was deleted or replaced.
+            StoreUnavailable: The database failed, or its file was deleted or replaced.
         """
         if file_of(self._engine) != self._file:
             raise StoreUnavailable(f"the store {self.location.shown} could not be read: {FILE_GONE}")
@@ -104,14 +105,14 @@ class Database:
             raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error}") from error
 
     def hold(self, ledger: L) -> L:
-        """The same ledger, of a run that is this process's as long as somebody has the ledger."""
+        """Registers a ledger and returns it. The process renews the lease of its run as long as the ledger exists."""
         self._has_held = True
         self.held[ledger.run_id] = ledger
         self._renewal.start()
         return ledger
 
     def close(self) -> None:
-        """Writes what waits, leaves the runs of this process to others, and lets the database go."""
+        """Writes the queued work, releases the runs of this process, and closes the database."""
         self._renewal.stop()
         if self._has_held:
             self.writer.run(lambda connection: leave(connection, self.owner))
@@ -119,12 +120,12 @@ class Database:
         self._engine.dispose()
 
     def let_go(self) -> None:
-        """Closes the connections, before a fork."""
+        """Closes the connections before a fork."""
         self.writer.let_go()
         self._engine.dispose()
 
     def after_fork(self) -> None:
-        """The child lets go of the connections without a word to the database: they are the parent's."""
+        """Drops the connections in the child without closing them: they belong to the parent."""
         self.writer.after_fork()
         self._engine.dispose(close=False)
 

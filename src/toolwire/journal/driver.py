@@ -1,5 +1,7 @@
-"""The database's own driver, for the statements that every record goes through: what SQLAlchemy does for each of them
-costs more than the database."""
+"""Direct use of the database driver for the statements that every record needs.
+
+SQLAlchemy's overhead for these statements costs more than the database itself.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from sqlalchemy.exc import DBAPIError
 
 
 def begin(connection: Connection) -> None:
-    """Begins a transaction that takes the write lock at once. SQLAlchemy finds it begun when it is used itself."""
+    """Begins a transaction that takes the write lock at once. SQLAlchemy, when used on it later, finds the transaction
+    open.
+    """
     if connection.dialect.name == "sqlite":
         run(connection, "BEGIN IMMEDIATE")
     else:
@@ -19,10 +23,10 @@ def begin(connection: Connection) -> None:
 
 
 def commit(connection: Connection) -> None:
-    """Ends it.
+    """Commits the transaction.
 
     Raises:
-        DBAPIError: as SQLAlchemy would.
+        DBAPIError: The commit failed; SQLAlchemy would raise the same error.
     """
     if connection.in_transaction():
         connection.commit()
@@ -31,15 +35,15 @@ def commit(connection: Connection) -> None:
 
 
 def is_begun(connection: Connection) -> bool:
-    """Whether SQLite is in a transaction, known to SQLAlchemy or not."""
+    """True if SQLite is in a transaction, even one that SQLAlchemy did not begin."""
     return bool(getattr(connection.connection.dbapi_connection, "in_transaction", False))
 
 
 def run(connection: Connection, statement: str) -> None:
-    """Runs a statement without values.
+    """Runs a statement that has no parameters.
 
     Raises:
-        DBAPIError: as SQLAlchemy would.
+        DBAPIError: The statement failed; SQLAlchemy would raise the same error.
     """
     if connection.dialect.name != "sqlite":
         connection.exec_driver_sql(statement)
@@ -52,10 +56,10 @@ def run(connection: Connection, statement: str) -> None:
 
 
 def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> int:
-    """Runs a statement with `?` for each value, once for each row; how many rows of the database it changed.
+    """Runs a statement once for each row and returns how many database rows changed. `?` marks each parameter.
 
     Raises:
-        DBAPIError: as SQLAlchemy would.
+        DBAPIError: The statement failed; SQLAlchemy would raise the same error.
     """
     if connection.dialect.name != "sqlite":
         return connection.exec_driver_sql(statement.replace("?", "%s"), rows).rowcount

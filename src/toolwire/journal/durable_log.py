@@ -1,4 +1,4 @@
-"""The log of calls in a store: written behind the calls, read back as the same entries."""
+"""The log of calls in a store: written after each call, read back as the same entries as the log in memory."""
 
 from __future__ import annotations
 
@@ -14,34 +14,41 @@ from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.errors import ConfigurationError
 
 PRUNE_EVERY_S = 3600.0
-"""Seconds between two looks at what is too old to be kept."""
+"""Seconds between two prunes of rows that are too old."""
 
 _DAY_S = 86_400.0
 
 
 class DurableLog(ExecutionLog):
-    """An observer that writes every call to a store. It lags behind the calls, and loses none when the process ends in
-    good order. When the store cannot keep up, calls are slowed down."""
+    """An observer that writes every call to a store.
+
+    It lags behind the calls, and a normal exit of the process loses none of them. If the store cannot keep up, calls
+    slow down.
+    """
 
     def __init__(self, store: Store, *, keep_days: float | None = None, keep_entries: int | None = None) -> None:
-        """`keep_days` and `keep_entries` bound what is kept; the oldest goes first. None: everything stays."""
+        """`keep_days` and `keep_entries` limit the log; the oldest rows are dropped first. None sets no limit.
+
+        Raises:
+            ConfigurationError: A limit is not above 0.
+        """
         super().__init__(0)
         for name, value in (("keep_days", keep_days), ("keep_entries", keep_entries)):
             if value is not None and value <= 0:
                 raise ConfigurationError(f"{name}={value!r}: give a number above 0, or None to keep everything")
         self.store = store
-        """Where it is written."""
+        """The store that holds the log."""
         self._keep_s = None if keep_days is None else keep_days * _DAY_S
         self._keep_entries = keep_entries
         self._prune_at = time.monotonic()
 
     def ended(self, record: Ended, /) -> None:
-        """Takes one call down; durable soon after."""
+        """Records one call. It becomes durable soon after."""
         self.store.tell(call_event(row_of(record)))
         self._prune_when_due()
 
     def asked(self, request: ApprovalRequest, /) -> None:
-        """Takes a request down, unless the ledger of its run has."""
+        """Records a request, unless the ledger of its run already recorded it."""
         self.store.tell({**request_event(request), "is_once": True})
 
     def get_entries(
@@ -52,7 +59,13 @@ class DurableLog(ExecutionLog):
         since: datetime.datetime | float | None = None,
         limit: int | None = None,
     ) -> list[LogEntry]:
-        """Calls that ended, newest first, redacted; filters as in the log in memory. What was told of before is in."""
+        """Returns ended calls, newest first and redacted. The filters are those of the log in memory.
+
+        Calls that this process recorded before are included.
+
+        Raises:
+            ConfigurationError: `limit` is below 0.
+        """
         check_limit(limit)
         wanted = LogFilter(
             kind="call",
@@ -68,7 +81,11 @@ class DurableLog(ExecutionLog):
         return self.store.log_length(LogFilter(kind="call"))
 
     def clear(self) -> None:
-        """Not for a log that others rely on: `Store.prune` drops what is old and says so in the chain."""
+        """Refuses: others rely on a durable log. `Store.prune` drops old rows and records that in the chain.
+
+        Raises:
+            ConfigurationError: Always.
+        """
         raise ConfigurationError("a durable log cannot be cleared: bound it with keep_days or keep_entries")
 
     def _prune_when_due(self) -> None:
@@ -80,6 +97,6 @@ class DurableLog(ExecutionLog):
 
 
 def durable_log(store: str | Store, *, keep_days: float | None, keep_entries: int | None) -> DurableLog:
-    """The log in that store, or in the one at that URL."""
+    """Returns the log in a store, given the store or its URL."""
     opened: Any = Store.open(store) if isinstance(store, str) else store
     return DurableLog(opened, keep_days=keep_days, keep_entries=keep_entries)

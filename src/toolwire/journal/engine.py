@@ -1,4 +1,4 @@
-"""The SQLAlchemy engine of a store: what each connection is set to, and how a writing transaction begins."""
+"""The SQLAlchemy engine of a store: the settings of each connection, and how a writing transaction begins."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from toolwire.journal.location import Location
 from toolwire.vocabulary.errors import StoreUnavailable
 
 BUSY_TIMEOUT_S = 10.0
-"""Seconds that a write waits for another process's: a thousand times as long as one takes."""
+"""Seconds that a write waits for another process to finish writing. One write takes about a thousandth of that."""
 
 WAL_LIMIT_BYTES = 8 * 1024 * 1024
-"""Bytes of write-ahead log that stay on disk between checkpoints: twice what SQLite lets come together before one."""
+"""Bytes of write-ahead log kept on disk between checkpoints: twice the size at which SQLite makes a checkpoint."""
 
 READERS = 8
-"""Connections that may read at once; further readers wait for one. One more is the writer's."""
+"""Connections for concurrent readers; further readers wait. The writer has one more."""
 
 FILE_GONE = "its file was deleted or replaced while the store was open"
-"""The reason why a store is unavailable: SQLite would go on in a file that ends with this process."""
+"""Reason why a store is unavailable. SQLite would go on writing to a file that vanishes when this process ends."""
 
 _WRITES = "toolwire_writes"
 
 
 def make_engine(location: Location) -> Engine:
-    """An engine for that place. Nothing is connected yet.
+    """Creates an engine for the location. It does not connect yet, but it creates a missing database file.
 
     Raises:
-        StoreUnavailable: the driver is missing, or the file's folder is.
+        StoreUnavailable: The driver is not installed, or the file cannot be created.
     """
     if location.path is None:
         return _postgres(location)
     try:
-        # SQLite gives its side files the mode of the database.
+        # SQLite gives its side files the mode of the database file.
         os.close(os.open(location.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         pass
@@ -71,26 +71,28 @@ def _postgres(location: Location) -> Engine:
 
 
 def file_of(engine: Engine) -> tuple[int, int] | None:
-    """The device and inode of the database's file; None for a server, and for a file that is gone."""
+    """Returns the device and inode of the database file; None for a server or a missing file."""
     if engine.dialect.name != "sqlite":
         return None
     try:
-        found = os.stat(str(engine.url.database))  # noqa: PTH116 - a microsecond less for each record
+        found = os.stat(str(engine.url.database))  # noqa: PTH116 - a microsecond faster per record
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
 
 
 def writing(engine: Engine) -> Engine:
-    """The same engine; its transactions take the write lock at once, so that none fails halfway for want of it."""
+    """Returns the engine with transactions that take the write lock at the start, so that none fails halfway for lack
+    of it.
+    """
     return engine.execution_options(**{_WRITES: True})
 
 
 def prepare(engine: Engine, location: Location) -> None:
-    """Sees that the database is whole and keeps a write-ahead log.
+    """Checks that the database is intact, and turns on the write-ahead log of SQLite.
 
     Raises:
-        StoreUnavailable: it cannot be reached, or is damaged.
+        StoreUnavailable: The database cannot be reached, or is damaged.
     """
     try:
         with engine.connect() as connection:
@@ -104,7 +106,8 @@ def prepare(engine: Engine, location: Location) -> None:
 
 
 def _use_wal(connection: Connection) -> None:
-    # Changing the mode does not wait for other processes that open the file: SQLite calls no busy handler there.
+    # SQLite calls no busy handler while it changes the mode, so it does not wait for other processes that open the
+    # file.
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     driver: Any = connection.connection.dbapi_connection
     while True:
@@ -121,7 +124,7 @@ def _use_wal(connection: Connection) -> None:
 def _set_up(driver: Any, _: object) -> None:
     for pragma in (
         f"busy_timeout={int(BUSY_TIMEOUT_S * 1000)}",
-        # FULL: a commit that was answered outlives a power cut.
+        # FULL: a commit survives a power failure once it was reported.
         "synchronous=FULL",
         "foreign_keys=ON",
         f"journal_size_limit={WAL_LIMIT_BYTES}",

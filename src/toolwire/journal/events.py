@@ -1,4 +1,7 @@
-"""What the log is told of: calls that ended, requests, decisions, and how runs go. Redacted when it is written."""
+"""The events of the log: ended calls, requests, decisions and changes of runs.
+
+They are redacted when they are written.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,20 @@ CALL_FIELDS = ("parent", "duration_s", "arguments", "result", "error", "isolatio
 
 
 def call_event(row: tuple[Any, ...]) -> dict[str, Any]:
-    """A call that ended, from `log.row_of`."""
+    """Returns the event of a call that ended, made from a row of `log.row_of`."""
     call_id, run_id, parent, tool, at, status, *rest = row
     entry = dict(zip(CALL_FIELDS, (parent, *rest), strict=True))
     return _event("call", at, run_id, call_id, tool, status, entry)
 
 
 def call_row(subject: str, run_id: str, tool: str, at: float, status: str, entry: Any) -> tuple[Any, ...]:
-    """What `log.entry_of` reads, from a row of the log."""
+    """Converts a row of the log into the row that `log.entry_of` reads."""
     parent, *rest = (entry.get(name) for name in CALL_FIELDS)
     return (subject, run_id, parent, tool, at, status, *rest)
 
 
 def request_event(request: ApprovalRequest) -> dict[str, Any]:
-    """A person is about to be asked."""
+    """Returns the event of a person being asked."""
     entry = {
         "call_id": request.call_id,
         "attempt": request.attempt,
@@ -44,7 +47,7 @@ def request_event(request: ApprovalRequest) -> dict[str, Any]:
 
 
 def decision_event(request: ApprovalRequest, decision: Decision) -> dict[str, Any]:
-    """Somebody decided."""
+    """Returns the event of a decision."""
     entry = {
         "call_id": request.call_id,
         "by": decision.by,
@@ -56,7 +59,7 @@ def decision_event(request: ApprovalRequest, decision: Decision) -> dict[str, An
 
 
 def run_event(run_id: str, status: str, **entry: Any) -> dict[str, Any]:
-    """A run began, went on, waits, or ended."""
+    """Returns the event of a run that started, resumed, was suspended or ended."""
     return _event("run", time.time(), run_id, run_id, "", status, _plain(entry))
 
 

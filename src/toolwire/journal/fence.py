@@ -1,4 +1,4 @@
-"""Leases: a run belongs to one process at a time, and what another one wrote in its name would not count."""
+"""Leases: a run belongs to one process at a time. A process without the lease cannot write to the run."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from toolwire.permission.approval import DecisionRefused
 
 
 class LeaseLost(Exception):
-    """The run belongs to somebody else by now: nothing was written."""
+    """This process does not hold the run any more. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lease:
-    """The right to write one run, until somebody else has it."""
+    """The right to write one run, until another process takes the run over."""
 
     run_id: str
     owner: str
     number: int
-    """Counts up with every owner of the run."""
+    """Goes up with every owner of the run."""
 
 
 _TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ?, lease_until = ? WHERE run_id = ? AND owner = ? AND lease = ?"
 
 
 class Touch:
-    """The record that comes before every other of a run, if its lease still holds.
+    """The record that precedes every other record of a run. It fails unless the lease still holds.
 
-    It counts the revision up and renews the lease.
+    It increments the run's revision and renews the lease.
     """
 
     rank = 0
 
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """One statement a run, however many of its records are in the transaction.
+        """Writes one statement per run, however many of its records are in the transaction.
 
         Raises:
-            LeaseLost: one of the runs belongs to somebody else.
+            LeaseLost: Another process holds one of the runs.
         """
         times = Counter[Lease](row["lease"] for row in rows)
         now = max(row["now"] for row in rows)
@@ -58,21 +58,22 @@ TOUCH = Touch()
 
 
 def touch(connection: Connection, lease: Lease, now: float) -> None:
-    """The same, for one run.
+    """Does the same for one run.
 
     Raises:
-        LeaseLost: it belongs to somebody else.
+        LeaseLost: Another process holds the run.
     """
     TOUCH.write(connection, [{"lease": lease, "now": now}])
 
 
 def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ours: bool) -> Lease:
-    """The lease of a run that nobody else may be working at. `is_ours`: who has it in this process has left it.
+    """Takes the lease of a run that no living process holds. `is_ours`: no ledger in this process holds the run any
+    more.
 
     Raises:
-        DecisionRefused: `unknown_run`, or `run_busy`.
+        DecisionRefused: `unknown_run`, or `run_busy` if another process may still hold the run.
     """
-    # Locked until the end of the transaction; SQLite has but one writer anyway.
+    # The row stays locked until the end of the transaction. SQLite has only one writer anyway.
     columns = select(RUNS.c.owner, RUNS.c.lease, RUNS.c.lease_until)
     row = connection.execute(columns.where(RUNS.c.run_id == run_id).with_for_update()).one_or_none()
     if row is None:
@@ -94,7 +95,7 @@ def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ou
 
 
 def give_up(connection: Connection, lease: Lease) -> None:
-    """Lets anybody take the run; nothing when it is somebody else's already."""
+    """Releases the run for any process. Does nothing if another process already holds it."""
     connection.execute(
         update(RUNS)
         .where(RUNS.c.run_id == lease.run_id, RUNS.c.owner == lease.owner, RUNS.c.lease == lease.number)
@@ -103,10 +104,10 @@ def give_up(connection: Connection, lease: Lease) -> None:
 
 
 def renew(connection: Connection, owner: Owner, now: float) -> None:
-    """Says that this process is still there."""
+    """Extends every lease of this process."""
     connection.execute(update(RUNS).where(RUNS.c.owner == str(owner)).values(lease_until=now + LEASE_S))
 
 
 def leave(connection: Connection, owner: Owner) -> None:
-    """Gives up every lease of an owner that ends in good order."""
+    """Releases every lease of an owner that exits normally."""
     connection.execute(update(RUNS).where(RUNS.c.owner == str(owner)).values(owner="", lease_until=0.0))

@@ -1,8 +1,8 @@
-"""SQLite and `os.fork`: no connection is carried into a child process.
+"""SQLite and `os.fork`: a child process inherits no connection.
 
-SQLite keeps its locks in memory of the process besides those in the file. A child inherits the memory and not the
-locks: a lock that another thread held at the fork is held for ever in the child, and one that was free is not real
-there. So a fork waits until no thread uses a SQLite store and closes the connections; both processes open new ones.
+SQLite keeps its locks in process memory as well as in the file, and a child inherits only the memory. A lock that
+another thread held during the fork stays held forever in the child; a free lock protects nothing there. Therefore a
+fork waits until no thread uses a SQLite store and closes the connections. Both processes open new ones.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from sqlalchemy import Engine
 from toolwire.vocabulary.errors import StoreUnavailable
 
 FORK_WAIT_S = 15.0
-"""Seconds that a fork waits for threads that use a store: longer than a write waits for another process."""
+"""Seconds that a fork waits for threads that use a store: longer than one write waits for another process."""
 
 _LOG = logging.getLogger("toolwire.store")
 
 
 class Carried(Protocol):
-    """Something that holds connections."""
+    """An object that holds connections."""
 
     def let_go(self) -> None:
-        """Closes all connections; they are opened again when they are needed."""
+        """Closes all connections. The next use opens new ones."""
         ...
 
 
 class ForkGate:
-    """Threads are inside of it while they use a connection; a fork waits until none is.
+    """A gate that a thread enters while it uses a connection; a fork waits until the gate is empty.
 
-    A thread may enter it again while it is inside. Nothing that a thread does inside may wait for a fork.
+    A thread may enter again while it is inside. A thread inside the gate must not wait for a fork.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._inside = Counter[int]()
-        """How often each thread has entered."""
+        """How many times each thread has entered."""
         self._forking: set[int] = set()
-        """Threads that are about to fork, or have just done so."""
+        """Threads that are about to fork, or have just forked."""
         self._carried: weakref.WeakSet[Carried] = weakref.WeakSet()
         self._is_broken = False
 
     def __enter__(self) -> None:
         me = threading.get_ident()
         with self._changed:
-            # A thread that forks may use a store in a hook of its own: it must not wait for itself.
+            # A forking thread may use a store in a fork hook of its own; it must not wait for itself.
             while self._forking and me not in self._forking and not self._inside[me]:
                 self._changed.wait()
             self._inside[me] += 1
@@ -70,14 +70,14 @@ class ForkGate:
                     self._changed.notify_all()
 
     def add(self, carried: Carried) -> None:
-        """Takes something in whose connections are closed before each fork, as long as it exists."""
+        """Registers an object whose connections are closed before each fork. The gate holds only a weak reference."""
         self._carried.add(carried)
 
     def check(self, shown: str) -> None:
-        """Lets a store be opened.
+        """Checks that this process may open a SQLite store.
 
         Raises:
-            StoreUnavailable: this process was forked while its parent used a SQLite store.
+            StoreUnavailable: The process was forked while its parent used a SQLite store.
         """
         if self._is_broken:
             raise StoreUnavailable(
@@ -86,7 +86,7 @@ class ForkGate:
             )
 
     def before_fork(self) -> None:
-        """Waits for the threads that are inside, keeps others out and closes the connections."""
+        """Waits for the threads inside, keeps other threads out, and closes the connections."""
         me, deadline = threading.get_ident(), time.monotonic() + FORK_WAIT_S
         with self._changed:
             self._forking.add(me)
@@ -99,13 +99,15 @@ class ForkGate:
             carried.let_go()
 
     def after_fork_in_parent(self) -> None:
-        """Lets the others in again."""
+        """Lets other threads enter again."""
         with self._changed:
             self._forking.discard(threading.get_ident())
             self._changed.notify_all()
 
     def after_fork_in_child(self) -> None:
-        """Forgets the threads of the parent. A thread that was inside leaves SQLite's memory as it was."""
+        """Forgets the parent's threads. A parent thread that was inside left SQLite's memory unusable: no store can be
+        opened.
+        """
         is_broken = self._is_broken or bool(self._inside)
         self.__init__()
         self._is_broken = is_broken
@@ -115,7 +117,9 @@ GATE = ForkGate()
 
 
 def gate_of(engine: Engine) -> AbstractContextManager[None]:
-    """The gate that a thread enters while it uses a connection. Connections to a server are no concern of a fork."""
+    """Returns the gate that a thread enters while it uses a connection. A server needs no gate: a fork does not harm
+    it.
+    """
     return GATE if engine.dialect.name == "sqlite" else nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""The written form of what a store seals: results, steps, requests, decisions, starts of runs. Data only."""
+"""The written forms of sealed data: results, steps, requests, decisions and starts of runs. They hold data only."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from toolwire.vocabulary.values import tag, untag
 T = TypeVar("T")
 
 FORM = 2
-"""The newest form that is read. Raised when a form changes its meaning; older ones are still read."""
+"""The newest form that this version reads. It goes up when a form changes its meaning; older forms are still read."""
 
 WHOLE = 1
-"""The form of what refers to no other record: everything that is not large."""
+"""The form of a record that refers to no other record. Every record that is not large has it."""
 
 
 def _refuse(value: Any) -> Any:
@@ -40,7 +40,7 @@ def _refuse(value: Any) -> Any:
 _encoded = dumper(_refuse, allow_nan=True)
 
 
-# Read once: `fields` looks at the whole class, and each record has both.
+# Computed once: `dataclasses.fields` inspects the whole class, and every record needs both.
 _START_FIELDS = tuple(field.name for field in dataclasses.fields(Start))
 _STEP_FIELDS = tuple(field.name for field in dataclasses.fields(Step))
 _start_values = attrgetter(*_START_FIELDS)
@@ -48,15 +48,15 @@ _step_values = attrgetter(*_STEP_FIELDS)
 
 
 def written(form: Mapping[str, Any], version: int = WHOLE) -> bytes:
-    """The bytes of a form."""
+    """Encodes a form as bytes."""
     return _encoded({"form": version, **form}).encode("utf-8", "surrogatepass")
 
 
 def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
-    """What `make` makes of the form.
+    """Decodes a form and returns the result of `make`.
 
     Raises:
-        DecisionRefused: `schema_too_new`, or `bad_mac` for a form that nothing of ours wrote.
+        DecisionRefused: `schema_too_new`, or `bad_mac` for a form that toolwire did not write.
     """
     try:
         form = json.loads(data.decode("utf-8", "surrogatepass"))
@@ -68,7 +68,7 @@ def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
 
 
 def result_form(result: ToolResult) -> dict[str, Any]:
-    """A result, without its call and without the exception object."""
+    """Returns the form of a result, without its call and its exception object."""
     failure = result.failure
     blocks, data = _blocks(result), None
     try:
@@ -93,7 +93,11 @@ def result_form(result: ToolResult) -> dict[str, Any]:
 
 
 def result_of(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
-    """The result of a form."""
+    """Returns the result of a form.
+
+    Raises:
+        ValueError: The form has an unknown kind of failure.
+    """
     kept = form["failure"]
     if kept is not None and kept["kind"] not in FAILURE_RULES:
         raise ValueError(f"no kind of failure: {kept['kind']!r}")
@@ -112,18 +116,20 @@ def result_of(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
 
 
 def ended_form(step: Step, result: ToolResult) -> dict[str, Any]:
-    """A step that ended."""
+    """Returns the form of a step that ended."""
     return {"step": _step_form(step), "result": result_form(result)}
 
 
 def ended_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
-    """The step and its result, which has the step's call."""
+    """Returns the step and its result. The result carries the step's call."""
     step = _step_of(form["step"])
     return step, result_of(form["result"], call_of(step))
 
 
 def shortened(form: Mapping[str, Any], shared: Shared, *, is_begun: bool) -> dict[str, Any]:
-    """A step that ended, without what is on record of its run: its arguments, if it was begun, and large values."""
+    """Returns the form of an ended step without data on record elsewhere: the arguments if it was begun, and large
+    values.
+    """
     step, result = dict(form["step"]), form["result"]
     if is_begun:
         del step["given"]
@@ -132,11 +138,11 @@ def shortened(form: Mapping[str, Any], shared: Shared, *, is_begun: bool) -> dic
 
 
 _LARGE = ("data", "blocks", "metadata")
-"""The parts of a result in which a value of another step can be: a program's metadata hold the results of its calls."""
+"""The parts of a result that can hold another step's value. The metadata of a program hold the results of its calls."""
 
 
 def lengthened(form: Mapping[str, Any], start: Start | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The form that was shortened. `data` are the tagged data of earlier steps, by key."""
+    """Restores a form that `shortened` made. `data` maps the key of each earlier step to its tagged data."""
     if form["form"] == WHOLE:
         return form
     step, result = form["step"], form["result"]
@@ -146,45 +152,46 @@ def lengthened(form: Mapping[str, Any], start: Start | None, data: Mapping[str, 
 
 
 def call_of(step: Step) -> ToolCall:
-    """The call that the step stands for."""
+    """Returns the call that the step records."""
     given = untag(step.given)
     return ToolCall(step.tool, given, id=step.key, parent=step.parent)
 
 
 def start_form(start: Start) -> dict[str, Any]:
-    """A step that is about to run."""
+    """Returns the form of a step that is about to run."""
     kept = dict(zip(_START_FIELDS, _start_values(start), strict=True))
     kept["arguments"], kept["step"] = tag(start.arguments), _step_form(start.step)
     return kept
 
 
 def start_of(form: Mapping[str, Any]) -> Start:
-    """The start of a form."""
-    # Earlier versions wrote fewer fields; a field without a default that is missing is a TypeError.
+    """Returns the start of a form."""
+    # Earlier versions wrote fewer fields. If a field without a default is missing, `Start` raises TypeError.
     kept: dict[str, Any] = {name: form[name] for name in _START_FIELDS if name in form}
     kept["arguments"], kept["step"] = untag(form["arguments"]), _step_of(form["step"])
     return Start(**kept)
 
 
 def run_form(start: RunStart) -> dict[str, Any]:
-    """A run as it was started. Its reply is in JSON types already."""
+    """Returns the form of a run's start. Its reply is in JSON types already."""
     return {**plain_form(dataclasses.replace(start, reply={})), "reply": dict(start.reply)}
 
 
 def run_of(form: Mapping[str, Any]) -> RunStart:
-    """The run of a form."""
+    """Returns the run's start of a form."""
     return dataclasses.replace(plain_of(RunStart, {**form, "reply": {}}), reply=form["reply"])
 
 
 def texts_of(start: RunStart) -> list[str]:
-    """The text that the model wrote of each of the run's calls."""
+    """Returns the model's own text for each call of the run."""
     return [call.get("raw_text", "") for call in start.reply.get("calls", ())]
 
 
 def results_form(results: Sequence[ToolResult], steps: Mapping[str, Step], texts: Sequence[str]) -> dict[str, Any]:
-    """The results of a run, each with its call.
+    """Returns the form of a run's results, each with its call.
 
-    Of a result whose call is in `steps` it says only which step has it. `texts` are what the model wrote of the calls.
+    A result whose call is in `steps` is written as a reference to that step. `texts` holds the model's own text for
+    each call.
     """
     return {
         "results": [
@@ -197,10 +204,10 @@ def results_form(results: Sequence[ToolResult], steps: Mapping[str, Step], texts
 def results_of(
     form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], texts: Sequence[str]
 ) -> tuple[ToolResult, ...]:
-    """The results of a form. `steps` are the results of the run's steps, by key.
+    """Returns the results of a form. `steps` maps the key of each step of the run to its result.
 
     Raises:
-        LookupError: a step is missing that the form refers to.
+        LookupError: The form refers to a step that is missing.
     """
     return tuple(
         _outcome_of(one, steps, text) for one, text in zip(form["results"], chain(texts, repeat(None)), strict=False)
@@ -213,7 +220,7 @@ def _outcome_form(result: ToolResult, steps: Mapping[str, Step], text: str | Non
         return {"call": _call_form(call), "result": result_form(result)}
     form = _call_form(call)
     assert form is not None
-    # A person may have edited the arguments: then the result's call is not the step's.
+    # A person may have edited the arguments, so the result's call can differ from the step's.
     if form["arguments"] == steps[call.id].given:
         del form["arguments"]
     if form["raw_text"] == text:
@@ -240,13 +247,17 @@ def _outcome_of(form: Mapping[str, Any], steps: Mapping[str, ToolResult | None],
 
 
 def plain_form(value: object) -> dict[str, Any]:
-    """A dataclass of simple fields: a request, a decision, a rule."""
+    """Returns the form of a dataclass with simple fields: a request, a decision or a rule."""
     fields = dataclasses.fields(cast("Any", value))
     return {field.name: tag(getattr(value, field.name)) for field in fields}
 
 
 def plain_of(kind: type[T], form: Mapping[str, Any]) -> T:
-    """The dataclass of a form. Fields that this version does not know are left out."""
+    """Returns the dataclass of a form. Fields that this version does not know are ignored.
+
+    Raises:
+        ValueError: The form does not fit the dataclass.
+    """
     names = {field.name for field in dataclasses.fields(cast("Any", kind))}
     values = {name: untag(value) for name, value in form.items() if name in names}
     try:
@@ -295,7 +306,9 @@ def _blocks(result: ToolResult) -> list[Any]:
 
 
 def _representable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that can be written, tagged. The others are the host's own objects: of no use to anybody later."""
+    """Returns the tagged entries that have a written form. The others are the host's own objects, useless after the
+    run.
+    """
     found: dict[str, Any] = {}
     for name, value in values.items():
         try:

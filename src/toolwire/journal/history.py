@@ -1,4 +1,4 @@
-"""The durable log as it is read: its rows, filtered and followed."""
+"""Reads the durable log: rows by filter, and their number."""
 
 from __future__ import annotations
 
@@ -13,59 +13,71 @@ from toolwire.journal.chain import clear_text
 from toolwire.journal.tables import LOG
 
 RowKind = Literal["call", "request", "decision", "run"]
-"""call: one that ended; request: a person was asked; decision: somebody decided; run: one began, waited, went on or
-ended."""
+"""call: a call ended. request: a person was asked. decision: a request was decided. run: a run started, was suspended,
+resumed, diverged or ended.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRow:
-    """One row of the durable log, redacted."""
+    """One row of the durable log, redacted.
+
+    Attributes:
+        seq: Position in the log, from 1 without gaps.
+        at: Seconds since the epoch: for a call when it began, else when the event happened.
+        kind: The kind of event.
+        run_id: The run that the row belongs to.
+        subject: The id of the call, the request or the run.
+        tool: The tool's name; empty for a run.
+        status: For a call `success` or a kind of failure; for a request `asked`; for a decision its verdict; for a run
+            its state.
+        entry: All other data of the event.
+        hash: `sha256` over this row and the hash of the row before.
+    """
 
     seq: int
-    """Its place, from 1, without gaps."""
     at: float
-    """Seconds since the epoch: when the call began, or when the rest happened."""
     kind: RowKind
-    """What happened."""
     run_id: str
-    """The run it belongs to."""
     subject: str
-    """The id of the call, of the request, or of the run."""
     tool: str
-    """The tool's name; empty for a run."""
     status: str
-    """How it went: `success` or a kind of failure; `asked`; a verdict; or how the run stands."""
     entry: Mapping[str, Any]
-    """Everything else about it."""
     hash: str
-    """`sha256` over the row before and this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFilter:
-    """Which rows are wanted: all that fit whatever is given."""
+    """Selects rows of the durable log. A row must match every field that is set; None sets no condition.
+
+    Attributes:
+        after: Only rows with a higher `seq`; 0 means all.
+        kind: Only rows of this kind.
+        run_id: Only rows of this run.
+        tool: Only rows of this tool.
+        status: Only rows with this status.
+        since: Only rows of this time or later, in seconds since the epoch.
+    """
 
     after: int = 0
-    """Only rows after this one."""
     kind: RowKind | None = None
     run_id: str | None = None
     tool: str | None = None
     status: str | None = None
     since: float | None = None
-    """Only rows of this time or later."""
 
 
 def rows(
     connection: Connection, wanted: LogFilter, *, limit: int | None = None, newest_first: bool = False
 ) -> list[LogRow]:
-    """The rows that fit. Every value is a parameter of the query, never a part of its text."""
+    """Returns the rows that match. Every value is a parameter of the query, never part of its text."""
     query = _narrowed(select(LOG), wanted).order_by(LOG.c.seq.desc() if newest_first else LOG.c.seq)
     found = connection.execute(query if limit is None else query.limit(limit)).mappings()
     return [_row(dict(row.items())) for row in found]
 
 
 def count(connection: Connection, wanted: LogFilter) -> int:
-    """How many rows fit."""
+    """Returns the number of rows that match."""
     return connection.execute(_narrowed(select(func.count()).select_from(LOG), wanted)).scalar_one()
 
 

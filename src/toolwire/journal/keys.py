@@ -1,4 +1,4 @@
-"""The key by which a store is sealed: from the environment, or from a file that only its owner reads."""
+"""The key that seals a store, from the environment or from a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
 
 KEY_BYTES = 32
 KEY_VARIABLE = "TOOLWIRE_KEY"
-"""32 bytes as 64 hex digits or as base64."""
+"""Environment variable that holds the key: 32 bytes as 64 hex digits or as base64."""
 
 
 def key_of(location: Location, *, is_new: bool) -> bytes:
-    """`TOOLWIRE_KEY`, or the key file's; one is made when the store is new and has none.
+    """Returns the key from `TOOLWIRE_KEY`, or else from the key file. A new store without a key file gets one.
 
     Raises:
-        ConfigurationError: `TOOLWIRE_KEY` holds no key.
-        StoreUnavailable: the key is missing, damaged, or open to others.
+        ConfigurationError: `TOOLWIRE_KEY` or the key file does not hold a valid key.
+        StoreUnavailable: The key file is missing, cannot be read, or is open to other users.
     """
     written = os.environ.get(KEY_VARIABLE)
     if written:
@@ -42,7 +42,7 @@ def key_of(location: Location, *, is_new: bool) -> bytes:
 
 
 def key_path(location: Location) -> Path:
-    """Where the key file lies: beside the database; for a server in the user's own state folder."""
+    """Returns the path of the key file: beside a database file; for a server, in the user's state folder."""
     if location.path is not None:
         return location.path.with_name(location.path.name + ".key")
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
@@ -68,7 +68,7 @@ def _base64(written: str) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """A new key file, whole from the moment it is there; of two processes that make one, the first one's counts."""
+    """Creates the key file atomically. If two processes create it at once, the first file stays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     file = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)

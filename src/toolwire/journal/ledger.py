@@ -1,7 +1,6 @@
-"""The ledger of one run: what is known of its calls before they start, written down before they do.
+"""The ledger of one run: it records each call before it runs, and recalls the calls on record.
 
-It satisfies `invocation.ports.Ledger`. What is on record is in memory too, so that `recall` waits for nothing; the
-database is asked wherever two could disagree.
+It implements `invocation.ports.Ledger`. Records are also in memory; if processes could disagree, the database decides.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ T = TypeVar("T")
 
 
 class RunLedger:
-    """What a store knows of one run, and the right to go on with it. From `Store.start` or `Store.reopen`."""
+    """The records of one run and the right to continue it. `Store.start` and `Store.reopen` return it."""
 
     def __init__(
         self,
@@ -72,26 +71,26 @@ class RunLedger:
     ) -> None:
         self.run_id = start.run_id
         self.start, self.asked = start, story.asked
-        """The run as it was started, and ids of the calls that a person had been asked about."""
+        """The run's start, and the ids of the calls that a person was asked about."""
         self.status: RunStatus = status
         self.rev = rev
-        """Its revision when it was opened, suspended or finished last; it counts up with every change."""
+        """The revision when the run was last opened, suspended or finished. It goes up with every change."""
         self.outcome = outcome
-        """The results that it ended with; None when it did not."""
+        """The results of the finished run; None for any other run."""
         self._database = database
         self._lease = lease
         self._is_given_up = lease is None
         self._lock = threading.Lock()
         self._story, self._steps, self._ended, self._notes = story, story.steps, story.ended, story.notes
         self._stopped = divergence
-        """Why nothing of it may run; None while it goes on."""
+        """The failure that keeps steps from running; None while the run goes on."""
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
     def recall(self, step: Step) -> ToolResult | Doubt | None:
-        """How the step ended when the run was gone through before; that it may have run; None when it is new.
+        """Returns the recorded result of the step, a doubt if it may have run, or None if it is new.
 
-        A step that differs from its record gives the failure `divergence`, now and from then on.
+        A step that differs from its record returns the failure `divergence`, and so does every later step.
         """
         with self._lock:
             if self._stopped is not None:
@@ -113,13 +112,13 @@ class RunLedger:
             )
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
-        """The steps below this one that ended, in the order in which they did."""
+        """Returns the ended steps below `parent`, in the order in which they ended."""
         with self._lock:
             kept = [self._steps[key] for key in self._ended]
         return [(one.step, one.result) for one in kept if one.step.parent == parent and one.result is not None]
 
     def note(self, parent: str, entry: Mapping[str, Any]) -> None:
-        """Takes down, in JSON types, what a composite has to know of its calls to be gone through again."""
+        """Records the data, in JSON types, that a composite tool needs to replay its calls."""
         with self._lock:
             self._notes.append((parent, dict(entry)))
             row = note_row(self._database.sealer, self.run_id, parent, entry, len(self._notes))
@@ -127,12 +126,12 @@ class RunLedger:
             self._put([(NOTED, row)])
 
     def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
-        """These entries, in order, those of earlier times included."""
+        """Returns the notes of `parent` in order, including those of earlier processes."""
         with self._lock:
             return [entry for of, entry in self._notes if of == parent]
 
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
-        """Takes the request down before anybody is shown it; gives it as it stands, with its decision if it has one."""
+        """Records the request before a person sees it. Returns the recorded one, with its decision if it has one."""
 
         def job(connection: Connection) -> tuple[ApprovalRequest, Decision | None]:
             self._touch(connection)
@@ -141,7 +140,7 @@ class RunLedger:
         return self._run(job)
 
     def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
-        """Takes the decision down and gives the one that counts: the first."""
+        """Records the decision and returns the first one, which counts."""
 
         def job(connection: Connection) -> Decision:
             try:
@@ -154,8 +153,8 @@ class RunLedger:
         return self._run(job)
 
     def begin(self, start: Start) -> Future[float | ToolResult]:
-        """Says that the step is about to run, uses up its approval, and gives when it began; a result when it must
-        not run: somebody else began it, the run is somebody else's by now, or its approval does not allow it."""
+        """Records that the step is about to run, uses up its approval, and returns its start time. Returns a failure if
+        the step must not run: it was begun elsewhere, the lease is lost, or the approval does not allow it."""
         now = time.time()
         future = Answer[float | ToolResult]()
         data = written(start_form(start))
@@ -188,7 +187,7 @@ class RunLedger:
         return future
 
     def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
-        """Takes down how the step ended. Gives the result that counts: a failure `limit` where the run is full."""
+        """Records the end of the step. Returns the result that counts: the failure `limit` if the run is full."""
         future, now = Answer[ToolResult](), time.time()
         with self._lock:
             is_begun = (before := self._steps.get(step.key)) is not None and before.start is not None
@@ -201,14 +200,14 @@ class RunLedger:
             kept = self._steps.setdefault(step.key, Kept(step=step))
             kept.result, kept.is_running = result, False
             if not is_kept and not is_begun:
-                # It may run again, and a record of each refusal would need room as well.
+                # The call may run again, and recording each refusal would need room as well.
                 future.set_result(result)
                 return future
             self._ended.append(step.key)
             self._story.size += len(end.data)
             if end.is_large:
                 self._story.share(step.key, end.value)
-            # Under the lock: of two steps the one that has the lower place is also given to the writer first.
+            # Under the lock, so that the writer receives the steps in the order of their places.
             row = ended_row(self._database.sealer, self.run_id, end, len(self._ended), now)
             records: list[tuple[Kind, Mapping[str, Any]]] = [(ENDED, row)]
             if kept.start is not None and kept.start.request_id:
@@ -217,7 +216,7 @@ class RunLedger:
         return future
 
     def interrupted(self, step: Step) -> None:
-        """Says that nobody waits for the step any more. Whether it took effect stays open."""
+        """Notes that the step no longer runs here. Its outcome stays open."""
         with self._lock:
             kept = self._steps.get(step.key)
             if kept is not None:
@@ -226,7 +225,7 @@ class RunLedger:
     # -- the run ----------------------------------------------------------------------------------------------------
 
     def finish(self, results: Sequence[ToolResult]) -> Future[None]:
-        """Takes down the results that the run ended with, and gives it up: whoever opens it again gets these."""
+        """Records the results of the run and releases it. Every later `Store.reopen` returns these results."""
         kept = tuple(results)
         sealed = self._sealed(self._story.outcome(kept, texts_of(self.start)), "outcome")
 
@@ -239,7 +238,7 @@ class RunLedger:
         return self._run(job)
 
     def suspend(self) -> Future[SuspendedRun]:
-        """Says that the run waits for people, and gives it up: any process may go on with it."""
+        """Records that the run waits for people, and releases it for any process."""
 
         def job(connection: Connection) -> SuspendedRun:
             self._touch(connection)
@@ -259,7 +258,7 @@ class RunLedger:
         return self._run(job)
 
     def release(self) -> Future[None]:
-        """Gives the run up as it stands; nothing when it was given up before."""
+        """Releases the run as it stands. Does nothing if the run was released before."""
 
         def job(connection: Connection) -> None:
             give_up(connection, self._held())
@@ -272,7 +271,7 @@ class RunLedger:
         return future
 
     def _final(self, connection: Connection) -> RunStatus:
-        # What diverged stays so: nothing of it ever runs.
+        # A diverged run stays diverged: nothing of it runs again.
         if self.status == "diverged":
             return "diverged"
         return "stopped" if approvals.is_stopped(connection, self.run_id) else "finished"
@@ -320,7 +319,7 @@ class RunLedger:
         raise DecisionRefused("run_busy", f"run {self.run_id!r} was taken over by another process") from error
 
     def _refusal(self, start: Start, size: int) -> ToolResult | None:
-        """Why the step must not begin, as far as this process knows."""
+        """Returns why the step must not begin, as far as this process knows, or None."""
         if self._stopped is not None:
             return self._stopped
         kept = self._steps.get(start.step.key)
@@ -335,7 +334,7 @@ class RunLedger:
         return None
 
     def _diverge(self, kept: Step, step: Step) -> ToolResult:
-        """Parks the run: the record says one thing, the run asks for another, and nobody knows which was meant."""
+        """Stops the run: it asks for another call than its record, and only a person can tell which was meant."""
         self._stopped = divergence(kept, step)
         self.status = "diverged"
         sealed = self._sealed(written({"result": result_form(self._stopped)}), "divergence")

@@ -1,4 +1,4 @@
-"""The connection that a database is written by, and what becomes of a batch on it."""
+"""The writing connection of a database, and the outcome of each batch on it."""
 
 from __future__ import annotations
 
@@ -16,58 +16,65 @@ from toolwire.journal.work import Work, answer, fail, write
 from toolwire.vocabulary.errors import StoreUnavailable
 
 TRIES = 4
-"""Times that a batch is begun which never got the database to itself: 40 seconds, then its callers are told."""
+"""Attempts at a batch that cannot get the write lock: 40 seconds in total, then its callers get an error."""
 
 
 class Line:
-    """A connection for one thread at a time: kept from one transaction to the next, since having it from the pool
-    costs as much as writing a record; given back when something went wrong with it."""
+    """A connection for one thread at a time.
+
+    It stays open between transactions, because taking it from the pool costs as much as writing a record. After an
+    error it goes back to the pool.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.is_sqlite = engine.dialect.name == "sqlite"
         self.has_committed = False
-        """Whether what was last given to it is durable. Whoever has it next sets it back before they take anything:
-        they may be interrupted before they give it that."""
+        """True if the last batch is durable. The next leader resets it before taking a batch: it may be interrupted
+        before it writes that batch.
+        """
         self.commits = 0
         """Transactions so far."""
         self.shown = shown(engine.url)
-        """The store, for messages."""
+        """The URL of the store, for messages."""
         self._engine = engine
         self._gate = gate_of(engine)
         self._file = file_of(engine)
         self._kept: Connection | None = None
 
     def try_to_write(self, batch: Sequence[Work]) -> bool:
-        """Writes and answers all of it, if all goes well; whether that is done with, one way or the other."""
+        """Writes the batch and resolves its futures.
+
+        Returns True if all are resolved, False if `write` must take over.
+        """
         try:
             with self._gate:
                 self._commit(batch)
         except _NotCommitted as error:
             self._fail_all(batch, error)
-        except Exception:  # noqa: BLE001 - `write` finds out what it is, and tells
+        except Exception:  # noqa: BLE001 - `write` identifies the error and reports it
             return False
         else:
             answer(batch)
         return True
 
     def write(self, batch: Sequence[Work]) -> None:
-        """Writes and answers all of it; what cannot be written is told so."""
+        """Writes the batch and resolves its futures. Work that cannot be written gets an error."""
         try:
             self._patiently(batch)
         except _NotCommitted as error:
             self._fail_all(batch, error)
-        except Exception as error:  # noqa: BLE001 - whatever a job raises is told to who waits for it
+        except Exception as error:  # noqa: BLE001 - the caller receives whatever its job raises
             if len(batch) == 1:
                 self._refuse(batch[0], error)
                 return
-            # One of them is to blame; alone, the others succeed.
+            # One work is the cause. Written alone, the others succeed.
             for work in batch:
                 self.write([work])
         else:
             answer(batch)
 
     def close(self) -> None:
-        """Gives the connection back; what was begun on it is undone."""
+        """Returns the connection to the pool. An open transaction is rolled back."""
         kept, self._kept = self._kept, None
         if kept is not None:
             kept.close()
@@ -103,10 +110,10 @@ class Line:
             try:
                 commit(connection)
             except DBAPIError as error:
-                # Of a server that went away nobody knows whether it did it: it must not be done again.
+                # A server that disappeared may or may not have committed, so the batch must not be written again.
                 raise _NotCommitted from error.orig
         except BaseException as error:
-            # Interrupted where it was committed, just before or just after: SQLite knows.
+            # After an interrupt at the commit, SQLite knows whether the transaction is still open.
             is_known = self.is_sqlite and not isinstance(error, _NotCommitted)
             self.has_committed = self.has_committed and is_known and not is_begun(connection)
             self.close()
@@ -132,10 +139,10 @@ class Line:
 
 
 class _NotCommitted(Exception):
-    """Nothing more is tried: the database could not be had, or did not say what became of the transaction."""
+    """The batch must not be retried: the database was not available, or the outcome of the commit is unknown."""
 
 
 def _is_passing(error: DBAPIError) -> bool:
-    """Whether another process was in the way, or the connection broke: not the fault of what was to be written."""
+    """True if another process was in the way or the connection broke. The batch itself is not at fault."""
     name = getattr(error.orig, "sqlite_errorname", "")
     return error.connection_invalidated or name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))

@@ -1,4 +1,4 @@
-"""Where a store lies: its URL, read once."""
+"""The location of a store, parsed from its URL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POSTGRES = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
 NETWORK_FILES = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"}
 )
-"""File systems on which SQLite's locks and shared memory cannot be relied upon."""
+"""File systems on which SQLite cannot rely on locks and shared memory."""
 _MOUNTS = Path("/proc/self/mounts")
 
 
@@ -24,19 +24,19 @@ class Location:
     """A database."""
 
     url: URL
-    """As SQLAlchemy wants it."""
+    """The URL in the form that SQLAlchemy needs."""
     path: Path | None
-    """The file; None for a server."""
+    """The database file; None for a server."""
     shown: str
-    """For messages: without a password."""
+    """The URL for messages, without a password."""
 
 
 def location_of(url: str) -> Location:
-    """Where the store of this URL lies: `sqlite:///file.db` or `postgresql://user@host/database`.
+    """Parses the URL of a store: `sqlite:///file.db` or `postgresql://user@host/database`.
 
     Raises:
-        ConfigurationError: it is none that a store can have.
-        StoreUnavailable: the file would lie on a network file system.
+        ConfigurationError: The text is not a URL, or a store cannot use that database.
+        StoreUnavailable: The file would be on a network file system.
     """
     try:
         read = make_url(url)
@@ -49,7 +49,7 @@ def location_of(url: str) -> Location:
         raise ConfigurationError(_advice(f"{read.drivername!r} is no database that a store can lie in"))
     if read.database in (None, "", ":memory:") or "mode" in read.query or read.host:
         raise ConfigurationError(_advice("a store needs a file, or nothing would outlive the process"))
-    path = Path(os.path.abspath(str(read.database)))  # noqa: PTH100 - links stay: the name is what the user gave
+    path = Path(os.path.abspath(str(read.database)))  # noqa: PTH100 - links stay, to keep the user's name
     if _file_system(path.parent) in NETWORK_FILES:
         raise StoreUnavailable(f"{path} lies on a network file system, where SQLite loses data; use PostgreSQL there")
     place = URL.create("sqlite+pysqlite", database=str(path))
@@ -57,7 +57,7 @@ def location_of(url: str) -> Location:
 
 
 def shown(url: URL) -> str:
-    """The URL for messages: without a password."""
+    """Returns the URL for messages, without a password."""
     if url.get_backend_name() == "sqlite":
         return f"sqlite:///{url.database}"
     return url.render_as_string(hide_password=True)
@@ -68,7 +68,7 @@ def _advice(what: str) -> str:
 
 
 def _file_system(folder: Path) -> str:
-    """The type of the file system that holds the folder; empty where nobody can say."""
+    """Returns the type of the file system that holds the folder; empty if the system does not tell."""
     try:
         mounts = [line.split() for line in _MOUNTS.read_text("utf-8", "replace").splitlines()]
     except OSError:

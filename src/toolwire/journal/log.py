@@ -1,4 +1,4 @@
-"""The in-memory log of calls: bounded, newest first, safe to read while calls run."""
+"""The log of calls in memory: bounded, newest first, safe to read while calls run."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
 VALUE_LIMIT_BYTES = 65_536
-"""Bytes of JSON that the log keeps of one call's arguments, and of its result; the same of the text of its error."""
+"""Bytes of JSON kept for the arguments of one call, and for its result; also the bytes kept of its error text."""
 
 LOG_ENTRIES = 10_000
-"""Calls that the log keeps; the oldest is dropped for the newest. About a day of one busy agent."""
+"""Maximum number of entries. The oldest is dropped for the newest. It covers about a day of one busy agent."""
 
 LOG_LIMIT_BYTES = 64 * 1024 * 1024
-"""Bytes of memory that all entries of a log may take; the oldest are dropped for the newest. 10,000 calls of 6 kB fit,
-and a host can spare that."""
+"""Maximum bytes of memory for all entries; the oldest are dropped first. 10,000 calls of 6 kB fit, which a host can
+spare.
+"""
 
 
 class Ended(Protocol):
-    """What an observer is told of one call (`invocation.scope.CallRecord`)."""
+    """The record of one call that an observer receives (`invocation.scope.CallRecord`)."""
 
     call: ToolCall
     result: ToolResult
@@ -40,47 +41,52 @@ class Ended(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEntry:
-    """One call that ended."""
+    """One call that ended.
+
+    Attributes:
+        id: The call's id.
+        invocation_id: The run of the call. All calls of one program share it (`tr_ptc_...`).
+        parent: The id of the call whose program made this one; empty for a call of the model.
+        tool_name: The name under which the tool was called.
+        timestamp: Start of the call, in UTC.
+        status: `success`, or the kind of failure (`tool_error`, `denied`, `invalid_arguments`, ...).
+        duration_ms: Milliseconds from the call to its result, including the wait for a person.
+        arguments: The model's arguments in JSON types. A short text replaces a value that has no JSON form.
+        result: The data in JSON types, or a short text about them; None for a failure.
+        error: The error message, cut at `VALUE_LIMIT_BYTES`; None on success.
+        isolation: The isolation of a program as `level` and `report`; None for a call that ran no program.
+        approval: The decision: its author, the channel, and the changes of an edit. None if the call needed no
+            decision.
+    """
 
     id: str
-    """The call's id."""
     invocation_id: str
-    """The run it belongs to; all calls of one program share it (`tr_ptc_...`)."""
     parent: str
-    """The id of the call whose program made this one; empty at the top."""
     tool_name: str
-    """The name it was called by."""
     timestamp: datetime.datetime
-    """When it began, in UTC."""
     status: str
-    """`success`, or the kind of failure (`tool_error`, `denied`, `invalid_arguments`, ...)."""
     duration_ms: float
-    """Milliseconds from the call to its result, waiting for a person included."""
     arguments: Mapping[str, Any]
-    """As the model gave them, in JSON types; one that has no JSON form as a short text about it."""
     result: Any
-    """The data, in JSON types, or a short text about them; None for a failure."""
     error: str | None
-    """What went wrong, cut at `VALUE_LIMIT_BYTES`; None on success."""
     isolation: Mapping[str, Any] | None = None
-    """What stood between a program and the host, as `level` and `report`; None for calls that ran no program."""
     approval: Mapping[str, Any] | None = None
-    """Who decided and through what, and what an edit changed; None when nobody had to be asked."""
 
 
 class ExecutionLog:
-    """An observer that remembers the last `LOG_ENTRIES` calls, or as many of them as fit into `bytes_limit`."""
+    """An observer that keeps the last `LOG_ENTRIES` calls, or as many of them as fit into `bytes_limit`."""
 
     def __init__(self, entries: int = LOG_ENTRIES, *, bytes_limit: int = LOG_LIMIT_BYTES) -> None:
         self._limit, self._bytes_limit = entries, bytes_limit
         self._lock = threading.Lock()
-        # Values as bytes: of known size, safe from later changes, and a twentieth of what nested lists take.
+        # The values are bytes: their size is known, later changes cannot reach them, and nested lists take 20 times the
+        # memory.
         self._entries: deque[tuple[int, tuple[Any, ...], bytes]] = deque()
-        """Bytes of each entry, its names and times, and its values; newest first."""
+        """Per entry its bytes, its names and times, and its values; newest first."""
         self._bytes = 0
 
     def ended(self, record: Ended, /) -> None:
-        """Takes one call down. Arguments and result are copied, so that later changes do not reach the log."""
+        """Records one call. Arguments and result are copied, so that later changes do not reach the log."""
         row = row_of(record)
         head, values = row[:_HEAD], marshal.dumps(row[_HEAD:])
         call_id, run_id, parent, name, *_ = head
@@ -99,13 +105,13 @@ class ExecutionLog:
         since: datetime.datetime | float | None = None,
         limit: int | None = None,
     ) -> list[LogEntry]:
-        """Calls that ended, newest first; each filter that is given must fit. What is given back is the caller's own.
+        """Returns ended calls, newest first. A call must match every filter that is given. The entries are copies.
 
-        `status` is `success` or a kind of failure; `since` is a time (a naive one is taken as UTC) or seconds since
-        the epoch, that time included; `limit` is how many at most, None for all.
+        `status` is `success` or a kind of failure. `since` is an inclusive time: a datetime (naive means UTC), or
+        seconds since the epoch. `limit` is the maximum number of entries; None returns all.
 
         Raises:
-            ConfigurationError: a `limit` below 0.
+            ConfigurationError: `limit` is below 0.
         """
         check_limit(limit)
         after = None if since is None else seconds_of(since)
@@ -125,14 +131,14 @@ class ExecutionLog:
         return len(self._entries)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Removes all entries."""
         with self._lock:
             self._entries.clear()
             self._bytes = 0
 
 
 def row_of(record: Ended) -> tuple[Any, ...]:
-    """The call as `entry_of` reads it. Arguments and result are copied."""
+    """Returns the call as the row that `entry_of` reads. Arguments and result are copied."""
     call, result = record.call, record.result
     failure = result.failure
     return (
@@ -152,24 +158,24 @@ def row_of(record: Ended) -> tuple[Any, ...]:
 
 
 def seconds_of(since: datetime.datetime | float) -> float:
-    """Seconds since the epoch; a naive time is taken as UTC."""
+    """Converts a time to seconds since the epoch. A naive datetime is taken as UTC."""
     if not isinstance(since, datetime.datetime):
         return since
     return (since if since.tzinfo else since.replace(tzinfo=datetime.UTC)).timestamp()
 
 
 def check_limit(limit: int | None) -> None:
-    """Refuses a number of entries that none can be.
+    """Checks a maximum number of entries.
 
     Raises:
-        ConfigurationError: it is below 0.
+        ConfigurationError: `limit` is below 0.
     """
     if limit is not None and limit < 0:
         raise ConfigurationError(f"limit={limit}: give how many entries at most, or None for all")
 
 
 def entry_of(row: tuple[Any, ...]) -> LogEntry:
-    """The entry of a row."""
+    """Returns the entry of a row."""
     return LogEntry(
         id=row[0],
         invocation_id=row[1],
@@ -187,11 +193,11 @@ def entry_of(row: tuple[Any, ...]) -> LogEntry:
 
 
 def _entry(head: tuple[Any, ...], values: bytes) -> LogEntry:
-    return entry_of((*head, *marshal.loads(values)))  # noqa: S302 - bytes of this process, which nobody else writes
+    return entry_of((*head, *marshal.loads(values)))  # noqa: S302 - these bytes were made in this process
 
 
 def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    # Most calls: nothing in it can change, or be too long.
+    # The usual call: no value can change or be too long.
     if len(arguments) <= _FEW and all(map(_is_plain, arguments.values())) and all(map(_is_plain, arguments)):
         return {str(name): value for name, value in arguments.items()}
     try:
@@ -213,7 +219,7 @@ def _copy(value: Any) -> Any:
         found = plain(value)
         return found if _is_small(found) else _not_kept()
     except Unrepresentable as error:
-        # Not its repr: that is the tool's code once more, and may be as long as it likes.
+        # The text is not a repr: a repr would run the tool's code again, and could have any length.
         return f"<{error}>"
 
 
@@ -230,7 +236,7 @@ def _cut(text: str) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is kept as it is: no container, and short whatever it says."""
+    """True if the log keeps the value as it is: it is not a container and is short."""
     kind = cast("object", type(value))
     if kind is int:
         return -_LARGE_INT < value < _LARGE_INT
@@ -238,7 +244,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_small(value: Any) -> bool:
-    """Whether the log can keep it. Most values are told at a glance; only the others are written out to be measured."""
+    """True if the value is small enough for the log. Only values of uncertain size are encoded to measure them."""
     if isinstance(value, str):
         return len(value) <= VALUE_LIMIT_BYTES // 4 or len(value.encode("utf-8", "replace")) <= VALUE_LIMIT_BYTES
     if not isinstance(value, dict | list):
@@ -254,8 +260,8 @@ _LARGE_INT = 1 << 53
 _SHORT_TEXT = 256
 _SHORT = frozenset({int, float, bool, type(None)})
 _HEAD = 7
-"""Fields of a row that stand before its values: what entries are found by, and how long the call took."""
+"""Fields of a row before its values: the fields that filters use, and the call's duration."""
 _ROW_BYTES = 400
 """Bytes of an entry besides its names and values: two tuples, their numbers, and its place in the log."""
 _CHARACTER_BYTES = 4
-"""The most bytes that a character of a name takes."""
+"""Maximum bytes of one character in a name."""

@@ -1,4 +1,4 @@
-"""Who has a run: a process on a host, and whether it is still there."""
+"""The owner of a run: a process on a host, and whether it is still alive."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from functools import cache
 from pathlib import Path
 
 LEASE_S = 60.0
-"""Seconds after which a process on another host that no longer renews its leases is taken for dead."""
+"""Seconds without a renewal after which a process on another host is taken for dead."""
 
 RENEW_S = 15.0
-"""Seconds between two renewals: three may fail before anybody takes over."""
+"""Seconds between two renewals. Three may fail before another process takes over."""
 
 _PROC = Path("/proc")
 _GONE = frozenset({"Z", "X", "x"})
-"""States of a process that has ended and was not yet waited for."""
+"""States of a process that has ended and has not been reaped yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,23 +25,23 @@ class Owner:
     """One opening of a store by one process."""
 
     host: str
-    """The machine since its start, and the namespace in which process ids count."""
+    """The host with its boot id and its namespace of process ids."""
     process_id: int
     started: str
-    """When the process began, in the kernel's ticks: ids are used again."""
+    """Start time of the process in kernel ticks, because process ids are reused."""
     opening: str
-    """Random: tells two openings by one process apart."""
+    """Random text that distinguishes two openings by the same process."""
 
     @classmethod
     def this(cls) -> Owner:
-        """This process, now."""
+        """Returns a new owner for this process."""
         process_id = os.getpid()
         started = _started(process_id) or ""
         return cls(host=this_host(), process_id=process_id, started=started, opening=secrets.token_hex(8))
 
     @classmethod
     def read(cls, text: str) -> Owner:
-        """What `str` gave."""
+        """Parses the text that `str` returned."""
         host, process_id, started, opening = text.rsplit(" ", 3)
         return cls(host=host, process_id=int(process_id), started=started, opening=opening)
 
@@ -49,7 +49,7 @@ class Owner:
         return f"{self.host} {self.process_id} {self.started or '-'} {self.opening}"
 
     def is_alive(self, *, renewed_until: float, now: float) -> bool:
-        """Whether it may still be at work. Of another host's process only its renewals tell."""
+        """True if the process may still be at work. For a process on another host only the lease tells."""
         if self.host != this_host():
             return now < renewed_until
         found = _started(self.process_id)
@@ -60,7 +60,9 @@ class Owner:
 
 @cache
 def this_host() -> str:
-    """This machine since its start, and this process's namespace of process ids: two containers are two hosts."""
+    """Identifies this machine since its boot, and this process's namespace of process ids. Two containers are two
+    hosts.
+    """
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
         names = str((_PROC / "self/ns/pid").readlink())
@@ -70,14 +72,14 @@ def this_host() -> str:
 
 
 def _started(process_id: int) -> str | None:
-    """When that process began; empty where nobody can say; None when it is gone."""
+    """Returns the start time of a process; empty if the system does not tell; None if the process is gone."""
     if not (_PROC / "self/stat").exists():
         return _is_there(process_id)
     try:
         text = (_PROC / str(process_id) / "stat").read_text("utf-8", "replace")
     except OSError:
         return None
-    # The command, in brackets, may hold anything.
+    # The command stands in brackets and may contain any character.
     fields = text[text.rindex(")") + 2 :].split()
     return None if fields[0] in _GONE else fields[19]
 

@@ -1,4 +1,4 @@
-"""Pruning of the log in slices: each is a transaction of its own, and other records are written in between."""
+"""Prunes the log in slices. Each slice is its own transaction, so other records are written in between."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from toolwire.journal.sealing import Sealer
 from toolwire.journal.tables import LOG
 
 PRUNED_AT_ONCE = 1_000
-"""Rows that one transaction drops: some milliseconds' work, as long as another batch of records takes."""
+"""Rows dropped per transaction. That takes some milliseconds, as long as another batch of records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prune:
-    """The rows of the log that are to go: the oldest, as long as `before` or `keep` says so."""
+    """Selects the rows to drop: the oldest rows, up to the first row that neither `before` nor `keep` drops.
+
+    Attributes:
+        before: Drops rows older than this time, in seconds since the epoch.
+        keep: Drops all rows but this many, counted from the log's end at the first slice.
+        end: The last row at the first slice, None before it. Later rows are not considered.
+    """
 
     before: float | None = None
-    """Rows from before these seconds since the epoch go."""
     keep: int | None = None
-    """All rows but the last ones go, by the log's end at the first slice."""
     end: int | None = None
-    """The last row at the first slice; None before it. Rows that come later are not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +38,13 @@ class Slice:
     """The outcome of one transaction."""
 
     dropped: int
-    """Rows."""
+    """Number of rows dropped."""
     rest: Prune | None
-    """The work that is left; None when all is done."""
+    """The work that is left; None when the prune is complete."""
 
 
 def pruned(database: Database, wanted: Prune) -> Future[int]:
-    """The number of rows that were dropped, when all of them are. Queues each slice when the one before is durable."""
+    """Drops the rows and resolves to their number. Queues each slice after the one before is durable."""
     whole: Future[int] = Future()
     whole.set_running_or_notify_cancel()
     _queue(database, wanted, 0, whole)
@@ -54,7 +57,7 @@ def _queue(database: Database, wanted: Prune, dropped: int, whole: Future[int]) 
         if error is not None:
             whole.set_exception(error)
             return
-        # With a timeout: without one, the thread that writes would wait for itself.
+        # The timeout matters: without it, the writing thread would wait for itself.
         found = done.result(timeout=0)
         if found.rest is None:
             whole.set_result(dropped + found.dropped)
@@ -65,7 +68,7 @@ def _queue(database: Database, wanted: Prune, dropped: int, whole: Future[int]) 
 
 
 def prune(connection: Connection, sealer: Sealer, wanted: Prune) -> Slice:
-    """Drops the first slice of the rows, inside of the caller's transaction."""
+    """Drops one slice of the rows, inside the caller's transaction."""
     head = locked_head(connection, sealer)
     end = head.seq if wanted.end is None else wanted.end
     by_number = 0 if wanted.keep is None else end - wanted.keep
@@ -75,7 +78,7 @@ def prune(connection: Connection, sealer: Sealer, wanted: Prune) -> Slice:
 
     query = select(LOG.c.seq, LOG.c.at, LOG.c.hash).where(LOG.c.seq > head.pruned, LOG.c.seq <= end)
     rows = connection.execute(query.order_by(LOG.c.seq).limit(PRUNED_AT_ONCE)).all()
-    # Times need not go up with the rows: those before the first young one go.
+    # Times need not increase with `seq`: the slice ends at the first row that stays.
     going = list(takewhile(goes, rows))
     if going:
         last = going[-1]

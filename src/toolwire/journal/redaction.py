@@ -1,6 +1,6 @@
-"""Takes secrets out of what is written down for reading: by the names they stand under, and by how they look.
+"""Removes secrets from the readable log, by their names and by their patterns.
 
-It cannot know every secret: one that has neither a telling name nor a known form stays.
+It cannot know every secret: a secret without a telling name or a known pattern stays.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _NAMES = (
 )
 _SECRET_NAME = re.compile(_NAMES, re.IGNORECASE)
 _COUNT_NAME = re.compile(r"tokens$|token[_-]?(count|limit|budget|usage|type)s?$|_tokens_", re.IGNORECASE)
-"""Names that speak of the tokens of a model."""
+"""Names that count a model's tokens."""
 _HEADER_NAMES = frozenset({"name", "key", "header"})
 
 _LOOKS = (
-    # Whole keys, with or without their end.
+    # Private keys in PEM, with or without the end line.
     (re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=\s\\:,.-]*"), REDACTED),
-    # user:password@ in any URL or connection string.
+    # user:password@ in a URL or connection string.
     (re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s/@\"'<>]{1,512}@"), rf"\1{REDACTED}@"),
     (
         re.compile(r"(?i)\b(bearer|basic|digest|negotiate)(\s+)(?=[^\s]*[0-9=._~+/-])[A-Za-z0-9._~+/=-]{6,}"),
@@ -50,7 +50,7 @@ _LOOKS = (
     ),
     (re.compile(r"(https://hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]+"), rf"\1{REDACTED}"),
     (re.compile(r"(https://(?:\w+\.)?discord(?:app)?\.com/api/webhooks/)[A-Za-z0-9/_-]+"), rf"\1{REDACTED}"),
-    # name=value and name: value, in queries, forms, connection strings, command lines, JSON in text.
+    # name=value and name: value in queries, forms, connection strings, command lines, and JSON in text.
     (
         re.compile(
             rf"(?i)((?=[?&;abcdeopmsptw])(?:{_NAMES}|[?&;](?:key|sig|signature|code|auth|jwt))[A-Za-z0-9_-]{{0,32}}[\"']?"
@@ -63,7 +63,7 @@ _LOOKS = (
 
 
 def redact(value: Any) -> Any:
-    """A copy of a JSON value with `<redacted>` in the place of every secret that can be told."""
+    """Returns a copy of a JSON value with `<redacted>` in place of every secret that can be recognised."""
     if isinstance(value, str):
         return redact_text(value)
     if isinstance(value, Mapping):
@@ -74,19 +74,19 @@ def redact(value: Any) -> Any:
 
 
 def redact_text(text: str) -> str:
-    """The same for a text."""
+    """Returns the text with every recognised secret replaced."""
     for pattern, instead in _LOOKS:
         text = pattern.sub(instead, text)
     return text
 
 
 def is_secret_name(name: object) -> bool:
-    """Whether what stands under this name is likely to be a secret."""
+    """True if a value under this name is likely to be a secret."""
     return isinstance(name, str) and bool(_SECRET_NAME.search(name)) and not _COUNT_NAME.search(name)
 
 
 def _redact_mapping(value: Mapping[Any, Any]) -> dict[Any, Any]:
-    # A header written as {"name": "Authorization", "value": ...}.
+    # A header in the form {"name": "Authorization", "value": ...}.
     names_value = "value" in value and any(is_secret_name(value.get(name)) for name in _HEADER_NAMES)
     return {
         redact(name): _hidden(item) if is_secret_name(name) or (names_value and name == "value") else redact(item)
@@ -98,16 +98,16 @@ def _redact_items(items: list[Any]) -> list[Any]:
     found: list[Any] = []
     for place, item in enumerate(items):
         before = items[place - 1] if place else None
-        # A pair, or an option of a command line and its value.
+        # A pair, or a command-line option and its value.
         follows_name = is_secret_name(before) and (len(items) == 2 or str(before).startswith("-"))
         found.append(_hidden(item) if follows_name and len(str(before)) <= _NAME_LIMIT else redact(item))
     return found
 
 
 def _hidden(value: Any) -> Any:
-    """Nothing of a secret is told, but whether there was one."""
+    """Hides a secret but shows whether one was set."""
     return value if value is None or isinstance(value, bool) else REDACTED
 
 
 _NAME_LIMIT = 64
-"""Characters of a name: longer texts that hold such a word are sentences."""
+"""Maximum characters of a name. A longer text that contains such a word is a sentence."""

@@ -1,4 +1,4 @@
-"""Renews the leases of a process, in a thread that does nothing else: a busy writer or event loop must lose no run."""
+"""Renews the leases of a process in a thread of its own, so that a busy writer or event loop loses no run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from toolwire.journal.owner import RENEW_S
 from toolwire.vocabulary.errors import ToolwireError
 
 RETRY_S = 1.0
-"""Seconds after which a renewal that failed is tried again: 45 times before a lease ends."""
+"""Seconds before a failed renewal is tried again. That allows 45 attempts before a lease expires."""
 
 _LOG = logging.getLogger("toolwire.store")
 
 
 class Renewal:
-    """A thread that renews, from `start` to `stop`. Its own connection, and none of the writer's locks."""
+    """A thread that renews leases between `start` and `stop`.
+
+    It uses its own connection and takes none of the writer's locks.
+    """
 
     def __init__(self, renew: Callable[[], None], *, every_s: float = RENEW_S, retry_s: float = RETRY_S) -> None:
         self._renew = renew
@@ -28,7 +31,7 @@ class Renewal:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Starts the thread, at the first run that is held; later calls do nothing."""
+        """Starts the thread. The first run that is held starts it; later calls do nothing."""
         if self._thread is not None:
             return
         with self._lock:
@@ -37,7 +40,7 @@ class Renewal:
                 self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread; a renewal that goes on is waited for."""
+        """Stops the thread and waits for a renewal that is in progress."""
         self._ended.set()
         with self._lock:
             thread = self._thread

@@ -1,4 +1,4 @@
-"""A run read back from the store: whole, to go on with it, or as one line of a list."""
+"""Reads a run back from the store: in full to continue it, or as one line of a list."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from toolwire.permission.approval import DecisionRefused
 
 
 def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
-    """The run of a row of `runs`, and the lease to go on with it unless it has ended.
+    """Returns the ledger of a run from its row in `runs`. Takes the lease unless the run has ended.
 
     Raises:
-        DecisionRefused: as `Store.reopen` says.
+        DecisionRefused: See `Store.reopen`.
     """
     sealer, run_id = database.sealer, str(row.run_id)
     start = read(sealer.open(row.start, "runs", run_id, "start"), run_of)
@@ -43,7 +43,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
         append(connection, sealer, [run_event(run_id, "resumed", process=database.owner.process_id)])
-    # After the lease is taken: until then another process may add to it.
+    # Only after the lease is taken: until then another process may add to the story.
     story = story_of(connection, sealer, run_id)
     story.size += len(row.start)
     if lease is not None:
@@ -59,7 +59,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
 
 
 def info_of(connection: Connection, database: Database, row: Any, now: float) -> RunInfo:
-    """The run of a row of `runs`, in a list of runs."""
+    """Returns the description of a run from its row in `runs`."""
     start = read(database.sealer.open(row.start, "runs", row.run_id, "start"), run_of)
     steps = select(func.count()).where(STEPS.c.run_id == row.run_id, STEPS.c.ended.is_not(None))
     waiting = select(func.count()).where(REQUESTS.c.run_id == row.run_id, approvals.waits(now))

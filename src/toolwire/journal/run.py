@@ -1,4 +1,4 @@
-"""A run as it is kept: what was asked for when it started, and how it stands when it waits for a person."""
+"""A run as the store keeps it: the request it started from, and its state while it waits for a person."""
 
 from __future__ import annotations
 
@@ -11,59 +11,72 @@ from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Label
 
 RunStatus = Literal["running", "suspended", "finished", "stopped", "diverged"]
-"""running: somebody goes through it, or did when the process died; suspended: it waits for a person; finished: its
-results are on record; stopped: a person ended it; diverged: it went another way than its record, and stays as it is."""
+"""running: a process works on the run, or died while doing so. suspended: the run waits for a person. finished: its
+results are on record. stopped: a person ended it. diverged: it did not follow its record, and nothing of it runs again.
+"""
 
 RUN_LIFE_S = 30 * 86_400.0
-"""Seconds after which a suspended run is not resumed any more: a month, several times what a request waits."""
+"""Seconds after which a suspended run can no longer be resumed: 30 days, several times the life of a request."""
 
 RUN_LIMIT_BYTES = 256 * 1024 * 1024
-"""Bytes that a run may have on record. Going on with it reads all of them: a host can spare that much for one turn."""
+"""Bytes that one run may have on record.
+
+Resuming a run reads all of them, and a host can spare that much for one turn.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStart:
-    """What a run is made of: a pure function of the reply, so that going through it again makes the same calls."""
+    """The request that a run starts from.
+
+    It is a pure function of the reply, so replaying the run makes the same calls.
+
+    Attributes:
+        run_id: The id of the run.
+        reply: The parsed reply in JSON types (`session/kept_reply.py` writes and reads it).
+        protocol: Name of the model's calling format; empty for a format of the user's own.
+        caller: The caller for which the run is made.
+        policy_digest: `sha256:` of the rules in force at the start.
+        tools: Maps the name of each tool that the reply calls to the `sha256:` of that tool.
+        taints: Labels of the data read before the run.
+        engine: The engine that runs its programs. A record is replayed only on the same engine.
+        created_at: Seconds since the epoch.
+        expires_at: Time after which the run cannot be resumed, in seconds since the epoch; 0 means never.
+    """
 
     run_id: str
     reply: Mapping[str, Any]
-    """The reply as it was read, in JSON types (`session/kept_reply.py` writes and reads it)."""
     protocol: str
-    """The name of the model's calling format; empty for one of the user's own."""
     caller: Caller = NOBODY
-    """On whose behalf."""
     policy_digest: str = ""
-    """`sha256:` of the rules in force when it started."""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
-    """`sha256:` of each tool that it calls by name, by the tool's name."""
     taints: tuple[Label, ...] = ()
-    """What had been read before it."""
     engine: str = ""
-    """What its programs run on; a record is replayed on the same only."""
     created_at: float = 0.0
-    """Seconds since the epoch."""
     expires_at: float = 0.0
-    """Seconds since the epoch after which it is not resumed; 0: never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendedRun:
-    """A run that waits for a person. The store is the authority: this is what it looked like when it was suspended."""
+    """A run that waits for a person, as it was when it was suspended. The store stays the authority on its state.
+
+    Attributes:
+        start: The request that the run started from.
+        rev: The revision of the run. If two views of a run differ, the one with the higher revision is newer.
+        head: Number of steps on record.
+        root: `sha256:` over these steps.
+        pending: The requests that wait for a decision, in the order in which they were made.
+        key: The key that signs the portable form of the run.
+    """
 
     start: RunStart
-    """What was asked for."""
     rev: int
-    """Counts the run's changes: of two views of one run, the higher is the later."""
     head: int
-    """Steps on record."""
     root: str
-    """`sha256:` over them."""
     pending: tuple[ApprovalRequest, ...]
-    """Every request that waits for a decision, in the order in which they were made."""
     key: bytes = field(default=b"", repr=False, compare=False)
-    """What its portable form is signed with."""
 
     @property
     def run_id(self) -> str:
-        """The run."""
+        """The id of the run."""
         return self.start.run_id

@@ -10,29 +10,32 @@ from toolwire.vocabulary.calls import Caller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """What a store says of a run without opening it."""
+    """A run as `Store.runs` and `Store.run` describe it. Reading it does not open the run.
+
+    Attributes:
+        run_id: The id of the run.
+        status: The state of the run.
+        rev: The revision; it goes up with every change.
+        created_at: Start of the run, in seconds since the epoch.
+        updated_at: Last change of the run, in seconds since the epoch.
+        expires_at: Time after which the run cannot be resumed, in seconds since the epoch; 0 means never.
+        protocol: Name of the calling format.
+        tools: Names of the tools that the model called.
+        caller: The caller for which the run was made.
+        steps: Number of calls that have ended, calls of programs included.
+        pending: Number of requests that wait for a person.
+        is_held: True if a process that may still be alive holds the lease.
+    """
 
     run_id: str
-    """The run."""
     status: RunStatus
-    """How it stands."""
     rev: int
-    """Counts up with every change."""
     created_at: float
-    """Seconds since the epoch."""
     updated_at: float
-    """Seconds since the epoch of the last change."""
     expires_at: float
-    """Seconds since the epoch after which it is not gone on with; 0: never."""
     protocol: str
-    """The calling format."""
     tools: tuple[str, ...]
-    """The names of the tools that the model asked for."""
     caller: Caller
-    """On whose behalf."""
     steps: int
-    """Calls that ended so far, those of programs included."""
     pending: int
-    """Requests that wait for a person."""
     is_held: bool
-    """Whether a process that may be alive has it now."""

@@ -1,4 +1,4 @@
-"""Brings a database to this version's schema when it is opened."""
+"""Upgrades a database to this version's schema when it is opened."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from toolwire.permission.approval import DecisionRefused
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 REVISIONS = ("0001",)
-"""Every revision that this version knows, in order."""
+"""The revisions that this version knows, in order."""
 
 _LOCK = 0x746F6F6C77697265
-"""Of PostgreSQL's advisory locks, ours."""
+"""The number of this package's advisory lock in PostgreSQL."""
 
 
 def is_current(connection: Connection) -> bool:
-    """Whether nothing is to be done.
+    """True if the database already has the newest schema.
 
     Raises:
-        DecisionRefused: `schema_too_new`.
+        DecisionRefused: `schema_too_new`: a newer toolwire wrote the store.
     """
     if not inspect(connection).has_table("alembic_version"):
         return False
@@ -34,16 +34,18 @@ def is_current(connection: Connection) -> bool:
 
 
 def upgrade(connection: Connection) -> None:
-    """Runs what is missing, inside the caller's writing transaction: of two processes one does it, the other waits.
+    """Runs the missing migrations inside the caller's writing transaction.
+
+    If two processes upgrade at once, one does the work and the other waits for it.
 
     Raises:
-        DecisionRefused: `schema_too_new`.
+        DecisionRefused: `schema_too_new`: a newer toolwire wrote the store.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     if is_current(connection):
         return
-    # Alembic is imported for this alone: it costs more than opening.
+    # Imported only here: importing Alembic takes longer than opening a store.
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,7 @@
-"""What must not be read in the database, and must not be changed there: encrypted and bound to its place."""
+"""Encrypts values and binds each to its place in the database.
+
+Without the key, a value cannot be read, changed or moved.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _NONCE_BYTES = 12
 
 
 class Draft(NamedTuple):
-    """What is yet to be sealed, as it was when it was taken down."""
+    """A value that is sealed later, together with others. `data` does not change in between."""
 
     sealer: Sealer
     data: bytes
@@ -26,20 +29,20 @@ class Draft(NamedTuple):
 
 
 class Sealer:
-    """Seals and opens values with one key. Safe from any thread."""
+    """Seals and opens values with one key. Thread-safe."""
 
     def __init__(self, key: bytes) -> None:
         self._cipher = AESGCM(_derived(key, b"toolwire seal 1"))
         self._mac_key = _derived(key, b"toolwire mac 1")
         self.wire_key = _derived(key, b"toolwire wire 1")
-        """What portable forms of suspended runs are signed with."""
+        """The key that signs the portable forms of suspended runs."""
 
     def seal(self, data: bytes, *place: str) -> bytes:
-        """The data, readable with the key only, and only in this place: a row put elsewhere does not open."""
+        """Encrypts the data and binds it to its place: moved to another row, it does not open."""
         return self._sealed(os.urandom(_NONCE_BYTES), data, place)
 
     def seal_all(self, drafts: Sequence[Draft]) -> list[bytes]:
-        """The same for many: random numbers for all of them cost one question to the system."""
+        """Seals many values. One request for random bytes serves all nonces."""
         nonces = os.urandom(_NONCE_BYTES * len(drafts))
         return [
             self._sealed(nonces[start : start + _NONCE_BYTES], draft.data, draft.place)
@@ -47,10 +50,10 @@ class Sealer:
         ]
 
     def open(self, sealed: bytes, *place: str) -> bytes:
-        """What was sealed.
+        """Decrypts a sealed value.
 
         Raises:
-            DecisionRefused: `bad_mac`: it was changed, comes from another place, or was sealed with another key.
+            DecisionRefused: `bad_mac`: the value was changed or moved, or it was sealed with another key.
         """
         start = len(_VERSION) + _NONCE_BYTES
         try:
@@ -66,7 +69,7 @@ class Sealer:
         return _VERSION + nonce + self._cipher.encrypt(nonce, data, _bound(place))
 
     def mac(self, *parts: str) -> bytes:
-        """A code that nobody makes without the key."""
+        """Returns a message authentication code over the parts. It cannot be made without the key."""
         return hmac.digest(self._mac_key, _bound(parts), hashlib.sha256)
 
 
@@ -75,6 +78,6 @@ def _derived(key: bytes, purpose: bytes) -> bytes:
 
 
 def _bound(parts: tuple[str, ...]) -> bytes:
-    """The parts as one text, in which none can stand for two."""
+    """Encodes the parts so that different parts never give the same bytes."""
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     return b"".join([len(part).to_bytes(4, "big") + part for part in encoded])

@@ -8,31 +8,37 @@ from functools import cache
 from typing import Any
 
 CONNECT_LIMIT_S = 10
-"""Whole seconds until a connection stands: a handshake takes three round trips."""
+"""Seconds allowed for connecting; libpq takes whole seconds only. A handshake takes three round trips."""
 
 STATEMENT_LIMIT_S = 20.0
-"""Seconds after which the server ends a statement: a thousand times as long as a record takes, locks included."""
+"""Seconds after which the server cancels a statement, lock waits included.
+
+A record takes about a thousandth of that.
+"""
 
 SILENCE_LIMIT_S = 25.0
-"""Seconds without a byte from the server in a statement: more than the server itself allows the statement."""
+"""Seconds without a byte from the server during a statement. It exceeds `STATEMENT_LIMIT_S`, so the server gives up
+first.
+"""
 
 
 def connect_arguments(given: Any) -> dict[str, Any]:
-    """The arguments of a new connection. What the URL says for itself (`given`, its query) counts instead."""
+    """Returns the arguments for a new connection. Values in the URL's query (`given`) take precedence."""
     limit_ms = int(STATEMENT_LIMIT_S * 1000)
     arguments: dict[str, Any] = {
         "connect_timeout": CONNECT_LIMIT_S,
-        # For data that the other end does not acknowledge; elsewhere the silence limit is what ends the wait.
+        # Applies to data that the other end does not acknowledge. On systems without this option, `SILENCE_LIMIT_S`
+        # ends the wait.
         "tcp_user_timeout": limit_ms,
     }
     arguments = {name: value for name, value in arguments.items() if name not in given}
-    # Of two settings of one name the server takes the last.
+    # If a setting occurs twice, the server uses the last one.
     arguments["options"] = f"-c statement_timeout={limit_ms} {given.get('options', '')}".rstrip()
     return arguments
 
 
 def connect(dialect: Any, _: object, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """SQLAlchemy's `do_connect`: a connection whose statements end when the server falls silent."""
+    """Handler for SQLAlchemy's `do_connect`: opens a connection whose statements fail when the server stays silent."""
     return _limited(dialect.loaded_dbapi).connect(*arguments, **named)
 
 
@@ -43,7 +49,7 @@ def _limited(psycopg: Any) -> Any:
             return psycopg.Connection.wait(self, _answered(self, gen), *more, **named)
 
     def _answered(connection: Any, operation: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """The same operation. Each turn tells it what the socket is ready for, or 0 when nothing came for a while."""
+        """Wraps the operation. Each turn sends it the socket's readiness, or 0 if nothing arrived for a while."""
         heard_at, ready = time.monotonic(), None
         while True:
             try:
@@ -55,7 +61,7 @@ def _limited(psycopg: Any) -> Any:
                 heard_at = time.monotonic()
             elif time.monotonic() - heard_at > SILENCE_LIMIT_S:
                 operation.close()
-                # Nothing that arrives later may be taken for the answer to another statement.
+                # A late reply must not be read as the reply to another statement.
                 connection.close()
                 raise psycopg.OperationalError(f"the server did not answer within {SILENCE_LIMIT_S:g} s")
 

@@ -1,6 +1,6 @@
-"""Large values are on record once in a run: a later record refers to the step that has them.
+"""Stores large values once per run: a later record refers to the step that holds the value.
 
-The answer of a tool can be the answer of the program that called it, and is in the turn's outcome as well.
+A tool's result can be the result of the program that called it, and it is also part of the turn's outcome.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any, cast
 from toolwire.vocabulary.values import TAG
 
 LARGE_BYTES = 16_384
-"""Bytes from which a record is large: looking for values that are on record costs less than writing them again."""
+"""Size in bytes above which a record is large. Above it, searching for recorded values costs less than writing them
+again.
+"""
 
 _STEP = "step"
 """The tag of a reference. No value has this tag: `values.tag` writes a mapping with such a key in another form."""
@@ -21,11 +23,11 @@ _CONTAINERS = (str, list, dict)
 
 
 class Shared:
-    """The large results on record of one run. Its ledger guards it with a lock."""
+    """The large results on record for one run. Values are added under the ledger's lock; reading needs no lock."""
 
     def __init__(self) -> None:
         self._keys: dict[tuple[type, int], dict[bytes, str]] = {}
-        """Keys of steps, by the hash of their data, by type and length."""
+        """Maps type and length to a mapping from the hash of a step's data to the step's key."""
 
     def add(self, key: str, data: Any) -> None:
         """Remembers the tagged data of a step that is on record."""
@@ -34,7 +36,7 @@ class Shared:
             self._keys.setdefault(shape, {}).setdefault(_hash(data), key)
 
     def shortened(self, data: Any) -> Any:
-        """The tagged data, with references in the place of values that are on record."""
+        """Returns the tagged data with recorded values replaced by references."""
         return self._referring(data) if self._keys else data
 
     def _referring(self, data: Any) -> Any:
@@ -50,10 +52,11 @@ class Shared:
 
 
 def whole(data: Any, results: Mapping[str, Any]) -> Any:
-    """The tagged data with all references replaced. `results` are the tagged data of earlier steps, by their keys.
+    """Returns the tagged data with all references resolved. `results` maps the key of each earlier step to its tagged
+    data.
 
     Raises:
-        LookupError: a step is missing that the data refer to.
+        LookupError: The data refer to a step that is missing.
     """
     if isinstance(data, dict):
         items = cast("dict[str, Any]", data)
@@ -68,5 +71,5 @@ def _shape(data: str) -> tuple[type, int]:
 
 
 def _hash(data: Any) -> bytes:
-    # Not as ASCII: there an emoji and its two surrogates have the same text.
+    # Not ASCII: there an emoji and its two surrogates have the same text.
     return sha256(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass")).digest()

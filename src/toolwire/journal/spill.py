@@ -1,4 +1,4 @@
-"""`MemorySpill`: whole results, in this process."""
+"""`MemorySpill`: keeps whole results in the memory of this process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.spill import KeptText
 
 BYTES_LIMIT = 16 * 1024 * 1024
-"""Bytes of text that are kept: hundreds of long results, and little beside what the tools that gave them hold."""
+"""Bytes of text kept in total. Hundreds of long results fit; it is little beside the memory of the tools that gave
+them.
+"""
 ENTRIES_LIMIT = 200
-"""Results that are kept: more than a model comes back to."""
+"""Number of results kept: more than a model returns to."""
 _ID_BYTES = 16
 
 
 class MemorySpill:
-    """Keeps results while there is room; then those go that nobody has read for the longest time."""
+    """Keeps results up to two limits, then drops the least recently read one.
+
+    Thread-safe.
+    """
 
     def __init__(self, bytes_limit: int = BYTES_LIMIT, *, entries_limit: int = ENTRIES_LIMIT) -> None:
         self.bytes_limit = bytes_limit
@@ -31,11 +36,13 @@ class MemorySpill:
         return len(self._kept)
 
     def apart(self) -> MemorySpill:
-        """Another one, empty, with the same limits."""
+        """Returns an empty spill with the same limits."""
         return MemorySpill(self.bytes_limit, entries_limit=self.entries_limit)
 
     def keep(self, kept: KeptText, caller: Caller, /) -> Future[str | None]:
-        """Takes a text; one that is longer than all the room there is, is not kept."""
+        """Keeps a text and returns its id; the future is already done. The id is None if the text alone exceeds
+        `bytes_limit`.
+        """
         found: Future[str | None] = Future()
         size = len(kept.text.encode("utf-8", "replace"))
         if size > self.bytes_limit:
@@ -52,7 +59,7 @@ class MemorySpill:
         return found
 
     def find(self, id: str, caller: Caller, /) -> KeptText | None:
-        """The text, for the caller it was kept for."""
+        """Returns the text, or None if it is gone or was kept for another caller."""
         with self._lock:
             kept = self._kept.get(id)
             if kept is None or kept[1] != caller:

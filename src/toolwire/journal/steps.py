@@ -1,4 +1,4 @@
-"""Steps and notes in the database: rows that are written many at once, and a run read back whole."""
+"""Steps and notes in the database: rows that are written together, and the whole story of a run read back."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ from toolwire.vocabulary.steps import Start, Step
 
 
 class Rows:
-    """A kind of record that is one statement, run for many rows at once. A column that is a draft is sealed here: by
-    whoever writes, who does not have to wait for the interpreter after each of them."""
+    """A kind of record with one statement, run for many rows at once.
+
+    The writing thread seals the draft column: a calling thread would have to wait for the interpreter after each seal.
+    """
 
     def __init__(self, rank: int, statement: str, *columns: str, draft: str = "") -> None:
         self.rank = rank
         self._statement = statement
-        # Of a single column `itemgetter` would give the value itself.
+        # With a single column, `itemgetter` would return the value instead of a tuple.
         self._values: Callable[[Any], Any] = itemgetter(*columns) if columns[1:] else lambda row: (row[columns[0]],)
         self._draft = draft
 
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
-        """One call of the driver for all; how many rows it changed."""
+        """Writes all rows with one call of the driver and returns how many database rows changed."""
         values: list[tuple[Any, ...]] = list(map(self._values, rows))
         if self._draft:
             drafts: list[Draft] = [row[self._draft] for row in rows]
@@ -59,80 +61,80 @@ BEGUN = Rows(
     *("run_id", "key", "started_at", "attempt"),
     draft="begun",
 )
-"""A step that is about to run. A row that is there already fails it: never twice."""
+"""A step that is about to run. The insert fails if the row exists, so no step begins twice."""
 ENDED = Rows(
     2,
     "INSERT INTO steps (run_id, key, started_at, attempt, place, ended_at, ended) VALUES (?, ?, 0.0, 0, ?, ?, ?)"
     " ON CONFLICT (run_id, key) DO UPDATE"
     " SET place = excluded.place, ended_at = excluded.ended_at, ended = excluded.ended"
-    # Of two endings the first stands.
+    # If a step ends twice, the first result stands.
     " WHERE steps.ended IS NULL",
     *("run_id", "key", "place", "ended_at"),
     draft="ended",
 )
-"""How a step ended, whether or not it was begun."""
+"""The end of a step, whether or not it was begun."""
 NOTED = Rows(
     2,
     "INSERT INTO notes (run_id, place, parent, entry) VALUES (?, ?, ?, ?)",
     *("run_id", "place", "parent"),
     draft="entry",
 )
-"""Something a composite noted."""
+"""A note of a composite tool."""
 USED = Rows(3, "UPDATE requests SET state = 'done' WHERE request_id = ? AND state = 'reserved'", "request_id")
-"""An approved call that ended."""
+"""The end of an approved call."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Kept:
-    """A step of a run, as its ledger has it in memory."""
+    """A step of a run, as the ledger has it in memory."""
 
     step: Step
     start: Start | None = None
-    """What was written before it ran; None when nothing had to be."""
+    """The record written before the step ran; None if the step needed none."""
     started_at: float = 0.0
     result: ToolResult | None = None
-    """How it ended; None when it did not, or nobody knows."""
+    """The result; None if the step has not ended or its outcome is unknown."""
     is_running: bool = False
-    """Somebody in this process is at it."""
+    """True while a call in this process runs the step."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """Everything on record of one run's calls."""
+    """All that is on record about the calls of one run."""
 
     steps: dict[str, Kept]
     ended: list[str]
-    """Keys of the steps that ended, in order."""
+    """Keys of the ended steps, in order."""
     notes: list[tuple[str, Mapping[str, Any]]]
-    """Parent and entry, in order."""
+    """Pairs of parent and entry, in order."""
     size: int
-    """Bytes of it in the database."""
+    """Bytes of these records in the database."""
     large: set[str] = field(default_factory=set[str])
-    """Keys of the steps whose ends are large."""
+    """Keys of the steps whose result is large."""
     shared: Shared = field(default_factory=Shared)
-    """The values of these."""
+    """The values of the large results."""
     asked: frozenset[str] = frozenset()
     """Ids of the calls that a person was asked about."""
 
     def share(self, key: str, value: Any) -> None:
-        """Lets later records refer to a step whose end is large, and to its tagged value."""
+        """Lets later records refer to a large result, given the step's key and its tagged value."""
         self.large.add(key)
         self.shared.add(key, value)
 
     def spans(self) -> list[Span]:
-        """The keys of all steps on record, so that the log shows which are missing later."""
-        # Copies: other threads add to both.
+        """Returns the keys of all steps on record. The log keeps them, so that a missing step shows later."""
+        # Copies, because other threads add to both.
         begun = [key for key, kept in list(self.steps.items()) if kept.start is not None]
         return spans(dict.fromkeys((*begun, *list(self.ended))))
 
     def outcome(self, results: Sequence[ToolResult], texts: Sequence[str]) -> bytes:
-        """The text of the results that the run ends with. `texts` are what the model wrote of its calls."""
+        """Returns the written form of the run's results. `texts` holds the model's own text for each call."""
         steps = {key: self.steps[key].step for key in self.large}
         return written(results_form(results, steps, texts), FORM if steps else WHOLE)
 
 
 def begun_row(sealer: Sealer, run_id: str, start: Start, data: bytes, started_at: float) -> dict[str, Any]:
-    """The row of a step that is about to run; `data` is the text of its form."""
+    """Returns the row of a step that is about to run. `data` is its written form."""
     key = start.step.key
     draft = Draft(sealer, data, ("steps", run_id, key, "begun"))
     return {"run_id": run_id, "key": key, "started_at": started_at, "attempt": start.attempt, "begun": draft}
@@ -140,19 +142,19 @@ def begun_row(sealer: Sealer, run_id: str, start: Start, data: bytes, started_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How a step ended, as it is written down."""
+    """The end of a step in its written form."""
 
     step: Step
     data: bytes
-    """The form's text, without what is on record already."""
+    """The written form, without values that are on record already."""
     is_large: bool = False
-    """Later records refer to it."""
+    """True if later records may refer to it."""
     value: Any = None
-    """The result's data, tagged, if it is large."""
+    """The tagged data of a large result, else None."""
 
 
 def end_of(step: Step, result: ToolResult, shared: Shared, *, is_begun: bool) -> End:
-    """How the step ended. Of a step that was begun, the arguments are on record."""
+    """Returns the end of a step. A large end omits the arguments of a begun step, which are on record already."""
     form = ended_form(step, result)
     data = written(form)
     if len(data) <= LARGE_BYTES:
@@ -162,20 +164,23 @@ def end_of(step: Step, result: ToolResult, shared: Shared, *, is_begun: bool) ->
 
 
 def ended_row(sealer: Sealer, run_id: str, end: End, place: int, now: float) -> dict[str, Any]:
-    """The row of a step that ended."""
+    """Returns the row of a step that ended."""
     key = end.step.key
     draft = Draft(sealer, end.data, ("steps", run_id, key, "ended"))
     return {"run_id": run_id, "key": key, "place": place, "ended_at": now, "ended": draft}
 
 
 def note_row(sealer: Sealer, run_id: str, parent: str, entry: Mapping[str, Any], place: int) -> dict[str, Any]:
-    """The row of a note."""
+    """Returns the row of a note."""
     draft = Draft(sealer, written({"entry": dict(entry)}), ("notes", run_id, parent, str(place)))
     return {"run_id": run_id, "place": place, "parent": parent, "entry": draft}
 
 
 def begin_again(connection: Connection, row: Mapping[str, Any]) -> bool:
-    """Begins a step that was begun before and never ended; False when it has ended, or somebody is further."""
+    """Begins a step again that was begun and never ended.
+
+    Returns False if it has ended or a later attempt has begun.
+    """
     draft: Draft = row["begun"]
     found = connection.execute(
         update(STEPS)
@@ -191,16 +196,16 @@ def begin_again(connection: Connection, row: Mapping[str, Any]) -> bool:
 
 
 def is_begun(connection: Connection, run_id: str, key: str) -> bool:
-    """Whether anybody has begun the step."""
+    """True if the step has been begun."""
     there = exists().where(STEPS.c.run_id == run_id, STEPS.c.key == key)
     return bool(connection.execute(select(there)).scalar())
 
 
 def story_of(connection: Connection, sealer: Sealer, run_id: str) -> Story:
-    """Everything on record of the run's calls.
+    """Reads all records about the run's calls.
 
     Raises:
-        DecisionRefused: `bad_mac`: it was changed in the database.
+        DecisionRefused: `bad_mac`: a record was changed in the database.
     """
     notes, size = _notes(connection, sealer, run_id)
     story = Story(steps={}, ended=[], notes=notes, size=size)
@@ -233,7 +238,7 @@ def _end_read(
 
 
 def root_of(ended: Iterable[Kept]) -> str:
-    """`sha256:` over steps that ended, in their order: the same in every process that has them."""
+    """Returns `sha256:` over the ended steps, in order. Every process with the same steps gets the same value."""
     hashed = sha256()
     for kept in ended:
         if kept.result is not None:
@@ -242,7 +247,7 @@ def root_of(ended: Iterable[Kept]) -> str:
 
 
 def _notes(connection: Connection, sealer: Sealer, run_id: str) -> tuple[list[tuple[str, Mapping[str, Any]]], int]:
-    """The notes, and their bytes in the database."""
+    """Returns the notes and their size in the database, in bytes."""
     query = select(NOTES).where(NOTES.c.run_id == run_id).order_by(NOTES.c.place)
     rows = connection.execute(query).all()
     notes = [

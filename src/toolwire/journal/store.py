@@ -1,4 +1,4 @@
-"""`Store`: where runs, what people decided about them, and the log outlive the process."""
+"""`Store`: a database in which runs, approvals and the log outlive the process."""
 
 from __future__ import annotations
 
@@ -37,25 +37,27 @@ from toolwire.runtime.runtime import Runtime, default_runtime
 from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
 
 RUNS_LISTED = 100
-"""Runs in a list that asks for no number: more than a person looks through."""
+"""Default number of runs in a list: more than a person looks through."""
 
 FOLLOW_S = 0.25
-"""Seconds between two looks for new rows, written by whatever process: a person does not notice."""
+"""Seconds between two queries for new rows, of this or another process. A person does not notice the delay."""
 
 FOLLOWED_AT_ONCE = 500
-"""Rows that are read at once when a log is followed."""
+"""Rows read per query when a log is followed."""
 
 
 class Store:
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
 
-    Runs, their calls, requests and decisions are encrypted in it. The log is not: anybody who can read the database
-    can read the arguments and results of logged calls, after redaction (`journal/redaction.py`).
+    Runs, their calls, requests and decisions are encrypted. The log is not: it holds the arguments and results of
+    logged calls after redaction (`journal/redaction.py`), and anyone with access to the database can read them.
+
+    Attributes:
+        url: The URL of the store, without a password.
     """
 
     def __init__(self, location: Location, key: bytes | None, runtime: Runtime) -> None:
         self.url = location.shown
-        """Where it is, without a password."""
         self._location = location
         self._key = key
         self._runtime = runtime
@@ -64,14 +66,15 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, key: bytes | None = None) -> Store:
-        """The store at `sqlite:///file.db` or `postgresql://user@host/database`, made or brought up to date if need be.
+        """Opens the store at `sqlite:///file.db` or `postgresql://user@host/database`. Creates or upgrades it if
+        necessary.
 
-        `key` (32 bytes) encrypts what runs hold. None: the environment's `TOOLWIRE_KEY`, or else a file beside the
-        database, or in the user's state folder for a server, that is made at first use.
+        `key` (32 bytes) encrypts the data of runs. None uses the environment variable `TOOLWIRE_KEY`, or else a key
+        file. The key file is beside the database, or in the user's state folder for a server; a new store creates it.
 
         Raises:
-            ConfigurationError: the URL or the key is none.
-            StoreUnavailable: it cannot be reached, is damaged, or was written with another key.
+            ConfigurationError: The URL or the key is invalid.
+            StoreUnavailable: The store cannot be reached, is damaged, or was written with another key.
             DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
         """
         if key is not None and len(key) != 32:
@@ -83,7 +86,9 @@ class Store:
     # -- runs -------------------------------------------------------------------------------------------------------
 
     def start(self, run: RunStart) -> Future[RunLedger]:
-        """Takes a new run down; it is this process's to go on with."""
+        """Records a new run; this process holds its lease. The future raises `DecisionRefused` (`run_busy`) if the id
+        exists.
+        """
         database, now = self._database, time.time()
         lease = Lease(run_id=run.run_id, owner=str(database.owner), number=1)
         sealed = database.sealer.seal(written(run_form(run)), "runs", run.run_id, "start")
@@ -123,10 +128,11 @@ class Store:
         return database.run(job, refused)
 
     def reopen(self, run_id: str) -> Future[RunLedger]:
-        """A run that was started before, as it stands, and the right to go on with it.
+        """Reopens a run as it stands, with the lease to continue it.
 
-        One that has finished or diverged is given too; nothing of it runs again. The future raises `DecisionRefused`:
-        `unknown_run`, `run_busy` (a process that may be alive has it), `expired`, `bad_mac` or `schema_too_new`.
+        A finished or diverged run is returned too, without a lease; nothing of it runs again. The future raises
+        `DecisionRefused`: `unknown_run`, `run_busy` (a process that may be alive holds it), `expired`, `bad_mac` or
+        `schema_too_new`.
         """
         database = self._database
 
@@ -141,7 +147,10 @@ class Store:
     def runs(
         self, *, status: RunStatus | None = None, since: float | None = None, limit: int = RUNS_LISTED
     ) -> list[RunInfo]:
-        """Runs, newest first. `since`: started at or after these seconds since the epoch."""
+        """Returns runs, newest first.
+
+        `since` selects runs created at that time or later, in seconds since the epoch.
+        """
         database, now = self._database, time.time()
         query = select(RUNS).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc()).limit(limit)
         if status is not None:
@@ -153,7 +162,7 @@ class Store:
         )
 
     def run(self, run_id: str) -> RunInfo:
-        """One run, as it stands.
+        """Returns one run.
 
         Raises:
             DecisionRefused: `unknown_run`.
@@ -171,18 +180,18 @@ class Store:
 
     @property
     def wire_key(self) -> bytes:
-        """What portable forms of this store's suspended runs are signed with."""
+        """The key that signs the portable forms of this store's suspended runs."""
         return self._database.sealer.wire_key
 
     # -- approvals --------------------------------------------------------------------------------------------------
 
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:
-        """The requests that wait for a person, of one run or of all, oldest first."""
+        """Returns the requests that wait for a person, oldest first; None selects all runs."""
         database = self._database
         return database.read(lambda connection: approvals.pending(connection, database.sealer, run_id, time.time()))
 
     def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]:
-        """One request, with the decision that counts if there is one.
+        """Returns a request, with the decision that counts if it has one.
 
         Raises:
             DecisionRefused: `unknown_request`.
@@ -196,10 +205,10 @@ class Store:
         return found
 
     def decide(self, request_id: str, decision: Decision) -> Decision:
-        """Decides a request, from any process, and gives the decision as it was taken down. Blocks until it is.
+        """Decides a request from any process and returns the recorded decision. Blocks until it is durable.
 
         Raises:
-            DecisionRefused: `unknown_request`, `already_decided` (by `decided`), `expired`, `approval_mismatch`,
+            DecisionRefused: `unknown_request`, `already_decided` (see its `decided`), `expired`, `approval_mismatch`,
                 `not_permitted` or `invalid_edit`.
         """
         database = self._database
@@ -208,14 +217,15 @@ class Store:
         ).result()
 
     def rules(self, run_id: str | None = None) -> list[Rule]:
-        """The rules that people chose to remember, in one run or in all, oldest first."""
+        """Returns the rules that people chose to remember, oldest first; None selects all runs."""
         database = self._database
         return database.read(lambda connection: approvals.remembered(connection, database.sealer, run_id))
 
     def remembered(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
-        """The decisions that carry a rule, each with its request, in one run or in all, oldest first.
+        """Returns the decisions that carry a rule, each with its request, oldest first; None selects all runs.
 
-        One whose call has yet to go on is left out: its rule comes into force with it, and not instead of it.
+        A decision whose call has not started is left out: the rule takes effect together with that call, not in place
+        of it.
         """
         database = self._database
         return database.read(lambda connection: approvals.decided_to_remember(connection, database.sealer, run_id))
@@ -225,7 +235,7 @@ class Store:
     def log(
         self, wanted: LogFilter | None = None, *, limit: int | None = None, newest_first: bool = False
     ) -> list[LogRow]:
-        """Rows of the log that fit; what this process told of before is in."""
+        """Returns the rows of the log that match. Events that this process recorded before are included."""
         database = self._database
         database.settled()
         return database.read(
@@ -233,13 +243,13 @@ class Store:
         )
 
     def log_length(self, wanted: LogFilter | None = None) -> int:
-        """How many rows fit."""
+        """Returns the number of rows that match."""
         database = self._database
         database.settled()
         return database.read(lambda connection: history.count(connection, wanted or LogFilter()))
 
     def follow(self, after: int = 0) -> Iterator[LogRow]:
-        """Rows after that one, in order, and then whatever comes, until the store is closed."""
+        """Yields the rows after `after` in order, then new rows as they come, until the store is closed."""
         while not self._closing.is_set():
             found = self._database.read(
                 lambda connection, after=after: history.rows(connection, LogFilter(after=after), limit=FOLLOWED_AT_ONCE)
@@ -251,10 +261,10 @@ class Store:
                 self._closing.wait(FOLLOW_S)
 
     def verify(self) -> LogCheck:
-        """Goes through the whole log and names the first row that was changed, moved or taken out, if any.
+        """Checks the whole log and reports the first row that was changed, moved or removed.
 
-        It also names the runs and steps that the log tells of and the store no longer has. A whole database that was
-        put back to an earlier state cannot be told from within it.
+        It also reports runs and steps that the log mentions and the store no longer has. It cannot detect that the
+        whole database was restored to an earlier state.
         """
         database = self._database
         database.settled()
@@ -265,17 +275,23 @@ class Store:
         return database.read(check, is_one_state=True)
 
     def prune(self, *, before: float | None = None, keep: int | None = None) -> int:
-        """Drops the oldest rows of the log: those from before that time (seconds since the epoch), and all but the
-        last `keep`. Returns their number; what is left can still be verified. Records are written between its slices
-        (`PRUNED_AT_ONCE`); a failure leaves the slices before it pruned."""
+        """Drops the oldest rows of the log and returns their number. The rest of the log can still be verified.
+
+        `before` drops rows older than that time, in seconds since the epoch. `keep` drops all but the last `keep` rows.
+        Other records are written between the slices of `PRUNED_AT_ONCE` rows. After a failure, earlier slices stay
+        pruned.
+        """
         return self.prune_later(before=before, keep=keep).result()
 
     def prune_later(self, *, before: float | None = None, keep: int | None = None) -> Future[int]:
-        """The same without waiting."""
+        """Does the same without blocking; the future resolves to the number of rows."""
         return pruned(self._database, Prune(before=before, keep=keep))
 
     def tell(self, event: Mapping[str, Any]) -> None:
-        """Puts an event (`journal/events.py`) at the end of the log, soon. Waits only when too many wait already."""
+        """Queues an event (`journal/events.py`) for the end of the log.
+
+        Blocks only while the writer's queue is full.
+        """
         database = self._database
         database.writer.wait_for_room()
         database.put(Work(future=None, records=[(database.log, event)]))
@@ -283,7 +299,10 @@ class Store:
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Lets it go; the last one of this process to do so writes what waits and closes the database."""
+        """Closes the store.
+
+        The last open `Store` of this process also writes the queued work and closes the database.
+        """
         if self._is_closed:
             return
         self._is_closed = True
@@ -313,7 +332,7 @@ class Store:
 
     @property
     def _database(self) -> Database:
-        """Looked up each time: a forked child has its own, and a runtime that was closed makes another."""
+        """Looked up on each use: a forked child has its own database, and a runtime that was closed makes a new one."""
         if self._is_closed:
             raise StoreUnavailable(f"the store {self.url} was closed")
         return self._runtime.own(self._part, self._open)

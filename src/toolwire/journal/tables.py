@@ -1,7 +1,7 @@
-"""The tables, as queries name them. `migrations/` makes them; a test holds both to the same shape.
+"""The tables for queries. `migrations/` creates them; a test keeps both definitions equal.
 
-What a run was given, asked and answered stands sealed (`sealing.py`), since it may hold secrets. In clear stands only
-what is searched by. The log is in clear and redacted.
+The data of runs, requests and answers are sealed (`sealing.py`), since they may hold secrets. Only columns used in
+searches are in plain text. The log is in plain text and redacted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-# SQLite's STRICT tables know INTEGER and REAL alone.
+# SQLite's STRICT tables know only INTEGER and REAL for numbers.
 NUMBER: TypeEngine[int] = BigInteger().with_variant(Integer(), "sqlite")
 MOMENT: TypeEngine[float] = cast("TypeEngine[float]", Double()).with_variant(REAL(), "sqlite")
 
@@ -37,7 +37,7 @@ META = Table(
     Column("value", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
-"""Facts about the store itself: by which key it is sealed, where the log's chain ends."""
+"""Facts about the store itself: a check of its key, and the head of the log's chain."""
 
 RUNS = Table(
     "runs",
@@ -58,7 +58,7 @@ RUNS = Table(
     Index("runs_owner", "owner"),
     sqlite_strict=True,
 )
-"""One row a run. `owner` has it now, under the number `lease`; empty when nobody has."""
+"""One row per run. `owner` holds the run under the number `lease`; an empty `owner` means that the run is free."""
 
 STEPS = Table(
     "steps",
@@ -73,7 +73,9 @@ STEPS = Table(
     Column("ended", LargeBinary),
     sqlite_strict=True,
 )
-"""One row a call: `begun` before it runs, `ended` with its result. `place` counts the steps that ended, in order."""
+"""One row per call: `begun` is written before it runs, `ended` with its result. `place` numbers the ended steps in
+order.
+"""
 
 NOTES = Table(
     "notes",
@@ -84,7 +86,7 @@ NOTES = Table(
     Column("entry", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
-"""What composites noted of their calls, in order."""
+"""Notes that composite tools made about their calls, in order."""
 
 REQUESTS = Table(
     "requests",
@@ -101,7 +103,7 @@ REQUESTS = Table(
     Index("requests_state", "state", "created_at"),
     sqlite_strict=True,
 )
-"""One row a request: pending -> approved -> reserved -> done, or denied, stopped, superseded."""
+"""One row per request. State: pending -> approved -> reserved -> done; or denied, stopped, superseded."""
 
 DECISIONS = Table(
     "decisions",
@@ -111,7 +113,7 @@ DECISIONS = Table(
     Column("decision", LargeBinary, nullable=False),
     sqlite_strict=True,
 )
-"""The decision that counts: the key lets one in and no second."""
+"""The decision that counts. The primary key prevents a second one."""
 
 RULES = Table(
     "rules",
@@ -123,7 +125,7 @@ RULES = Table(
     Index("rules_run_id", "run_id"),
     sqlite_strict=True,
 )
-"""Rules that people chose to remember, with the run in which they did."""
+"""Rules that people chose to remember, each with its run."""
 
 LOG = Table(
     "log",
@@ -141,4 +143,4 @@ LOG = Table(
     Index("log_subject", "kind", "subject"),
     sqlite_strict=True,
 )
-"""History for reading, redacted; each row's hash covers the one before."""
+"""History for reading, redacted. The hash of each row covers the hash of the row before."""

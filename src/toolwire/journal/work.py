@@ -1,4 +1,4 @@
-"""What a store is given to write, and how whoever waits for it is answered."""
+"""The unit of work for a store's writer, and how its future is resolved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _LOG = logging.getLogger("toolwire.store")
 
 
 class Kind(Protocol):
-    """A sort of record; many of one are written at once. Of one batch, lower ranks are written first."""
+    """A kind of record; rows of one kind are written together. Within a batch, kinds with a lower rank are written
+    first.
+    """
 
     @property
     def rank(self) -> int: ...
@@ -30,24 +32,24 @@ class Kind(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Work:
-    """One thing to write. It is written whole or not at all, whatever becomes of others in its transaction."""
+    """One thing to write. It is written completely or not at all, whatever happens to the rest of its transaction."""
 
     future: Answer[Any] | None
-    """Answered after the commit; None when nobody waits."""
+    """Resolved after the commit; None if no caller waits."""
     job: Callable[[Connection], Any] | None = None
-    """Writes it and gives the answer. May run twice: the first attempt is then undone."""
+    """Writes the work and returns its answer. It may run twice; the first attempt is then rolled back."""
     records: Sequence[tuple[Kind, Mapping[str, Any]]] = ()
-    """Without a job: rows that need no look at the database first."""
+    """For work without a job: rows that need no query first."""
     answer: Any = None
-    """What the future gives then; of a job, what it gave."""
+    """The value for the future; a job sets it to its return value."""
     otherwise: Callable[[Connection, Exception], Any] | None = None
-    """Gives the answer when it was refused, in a transaction of its own; None: the future raises."""
+    """Returns the answer after a refusal, in a transaction of its own. If None, the future raises."""
     failed: Callable[[Exception], Any] | None = None
-    """Gives the answer when the database failed; None: the future raises."""
+    """Returns the answer after a failure of the database. If None, the future raises."""
 
 
 def write(connection: Connection, batch: Sequence[Work]) -> None:
-    """Writes all of it, in the order given, and keeps what each is to be answered."""
+    """Writes the batch in the order given and keeps the answer of each work."""
     rows: dict[Kind, list[Mapping[str, Any]]] = {}
     for work in batch:
         for kind, row in work.records:
@@ -59,7 +61,9 @@ def write(connection: Connection, batch: Sequence[Work]) -> None:
 
 
 def answer(batch: Sequence[Work]) -> None:
-    """Gives each its answer, and wakes them in turn when all have theirs: nobody takes the interpreter before."""
+    """Resolves all futures, then wakes their threads one after the other, so that no thread takes the interpreter
+    early.
+    """
     turns: deque[Turn] = deque()
     for work in batch:
         if work.future is not None:
@@ -69,7 +73,7 @@ def answer(batch: Sequence[Work]) -> None:
 
 
 def fail(work: Work, error: Exception, store: str) -> None:
-    """Says that it could not be written to the store of that URL."""
+    """Tells the caller that the work was not written to the store with that URL. Logs an error if no caller waits."""
     if isinstance(error, DBAPIError):
         unavailable = StoreUnavailable(f"the store {store} could not be written: {error.orig}")
         unavailable.__cause__ = error
@@ -88,7 +92,7 @@ def _set(future: Future[Any], value: Any) -> None:
     try:
         future.set_result(value)
     except InvalidStateError:
-        # It was cancelled. Who waits for it among others is told so only here.
+        # The future was cancelled. This call also notifies the other waiters.
         future.set_running_or_notify_cancel()
 
 

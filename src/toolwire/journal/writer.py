@@ -1,8 +1,8 @@
-"""Who writes a database: one thread at a time, and what waits together is committed together and answered after that.
+"""Group commit: one thread at a time writes all queued work in one transaction, and its futures resolve after the
+commit.
 
-A thread that waits for its answer and finds nobody writing does it itself: two threads that hand over to each other
-cost more than the record. It does so if all goes well; whatever else happens is left to a thread of the writer's own,
-and so is what nobody waits for.
+A thread that waits for its answer leads unless another thread does, because a switch between threads costs more than
+a record. It does so only in the good case. The writer's own thread handles errors, and work that no caller waits for.
 """
 
 from __future__ import annotations
@@ -24,66 +24,67 @@ from toolwire.vocabulary.errors import StoreUnavailable
 T = TypeVar("T")
 
 BATCH_LIMIT = 512
-"""Writes in one transaction: a few milliseconds' work, so that nobody waits long for others'."""
+"""Work items per transaction. That is a few milliseconds, so that no caller waits long for the work of others."""
 
 QUEUE_LIMIT = 10_000
-"""Writes that may wait. Beyond that nothing new is begun: better refused than remembered until memory ends."""
+"""Work items that may wait. A full queue refuses new calls, since an unlimited queue would use up the memory."""
 
 CLOSE_LIMIT_S = 30.0
-"""Seconds that closing waits for what is still to be written."""
+"""Seconds that `close` waits for queued work."""
 
 UNASKED_S = 0.005
-"""Seconds after which something is written that nobody has come for: it goes with the next record, if one comes."""
+"""Seconds after which work is written that no caller waits for. An earlier record takes it along."""
 
 GATHER_PART = 0.5
-"""Of the time that the last transaction took, the part in which another caller has to come for the next one to go on
-waiting: those who were answered together come again together, and a transaction for each would make all wait longer."""
+"""Fraction of the last transaction's duration. If no further caller arrives within it, gathering ends. Callers that
+were answered together usually return together, and a transaction for each of them would make all wait longer.
+"""
 
 GATHER_LIMIT = 2.0
-"""Times as long as the last transaction took, at which waiting for callers ends in any case."""
+"""Maximum duration of gathering, as a multiple of the last transaction's duration."""
 
 
 class Writer:
-    """A queue, and who writes what is in it. Any thread may give it work."""
+    """A queue of work and its leader. Thread-safe."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._waiting: deque[Work] = deque()
-        # A signal's handler may give it work while this very thread holds it.
+        # Reentrant: a signal handler may queue work while its own thread holds the lock.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
-        """For the writer's own thread."""
+        """Wakes the writer's own thread."""
         self._room = threading.Condition(self._lock)
         self._closed = False
         self._leader: int | None = None
-        """The thread that writes."""
+        """Id of the thread that writes now."""
         self._line = Line(engine)
-        """Its own."""
+        """The leader's connection."""
         self._batch: Sequence[Work] = ()
-        """What it writes."""
+        """The leader's batch."""
         self._is_called = False
-        """What waits is to be written by the writer's own thread."""
+        """True if the writer's own thread must write the queue."""
         self._is_asleep = False
-        """That thread does not know that anything waits."""
+        """True while that thread sleeps and must be notified of new work."""
         self._wanted = BATCH_LIMIT
-        """How many have to wait for it to be called."""
+        """Length of the queue at which `put` calls that thread."""
         self._guard: Future[Any] | None = None
-        """The answer whose thread waits a little for other callers, and then writes."""
+        """The answer whose thread gathers further callers and then writes."""
         self._gathered = 0
-        """How many waited when it looked last."""
+        """Length of the queue when gathering last looked at it."""
         self._gather_end = 0.0
         self._expected = 1
-        """Callers that wrote when the last batch was written."""
+        """Callers in the last batch plus the work queued during it: the number expected next."""
         self._took = 0.0
-        """Seconds that it took."""
+        """Seconds that the last batch took."""
         self._began = 0.0
         self._seen = 0
-        """Transactions when the writer's own thread looked last."""
+        """Number of transactions when the writer's own thread last looked."""
         self._thread: threading.Thread | None = None
 
     @property
     def shown(self) -> str:
-        """The store, for messages."""
+        """The URL of the store, for messages."""
         return self._line.shown
 
     @property
@@ -93,24 +94,24 @@ class Writer:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing new should be begun."""
+        """True if new calls must be refused."""
         return len(self._waiting) >= QUEUE_LIMIT
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything is written that was given to it."""
+        """True if all queued work is written."""
         return not self._waiting and not self._batch and self._leader is None
 
     def run(
         self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
     ) -> Future[T]:
-        """What the job gives, once it is durable; `otherwise` as `Work` says."""
+        """Queues a job; the future resolves to its result after the commit. See `Work` for `otherwise`."""
         future = Answer[T]()
         self.put(Work(future=future, job=job, otherwise=otherwise))
         return future
 
     def put(self, work: Work) -> None:
-        """Takes work. After `close` its future raises."""
+        """Queues work. After `close`, its future raises `StoreUnavailable`."""
         with self._lock:
             refusal = self._refusal()
             if refusal is None:
@@ -126,7 +127,9 @@ class Writer:
         fail(work, StoreUnavailable(f"the store {self.shown} {refusal}"), self.shown)
 
     def _refusal(self) -> str | None:
-        """Why the writer takes no work. Starts its thread if there is none; a start that failed is tried again."""
+        """Returns why the writer takes no work, or None. Starts its thread if necessary, and retries a start that
+        failed.
+        """
         if self._closed:
             return "was closed"
         if self._thread is None:
@@ -139,17 +142,18 @@ class Writer:
         return None
 
     def call(self) -> None:
-        """Says that somebody wants an answer and cannot be held up."""
+        """Makes the writer's own thread write the queue, for a caller that must not block."""
         with self._lock:
             if self._waiting and not self._is_called:
                 self._call()
 
     def help(self, wanted: Future[Any]) -> float | None:
-        """Writes, in a thread that waits for that answer: if nobody does, and nobody more is expected. Seconds after
-        which to come again; None: it will be answered.
+        """Writes the queue in the calling thread, unless another thread does or further callers are expected.
+
+        Returns the seconds after which to call again; None if the answer will come without a further call.
 
         Raises:
-            StoreUnavailable: this thread is in the middle of writing, and would wait for itself.
+            StoreUnavailable: This thread is the leader and would wait for itself.
         """
         me = threading.get_ident()
         if self._leader == me:
@@ -166,21 +170,21 @@ class Writer:
                 self._leave()
             return pause
         finally:
-            # Interrupted: first what makes room for others, and no call before it, where it could be interrupted again.
-            # What it leaves in `_batch` the writer's own thread takes back, called or not.
+            # After an interrupt, clear the leader first: a call before it could be interrupted again. The writer's own
+            # thread takes back the rest of `_batch`, called or not.
             if self._leader == me:
                 self._leader = None
                 with self._lock:
                     self._call()
 
     def wait_for_room(self) -> None:
-        """Returns when the queue is not full: who writes without waiting is slowed down here."""
+        """Blocks while the queue is full. This slows down callers that do not wait for their answers."""
         if self.is_full and self._leader != threading.get_ident():
             with self._lock:
                 self._room.wait_for(lambda: not self.is_full or self._closed)
 
     def close(self) -> None:
-        """Writes what waits and ends the thread."""
+        """Writes the queued work and ends the thread."""
         with self._lock:
             self._closed = True
             self._room.notify_all()
@@ -190,23 +194,25 @@ class Writer:
             thread.join(CLOSE_LIMIT_S)
 
     def let_go(self) -> None:
-        """Closes the connection. The caller sees to it that no thread writes."""
+        """Closes the connection. The caller makes sure that no thread writes."""
         self._line.close()
 
     def after_fork(self) -> None:
-        """In a forked child: the threads are the parent's, and so is what waited for them. So is the connection: a
-        thread that was writing holds it for ever, in a frame that nobody has any more."""
+        """Resets the writer in a forked child: threads, queue and connection belong to the parent.
+
+        A parent thread that was writing keeps the connection in a frame that never ends in the child.
+        """
         self.__init__(self._engine)
         self._closed = True
 
     def _is_cared_for(self, wanted: Future[Any]) -> bool:
-        # Without the lock: what was put before is taken by whoever leads, or seen by them when they leave.
+        # No lock needed: a leader takes work queued before, or sees it when it steps down.
         if self._leader is not None:
             return True
         return self._guard not in (None, wanted) and len(self._waiting) < self._expected
 
     def _find_out(self, wanted: Future[Any]) -> float | None:
-        """Makes this thread the leader, if it is to write now; else what `help` gives."""
+        """Makes this thread the leader if it may write now. Returns the value for `help`."""
         with self._lock:
             if self._leader is not None or not self._waiting:
                 return None
@@ -214,7 +220,7 @@ class Writer:
                 self._call()
                 return None
             if len(self._waiting) < self._expected:
-                # The first of those who were answered together waits for the others. The last one writes.
+                # The first caller of a group that was answered together waits for the others. The last one writes.
                 if self._guard is None:
                     self._guard = wanted
                     self._begin_to_gather()
@@ -230,7 +236,8 @@ class Writer:
             return False
         if threading.get_ident() != threading.main_thread().ident:
             return True
-        # What signals raise comes up here, even while answers are given: they must be nobody else's.
+        # Exceptions of signal handlers occur in the main thread, even while futures resolve. They must not hit other
+        # callers.
         return all(work.future is None or work.future is wanted for work in self._waiting)
 
     def _begin_to_gather(self) -> None:
@@ -241,18 +248,18 @@ class Writer:
         return before < self._gathered < self._expected and time.monotonic() < self._gather_end
 
     def _call(self) -> None:
-        # Who leads calls when they leave.
+        # The leader notifies when it steps down.
         if self._leader is None:
             self._is_called = True
             self._changed.notify()
 
     def _lead(self) -> None:
-        """Takes what is written at once; called with the lock held."""
+        """Makes this thread the leader and takes its batch. The caller holds the lock."""
         was_full = self.is_full
         self._line.has_committed = False
         self._leader = threading.get_ident()
         if len(self._waiting) <= BATCH_LIMIT:
-            # In one go: who is interrupted in the middle of it would lose some.
+            # A single assignment: an interrupt in the middle of a loop would lose work.
             self._batch, self._waiting = self._waiting, deque()
         else:
             self._batch = [self._waiting.popleft() for _ in range(BATCH_LIMIT)]
@@ -264,7 +271,7 @@ class Writer:
     def _leave(self) -> None:
         with self._lock:
             self._took = time.monotonic() - self._began
-            # Those that came meanwhile are as many callers more.
+            # Work that was queued meanwhile counts as further callers.
             self._expected = min(BATCH_LIMIT, self._expected + len(self._waiting))
             self._leader = None
             if self._waiting or self._batch:
@@ -273,13 +280,13 @@ class Writer:
     def _work(self) -> None:
         while self._next():
             self._line.write(self._batch)
-            # A thread that waits must not keep the last batch's objects alive.
+            # A waiting thread must not keep the objects of the last batch alive.
             self._batch = ()
             self._leave()
         self._line.close()
 
     def _next(self) -> bool:
-        """Waits until there is something to write, and takes it; False at the end."""
+        """Waits for due work and takes it. Returns False after `close` when the queue is empty."""
         with self._lock:
             while not self._is_due():
                 if self._closed and self.is_idle:
@@ -300,7 +307,7 @@ class Writer:
         return self._leader is None and not self._batch and bool(self._waiting)
 
     def _take_back(self) -> None:
-        """What a caller did not bring to its end: it failed, or was interrupted."""
+        """Returns the unfinished work of a leader that failed or was interrupted to the queue."""
         if self._leader is not None or not self._batch:
             return
         rest = [work for work in self._batch if work.future is None or not work.future.done()]
@@ -313,7 +320,7 @@ class Writer:
         self._is_called = True
 
     def _rest(self) -> None:
-        """Waits until something is to be written: because somebody calls, or because nobody has come for it."""
+        """Waits until a caller calls, or until work has waited too long for a caller."""
         oldest = self._waiting[0] if self._waiting else None
         was, self._seen = self._seen, self.commits
         if self.is_idle and was == self.commits:

@@ -1,1 +1,3 @@
-"""The schema's history. Alembic runs it at open; `versions/` holds one file a change, never edited once released."""
+"""The history of the schema. Alembic runs it when a store is opened. `versions/` holds one file per change; a released
+file is never edited.
+"""

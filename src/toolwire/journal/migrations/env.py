@@ -1,4 +1,4 @@
-"""Run by Alembic, on the connection that `journal.schema` hands in; the transaction and the lock are its."""
+"""Alembic runs this file on the connection of `journal.schema`, which also owns the transaction and the lock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolwire.journal.tables import METADATA
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=METADATA,
-    # SQLite cannot alter a column: such a table is made anew and filled.
+    # SQLite cannot alter a column: Alembic copies such a table into a new one.
     render_as_batch=True,
 )
 with context.begin_transaction():

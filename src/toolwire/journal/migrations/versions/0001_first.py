@@ -1,4 +1,4 @@
-"""Runs, their steps, notes, requests and decisions; rules to remember; the log."""
+"""Creates runs, their steps, notes, requests and decisions, the remembered rules, and the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOMENT: sa.types.TypeEngine[float] = cast("sa.types.TypeEngine[float]", sa.Doubl
 
 
 def upgrade() -> None:
-    """Makes every table."""
+    """Creates every table."""
     op.create_table(
         "meta",
         sa.Column("name", sa.Text, primary_key=True),

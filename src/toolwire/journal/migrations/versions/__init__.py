@@ -1,1 +1,1 @@
-"""One file a change of the schema, in order."""
+"""The changes of the schema in order, one file each."""
