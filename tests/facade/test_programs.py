@@ -94,6 +94,31 @@ def test_programs_are_a_tool_only_while_enabled() -> None:
     assert registry.get_tool("code_execution") is None
 
 
+def test_each_result_carries_the_id_of_its_own_program_and_the_last_to_end_is_the_last() -> None:
+    registry = registry_of(add)
+    log = registry.enable_logging()
+    registry.enable_code_execution(timeout=PATIENCE_S)
+    executor = registry._code_execution
+    assert executor is not None
+    inner = list[str]()
+
+    @registry.register
+    def nest() -> str:
+        """Runs a program inside of a program."""
+        before = executor.last_invocation_id
+        result = registry.invoke("code_execution", {"code": "add(a=1, b=1)"})
+        inner.append(result.metadata["invocation_id"])
+        assert executor.last_invocation_id == inner[-1] != before
+        return "done"
+
+    outer = registry.invoke("code_execution", {"code": "nest()"})
+    assert executor.last_invocation_id == outer.metadata["invocation_id"] == outer.metadata["program"].invocation_id
+    assert [entry.tool_name for entry in log.get_entries(invocation_id=inner[0])] == ["add"]
+    assert [entry.tool_name for entry in log.get_entries(invocation_id=outer.metadata["invocation_id"])] == ["nest"]
+    program = registry.run_program("add(a=2, b=2)")
+    assert [entry.result for entry in log.get_entries(invocation_id=program.invocation_id)] == [4]
+
+
 @pytest.mark.requirement("ptc.config.not-from-program")
 def test_a_program_runs_no_program() -> None:
     registry = registry_of(add)

@@ -127,7 +127,7 @@ class CodeExecution:
         self.source_checks = source_checks
         self.min_isolation: MinIsolation = checked_isolation(min_isolation)
         self.last_invocation_id: str | None = None
-        """`tr_ptc_` and hex digits: the run id that all calls of the latest program share; None before the first."""
+        """`tr_ptc_` and hex digits: the id that all calls of the program that ended last share; None before the first."""
 
     async def __call__(self, validated: Validated, inside: Inside) -> Outcome:
         """The program's output and result as text; `metadata["program"]` has the whole `ProgramResult`.
@@ -153,7 +153,7 @@ class CodeExecution:
             SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
         """
         is_kept = inside.can_suspend and bool(inside.ledger_id)
-        run_id = self.last_invocation_id = program_id(inside) if is_kept else new_id("tr_ptc")
+        run_id = program_id(inside) if is_kept else new_id("tr_ptc")
         program = self._program(source, inside, replay_of(inside, _answer) if is_kept else None)
         runner = self._runner()
 
@@ -172,20 +172,25 @@ class CodeExecution:
                 waiting.append(outcome)
             return PARKED
 
-        if inside.has_async_tools and not inside.is_blocking:
-            invoke = inside.awaited_calls(run_id)
+        async def ran() -> ProgramResult:
+            if inside.has_async_tools and not inside.is_blocking:
+                invoke = inside.awaited_calls(run_id)
 
-            async def answer_later(call: ProgramCall) -> Answer | Parked:
-                return answered(await invoke(child(call)))
+                async def answer_later(call: ProgramCall) -> Answer | Parked:
+                    return answered(await invoke(child(call)))
 
-            return await runner.run_async(program, answer_later)
+                return await runner.run_async(program, answer_later)
 
-        invoke_here = inside.blocking_calls(run_id)
+            invoke_here = inside.blocking_calls(run_id)
 
-        def answer(call: ProgramCall) -> Answer | Parked:
-            return answered(invoke_here(child(call)))
+            def answer(call: ProgramCall) -> Answer | Parked:
+                return answered(invoke_here(child(call)))
 
-        return runner.run(program, answer) if inside.is_blocking else await runner.run_beside(program, answer)
+            return runner.run(program, answer) if inside.is_blocking else await runner.run_beside(program, answer)
+
+        result = replace(await ran(), invocation_id=run_id)
+        self.last_invocation_id = run_id
+        return result
 
     def _program(self, source: str, inside: Inside, replay: Replay | None) -> Program:
         limits = self.limits
@@ -233,7 +238,7 @@ def _answer(result: ToolResult) -> Answer:
 def result_of_program(result: ProgramResult, inside: Inside) -> ToolResult:
     """The result of the call that ran the program."""
     isolation = {"level": result.isolation.level, "report": dict(result.isolation.report)}
-    metadata = {"program": result, "isolation": isolation}
+    metadata = {"program": result, "isolation": isolation, "invocation_id": result.invocation_id}
     # Output and result are cut each for itself: a flood of prints must not take the result away.
     text = result.shown(inside.result_limit_bytes)
     if result.status == "finished":

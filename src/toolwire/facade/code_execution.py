@@ -44,5 +44,8 @@ class CodeExecutionTool:
 
     @property
     def last_invocation_id(self) -> str | None:
-        """`tr_ptc_` and hex digits: the id that all calls of the latest program share; None before the first."""
+        """`tr_ptc_` and hex digits: the id that all calls of the program that ended last share; None before the first.
+
+        Where programs run side by side, read `ProgramResult.invocation_id` or `metadata["invocation_id"]` instead.
+        """
         return self._execution.last_invocation_id

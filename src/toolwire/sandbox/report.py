@@ -115,6 +115,8 @@ class ProgramResult:
     """Processor seconds, as the kernel counted them; 0 when they are not known."""
     notice: str = ""
     """What a program that finished with nothing to show probably meant to do."""
+    invocation_id: str = ""
+    """The id that all its calls share, in the log too; empty for a program that the sandbox ran by itself."""
     recorded: tuple[Recorded, ...] = ()
     """All calls of a resumable program, earlier attempts' too: `Replay.recorded` of the next attempt."""
 
