@@ -48,6 +48,8 @@ def test_json_says_all_there_is_to_know(program: Program, tools: str) -> None:
     assert (ended.code, ended.stderr, took > 0, len(waits)) == (0, TOLD, True, 2)
     level = report["results"][0]["program"].pop("isolation")
     assert level in {"process", "kernel", "kernel+namespaces"}
+    invocation_id = report["results"][0]["metadata"].pop("invocation_id")
+    assert invocation_id.startswith("tr_ptc_")
     assert report == {
         "protocol": "attp",
         "status": "done",
