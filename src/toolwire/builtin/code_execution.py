@@ -127,7 +127,7 @@ class CodeExecution:
         self.source_checks = source_checks
         self.min_isolation: MinIsolation = checked_isolation(min_isolation)
         self.last_invocation_id: str | None = None
-        """`tr_ptc_` and hex digits: the id that all calls of the program that ended last share; None before the first."""
+        """`tr_ptc_` and hex digits: the id that all calls of the latest program to end share; None before the first."""
 
     async def __call__(self, validated: Validated, inside: Inside) -> Outcome:
         """The program's output and result as text; `metadata["program"]` has the whole `ProgramResult`.
