@@ -9,7 +9,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-313 check format bench bench-tokens bench-search bench-tracing soak fuzz lock clean setup
+.PHONY: help demo test test-313 check format bench bench-tokens bench-search bench-tracing soak fuzz mutants lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,9 @@ fuzz: setup  ## damaged replies for a minute, arguments made from schemas for te
 	$(BIN)/python -m benchmarks.fuzz_arguments
 	$(BIN)/python -m benchmarks.fuzz_frames
 	$(BIN)/python -m benchmarks.fuzz_schemas
+
+mutants: setup  ## breaks the source for each of many requirements: a test that claims it must fail; minutes
+	$(BIN)/python -m tests.seeds.mutants
 
 # The peers have many dependencies of their own: they get an environment of their own, with toolwire in it.
 $(BENCH)/.stamp: requirements/peers.txt pyproject.toml $(VENV)/.stamp

@@ -150,6 +150,7 @@ CHINESE = Docs(
 )
 
 
+@pytest.mark.requirement("spec.practice.chinese-docstring")
 @pytest.mark.parametrize(
     ("headings", "colon"),
     [

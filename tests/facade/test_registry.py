@@ -253,7 +253,10 @@ def test_each_instance_has_its_own_state() -> None:
 
 @pytest.mark.requirement("spec.registry.inherited")
 def test_an_override_keeps_the_mark_and_runs_itself() -> None:
-    assert Market().invoke("items").data == ["stall", "book"]
+    market = Market()
+    assert market.list_toolspecs() == ["count", "items"]
+    assert market.invoke("count", {"item": "book"}).data == 2
+    assert market.invoke("items").data == ["stall", "book"]
 
 
 def test_a_tool_method_that_hides_a_registry_method_is_told_at_class_definition() -> None:

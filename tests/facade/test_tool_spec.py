@@ -260,12 +260,29 @@ def test_every_export_says_the_same_and_changes_nothing() -> None:
     assert (flat["name"], flat["description"]) == (mcp.name, mcp.description) == (spec.name, spec.description)
     assert flat["parameters"] == mcp.input_schema == spec.input_schema
     flat["parameters"].clear()
-    assert spec.name in spec.to_prompt()
+    assert list(spec.input_schema["properties"]) == ["query", "limit"]
+    for text in (spec.to_prompt(), spec.code):
+        said = (spec.name, spec.description, "query", "What to look for", "limit", "How many at most")
+        assert [word for word in said if word not in text] == []
     assert spec.to_jsonschema()["parameters"] == spec.input_schema
     assert registry.invoke("search_database", {"query": "x", "limit": 1}).data == ["x"]
 
 
-@pytest.mark.requirement("spec.export.bound-form")
+@pytest.mark.requirement("spec.tool.documents-itself")
+def test_the_texts_of_every_export_come_from_the_docstring() -> None:
+    spec = ToolSpec.from_function(search_database)
+    flat, mcp = spec.to_jsonschema(), spec.to_mcp()
+    for description, schema in ((flat["description"], flat["parameters"]), (mcp.description, mcp.input_schema)):
+        assert description == "Searches the records."
+        assert {name: node["description"] for name, node in schema["properties"].items()} == {
+            "query": "What to look for",
+            "limit": "How many at most",
+        }
+    for text in (spec.docstring, spec.code, spec.to_prompt()):
+        assert [said for said in ("Searches the records.", "What to look for", "How many") if said not in text] == []
+
+
+@pytest.mark.requirement("spec.export.bound-form", "spec.docs.bound-form")
 def test_a_bound_parameter_is_in_no_export() -> None:
     spec = ToolSpec.from_function(search_database).bind("limit", default=1)
     texts = [
@@ -284,3 +301,5 @@ async def test_sync_and_async_functions_are_run_by_sync_and_async_methods() -> N
     plain, awaited = ToolSpec.from_function(search_database), ToolSpec.from_function(later)
     assert (plain.call(query="x", limit=1), await plain.acall(query="x", limit=1)) == (["x"], ["x"])
     assert (awaited.call(n=1), await awaited.acall(n=1)) == (1, 1)
+    assert [plain.exec(query="x", limit=1).data, (await plain.aexec(query="x", limit=1)).data] == [["x"], ["x"]]
+    assert [awaited.exec(n=2).data, (await awaited.aexec(n=2)).data] == [2, 2]

@@ -70,11 +70,12 @@ STREAMING = [
     "toolkit.call.by-block",
     "toolkit.wrapper.object",
     "toolkit.registered.single-chunk",
+    "toolkit.function.return-kinds",
 )
 @pytest.mark.parametrize("function", [sync, coroutine])
 async def test_a_function_that_returns_a_response_answers_in_one_chunk(function: Any) -> None:
     toolkit = Toolkit()
-    toolkit.add_tool(function)
+    toolkit.add_tools([sync_generator, function, async_generator])
     (chunk,) = await read(toolkit, function.__name__, word="abc")
     assert (chunk.content, chunk.is_last, chunk.stream) == ([text("abc")], True, False)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 import toolwire
 from toolwire import (
@@ -270,7 +270,9 @@ def test_the_tools_are_registered_tool_functions() -> None:
     assert (tool.name, tool.function, tool.group) == ("search", search, "web")
     assert (tool.preset_kwargs, tool.extended_model) == ({"limit": 1}, None)
     assert tool.postprocess_func is None
-    assert tool.json_schema["function"]["name"] == "search"
+    assert [tool.json_schema] == toolkit.get_json_schemas(group_names=["web"])
+    assert list(tool.json_schema["function"]["parameters"]["properties"]) == ["query"]
+    assert finishing().tools["generate_response"].extended_model is Report
 
 
 @pytest.mark.requirement("toolkit.pattern.adapter", "toolkit.design.sources")
@@ -405,11 +407,14 @@ async def test_what_is_offered_is_what_is_run_and_answers() -> None:
     toolkit = grouped()
     toolkit.update_tool_groups(["files"], active=True)
     given = {"search": {"query": "x"}, "read_file": {"path": "a"}}
+    answers: list[tuple[list[ContentBlock], bool]] = []
     for schema in toolkit.get_json_schemas():
         name = schema["function"]["name"]
-        chunks = [chunk async for chunk in toolkit.tools[name].call(arguments=given.pop(name))]
-        assert [chunk.metadata for chunk in chunks] == [None]
+        block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": given.pop(name)}
+        (chunk,) = [chunk async for chunk in toolkit.call_tool_function(block)]
+        answers.append((chunk.content, chunk.is_last))
     assert given == {}
+    assert answers == [(text_response(text).content, True) for text in ("10 pages on x", "a by None")]
 
 
 @pytest.mark.requirement("toolkit.module.names")
@@ -549,6 +554,33 @@ async def test_a_call_is_validated_by_the_model_and_the_errors_go_back() -> None
     )
 
 
+@pytest.mark.requirement("toolkit.finish.validates")
+async def test_a_validator_of_the_model_sees_each_call() -> None:
+    class Even(BaseModel):
+        pages: int
+
+        @field_validator("pages")
+        @classmethod
+        def even(cls, pages: int) -> int:
+            if pages % 2:
+                raise ValueError("print on both sides")
+            return pages
+
+    toolkit = registered(generate_response)
+    toolkit.set_extended_model("generate_response", Even)
+
+    odd = await toolkit.execute_tool("generate_response", {"response": "Done.", "pages": 3})
+    even = await toolkit.execute_tool("generate_response", {"response": "Done.", "pages": 4})
+
+    assert odd.failure is not None
+    assert (odd.failure.kind, odd.failure.path, "print on both sides" in odd.text) == (
+        "invalid_arguments",
+        "pages",
+        True,
+    )
+    assert even.metadata["structured"] == Even(pages=4)
+
+
 @pytest.mark.requirement("toolkit.finish.response-msg", "toolkit.interaction.final-answer")
 async def test_the_text_and_the_validated_model_are_in_the_metadata() -> None:
     result = await finish(response="Done.", title="T", pages="3")
@@ -577,5 +609,7 @@ def test_a_loaded_state_brings_the_active_groups_back() -> None:
     first.update_tool_groups(["files"], active=True)
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
     assert names(second.get_json_schemas()) == names(first.get_json_schemas()) == ["search", "read_file"]
+    second.load_state_dict(grouped().state_dict())
+    assert names(second.get_json_schemas()) == ["search"]
     with pytest.raises(ConfigurationError):
         second.load_state_dict({**first.state_dict(), "version": 2})

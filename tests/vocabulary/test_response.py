@@ -35,8 +35,10 @@ def test_a_response_is_made_of_its_content_and_the_rest_has_defaults() -> None:
     assert (response.is_last, response.is_interrupted, response.is_cumulative) == (True, False, True)
 
 
+@pytest.mark.requirement("toolkit.response.content")
 def test_its_fields_are_taken_by_position_in_the_order_of_their_document() -> None:
     response = ToolResponse([PICTURE, SOUND], {"n": 1}, True, False, True, "id-1")
+    assert response.content == [PICTURE, SOUND]
     assert response == ToolResponse(
         content=[PICTURE, SOUND],
         metadata={"n": 1},
