@@ -1,5 +1,5 @@
-"""The command line. Start at `main.py`; one file a command.
+"""The command line. Start at `main.py`; each command has one file.
 
-Results go to standard output and nothing else does; everything else goes to standard error. Only public names of
-toolwire are used here.
+Only results go to standard output; everything else goes to standard error. The command line uses only public names of
+toolwire.
 """

@@ -1,4 +1,4 @@
-"""`toolwire approvals`: what waits for a person, and what the person says. From any process, while the run waits."""
+"""`toolwire approvals`: lists calls that wait for a person, and records decisions. Works from any process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ counts. A run that waits goes on with `toolwire run --resume RUN`.
 {EXIT_CODES}"""
 
 SHORT_ID = 10
-"""Characters of an id that a list shows: `a_` and 8 digits; more where two begin alike."""
+"""Minimum length of an id in a list: `a_` and 8 digits. Ids are longer if two begin alike."""
 
 approvals = typer.Typer(no_args_is_help=True, rich_markup_mode=None, epilog=EPILOG)
 
@@ -162,7 +162,7 @@ def edit(
 
 
 def request_table(requests: Sequence[ApprovalRequest], *, is_terminal: bool) -> str:
-    """What waits, one line a request; the arguments in short."""
+    """Returns a table of pending requests with one line each and shortened arguments."""
     table, now = Table(), time.time()
     for name in ("REQUEST", "TOOL", "ASKED", "LEFT", "RUN"):
         table.add_column(name, no_wrap=True)
@@ -176,14 +176,14 @@ def request_table(requests: Sequence[ApprovalRequest], *, is_terminal: bool) -> 
 
 
 def request_json(request: ApprovalRequest) -> dict[str, Any]:
-    """All of a request in JSON types."""
+    """Returns all fields of a request as JSON types."""
     found = {field.name: plain(getattr(request, field.name)) for field in fields(request) if field.name != "caller"}
     caller = {field.name: getattr(request.caller, field.name) for field in fields(request.caller)}
     return {**found, "caller": caller}
 
 
 def _found(store: Store, id: str) -> tuple[ApprovalRequest, Decision | None]:
-    """The request that an id, or the beginning of one, means."""
+    """Returns the request with this id, or with an id that begins like this."""
     waiting = [request for request in store.pending() if request.id.startswith((id, f"a_{id}"))]
     if len(waiting) == 1:
         return waiting[0], None

@@ -1,4 +1,4 @@
-"""What of a module is a tool, and all of it together as one registry."""
+"""Collects the tools of modules into one registry."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _WHAT_COUNTS = (
 
 
 def registry_of(sources: Iterable[str]) -> ToolRegistry:
-    """The tools of all sources: in one new registry, or in the one that a source brings with its rules.
+    """Returns a registry with the tools of all sources, or the registry that a source defines, with its rules.
 
     Raises:
-        Stop: a source cannot be loaded, has no tools, has one that cannot be a tool, or a name is there twice.
+        Stop: A source cannot be loaded, has no tools or an invalid tool, or two tools have the same name.
     """
     loaded = [(source, load(source)) for source in dict.fromkeys(sources)]
     return _brought(loaded) or _new_registry(loaded)
 
 
 def _brought(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry | None:
-    """The registry that one of the modules has; None when none has one."""
+    """Returns the registry that one of the modules defines. None if no module defines one."""
     found = {id(registry): (source, registry) for source, module in loaded for registry in _registries(module)}
     if not found:
         return None
@@ -60,7 +60,7 @@ def _new_registry(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry:
             except ToolwireError as error:
                 raise unusable(f"{source}: {error}") from error
             except Exception as error:
-                # A tool class is made here and asked for its parameters: both are its author's code.
+                # A tool class is instantiated and asked for its parameters here. Both run its author's code.
                 raise unusable(f"{source}: {type(error).__name__}: {error}") from error
     return registry
 
@@ -70,10 +70,10 @@ def _registries(module: ModuleType) -> list[ToolRegistry]:
 
 
 def _tools(module: ModuleType) -> list[object]:
-    """In the order of their definition, each once.
+    """Returns the tools of a module in the order of their definition, each once.
 
-    A function or class that another of them was made of is left to it: `add = ...; spec = ToolSpec.from_function(add)`
-    is one tool.
+    A function or class from which another tool was made is left out. `add = ...; spec = ToolSpec.from_function(add)` is
+    one tool.
     """
     found = [value for _, value in _public(module) if _is_tool(value, module)]
     made = {getattr(value, "name", None) for value in found if isinstance(value, ToolSpec | BaseTool)}
@@ -88,7 +88,7 @@ def _tools(module: ModuleType) -> list[object]:
 
 
 def _public(module: ModuleType) -> Iterator[tuple[str, object]]:
-    """The names in `__all__`, or those without an underscore."""
+    """Yields the names in `__all__`, or else those without a leading underscore."""
     names = cast("Iterable[str] | None", getattr(module, "__all__", None))
     if names is None:
         yield from ((name, value) for name, value in vars(module).items() if not name.startswith("_"))
@@ -112,12 +112,12 @@ def _is_tool_class(value: object) -> TypeGuard[type[BaseTool]]:
 
 
 def _belongs(value: object, module: ModuleType) -> bool:
-    """Defined there, or named by its author in `__all__`."""
+    """True if the module defines the value, or names it in `__all__`."""
     return hasattr(module, "__all__") or getattr(value, "__module__", None) == module.__name__
 
 
 def _near_misses(module: ModuleType) -> str:
-    """The functions that lack only a docstring; empty when there is none."""
+    """Names the functions that lack only a docstring. Empty if there are none."""
     names = [
         name
         for name, value in _public(module)

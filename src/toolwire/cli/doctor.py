@@ -1,4 +1,4 @@
-"""`toolwire doctor`: prints how well programs are held on this machine, and how to get what is missing."""
+"""`toolwire doctor`: prints how well programs are isolated on this machine, and how to install missing layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the process ends, as a number."""
+"""The exit codes of the process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ class ExitCode(IntEnum):
     """The exit codes of every command."""
 
     DONE = 0
-    """The job was done."""
+    """The command succeeded."""
     FAILED = 1
-    """A call or program failed or was not allowed to run, or the doctor found too little; what there is to read was
-    printed all the same."""
+    """A call or program failed or was not allowed to run, or the doctor found too little isolation.
+
+    Results were printed.
+    """
     WRONG_USAGE = 2
-    """The command line is wrong, or a file it names cannot be read."""
+    """The command line is wrong, or a file that it names cannot be read."""
     UNUSABLE_TOOLS = 3
     """The tools cannot be loaded."""
     REFUSED = 4
@@ -22,9 +24,9 @@ class ExitCode(IntEnum):
     DECLINED = 5
     """The reply says that the model cannot do the task; nothing ran."""
     SUSPENDED = 6
-    """A call waits for a person; the run goes on with `--resume` once they have decided."""
+    """A call waits for a person. After the decision, `--resume` continues the run."""
     INTERRUPTED = 130
-    """Ctrl-C."""
+    """The user pressed Ctrl-C."""
 
 
 EXIT_CODES = """\b
@@ -37,7 +39,7 @@ Exit codes:
   5    the model declined: its reply is a `fail`, and nothing ran
   6    a person has to decide first; the run waits
   130  interrupted"""
-"""For the end of a help text; the first line keeps its lines apart."""
+"""The end of every help text. The first line keeps its line breaks."""
 
 
 class Stop(Exception):
@@ -48,4 +50,4 @@ class Stop(Exception):
         self.code = code
         self.message = message
         self.hint = hint
-        """What to do about it, on a line of its own; empty when the message says it."""
+        """The correction, printed on its own line. Empty if the message already says it."""

@@ -1,4 +1,4 @@
-"""A call's output as it comes, for a person or, line by line, for a program."""
+"""Live output of a call: text for a person, or lines of JSON for a program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolwire.cli.results import as_json, person_hint, person_text, plain
 from toolwire.cli.waiting import within
 
 _STOP_S = 3.0
-"""Seconds that a call which was interrupted gets to tell what it had given."""
+"""Seconds for an interrupted call to deliver the output that it already has."""
 
 
 def call_live(
@@ -27,10 +27,12 @@ def call_live(
     output: Output,
     as_lines: bool,
 ) -> ExitCode:
-    """How the call ended; its chunks have been written by then. `as_lines`: each as one line of JSON.
+    """Runs the call, writes its chunks as they arrive, and returns the exit code.
+
+    With `as_lines`, each chunk is one line of JSON.
 
     Raises:
-        KeyboardInterrupt: the call was interrupted, and what it had given was written.
+        KeyboardInterrupt: The user interrupted the call. Its output so far was written.
     """
     toolkit = registry.create_agent_toolkit("toolwire call", registry.tool_library)
     stream = toolkit.call_tool_function({"type": "tool_use", "id": "", "name": name, "input": dict(arguments)})
@@ -40,7 +42,7 @@ def call_live(
     async def read() -> None:
         async for chunk in stream.deltas() if as_lines else stream:
             if not show.chunk(chunk):
-                # A reader who has left is no error: there is just nobody to go on for.
+                # A reader that closed its end is not an error, but the call need not continue.
                 await stream.aclose()
                 break
         ended.set_result(stream.result)
@@ -69,24 +71,24 @@ def call_live(
 
 
 class _Text:
-    """Text as it grows. What the tool takes back cannot be taken from the screen: it then begins anew, below."""
+    """Writes text as it grows. If the tool replaces earlier text, the new text starts on a new line."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
         self._written = ""
 
     def chunk(self, chunk: ToolResponse) -> bool:
-        """Writes what is new; False when nobody reads any more."""
+        """Writes the new part of a chunk. False if the reader has closed its end."""
         metadata = chunk.metadata or {}
         if "progress" in metadata:
             self._output.say(_progress(metadata["progress"]))
             return True
         text = "\n".join(block["text"] if block["type"] == "text" else f"[{block['type']}]" for block in chunk.content)
-        # The model's hint: `end` writes the person's.
+        # This is the model's hint; `end` writes the person's hint.
         hint = str(metadata["failure"]["hint"]) if "failure" in metadata else ""
         text = text.removesuffix(hint).rstrip("\n") if hint else text
         if metadata.get("is_cut"):
-            # All of it was written as it came; only what went wrong is new.
+            # Earlier chunks were written in full, so only the error is new.
             failure = chunk.content[-1] if hint else None
             told = failure["text"] if failure is not None and failure["type"] == "text" else ""
             text = f"{self._written}\n{told.removesuffix(hint).rstrip()}".rstrip("\n") if self._written else text
@@ -97,7 +99,7 @@ class _Text:
         return self._output.write(new)
 
     def end(self, result: ToolResult | None) -> None:
-        """Ends the last line; a call that nobody waits for any more has a line of its own."""
+        """Ends the last line. A call that was abandoned gets its own line."""
         if self._written and not self._written.endswith("\n"):
             self._output.write("\n")
         if result is None or result.failure is None:
@@ -109,13 +111,13 @@ class _Text:
 
 
 class _Lines:
-    """One line of JSON for what is new in each chunk, and one for the result."""
+    """Writes one line of JSON for each chunk, and one for the result."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
 
     def chunk(self, chunk: ToolResponse) -> bool:
-        """Writes it; False when nobody reads any more."""
+        """Writes the new part of a chunk. False if the reader has closed its end."""
         return self._output.result_line(
             {
                 "content": plain(chunk.content),

@@ -1,4 +1,4 @@
-"""From what `--tools` says to a module that has been executed, or to one message that says why not."""
+"""Loads the module that `--tools` names, or explains in one message why it cannot."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from toolwire.cli.exit_codes import ExitCode, Stop
 
 
 def load(source: str) -> ModuleType:
-    """The module: a `.py` file is executed with its folder on `sys.path`, a module is imported, from here as well.
+    """Executes a `.py` file or imports a module, and returns it.
+
+    The file's folder, or for a module the current folder, is added to `sys.path`.
 
     Raises:
-        Stop: it is not there, or what it does when it is executed fails.
+        Stop: The module does not exist, or its code fails.
     """
     if source.endswith(".py") or os.sep in source or Path(source).exists():
         return _load_file(source)
@@ -37,7 +39,7 @@ def _load_file(source: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and annotations look their module up by its name.
+    # Dataclasses and annotations look up their module by name.
     sys.modules[name] = module
     _put_on_path(path.parent)
     try:
@@ -63,7 +65,7 @@ def _load_module(source: str) -> ModuleType:
 
 
 def _free_name(stem: str) -> str:
-    """The file's own name, unless that of another module: tools.py of two folders, or a random.py."""
+    """Returns the file's own name, or a numbered one if another module has it, such as tools.py in a second folder."""
     name, ordinal = stem, 1
     while name in sys.modules or name in sys.stdlib_module_names:
         ordinal += 1
@@ -77,7 +79,7 @@ def _put_on_path(folder: Path) -> None:
 
 
 def _origin(name: str) -> str:
-    """The file of a module that failed to import; empty when there is none."""
+    """Returns the file of a module that failed to import. Empty if the module has no file."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -101,11 +103,11 @@ def _failed(source: str, file: str, error: BaseException) -> Stop:
 
 
 def _place(source: str, file: str, where: str | None, line: int | None) -> str:
-    """What is wrong stands in the file that was named, or in one that it imports."""
+    """Returns the place of an error, in the named file or in a file that it imports."""
     named = source if where is None or where == file else where
     return f"{named}, line {line}" if line is not None else named
 
 
 def unusable(message: str, *, hint: str = "") -> Stop:
-    """Ends the command because of its tools."""
+    """Returns the error that ends the command because its tools are unusable."""
     return Stop(ExitCode.UNUSABLE_TOOLS, f"the tools cannot be loaded: {message}", hint=hint)

@@ -1,4 +1,4 @@
-"""`toolwire log`: what ran, who was asked and who decided, as the store keeps it."""
+"""`toolwire log`: prints the calls, approval requests and decisions that the store has recorded."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ Examples:
 {EXIT_CODES}"""
 
 ROWS = 50
-"""Rows that are printed when nobody says how many: a screen or two."""
+"""Default number of rows, about two screens."""
 
 log = typer.Typer(rich_markup_mode=None, invoke_without_command=True, epilog=EPILOG)
 
 
 def _since(text: str | None) -> float | None:
-    """A time, or how long ago, as seconds since the epoch."""
+    """Converts a time, or a duration before now, to seconds since the epoch."""
     if text is None:
         return None
     if (past_s := seconds_of(text)) is not None:
@@ -98,7 +98,7 @@ def tree(
     with open_store(store) as opened:
         run_id = found_run(opened, run)[0]
         own = opened.log(LogFilter(run_id=run_id))
-        # Calls of programs are rows of runs of their own, written while this one went on.
+        # The calls of a program belong to runs of their own, whose rows were written while this run went on.
         count = own[-1].seq - own[0].seq + 1 if own else 0
         rows = _of_run(run_id, opened.log(LogFilter(after=own[0].seq - 1), limit=count) if own else [])
     if json:
@@ -132,7 +132,7 @@ def _fits(row: LogRow, name: str, wanted: str | None) -> bool:
 
 def _print(rows: Sequence[LogRow], output: Output, *, json: bool, is_stream: bool) -> None:
     if json:
-        # One object on a line when more may come: a list would have no end.
+        # A stream has one object per line, because a JSON list would never end.
         if is_stream:
             for row in rows:
                 output.result_line(_as_json(row))
@@ -164,17 +164,17 @@ def _line(row: LogRow) -> str:
 
 
 def _known(row: LogRow) -> str:
-    """By what it is known: requests by as much of their id as `toolwire approvals` wants."""
+    """Returns the id of a row's subject. Request ids are shortened to the length that `toolwire approvals` accepts."""
     return row.subject[:SHORT_ID] if row.kind in ("request", "decision") else row.subject
 
 
 def _of_run(run_id: str, rows: Sequence[LogRow]) -> list[LogRow]:
-    """The rows of the run and of all that its programs called; a call is written before the one that made it."""
+    """Returns the rows of a run and of all calls that its programs made. A call's row precedes that of its parent."""
     calls: set[str] = set()
     found: list[LogRow] = []
     for row in reversed(rows):
         parent = str(row.entry.get("parent", "")) if row.kind == "call" else ""
-        # The call that made it may not have ended: while a program waits, only its own calls are written.
+        # The parent may not have ended: while a program waits, only the calls that it made have rows.
         if row.run_id == run_id or parent in calls or parent.startswith(f"{run_id}/"):
             found.append(row)
             if row.kind == "call":
@@ -183,7 +183,7 @@ def _of_run(run_id: str, rows: Sequence[LogRow]) -> list[LogRow]:
 
 
 def _branches(rows: Sequence[LogRow]) -> list[str]:
-    """Requests and decisions stand below their call, calls below the one whose program made them."""
+    """Returns the lines of the tree. Requests and decisions are below their call, and calls below their parent."""
     calls = {row.subject for row in rows if row.kind == "call"}
     asked = {row.subject: str(row.entry.get("call_id", "")) for row in rows if row.kind == "request"}
     below: dict[str, list[LogRow]] = {}
@@ -204,7 +204,7 @@ def _branches(rows: Sequence[LogRow]) -> list[str]:
 
 
 _DEPTH_LIMIT = 64
-"""Levels of a tree: a log that says a call is its own parent must not be gone through for ever."""
+"""Maximum number of levels in a tree. A log in which a call is its own parent must not loop forever."""
 
 
 def _as_json(row: LogRow) -> dict[str, Any]:

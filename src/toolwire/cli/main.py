@@ -1,4 +1,4 @@
-"""The entry point: puts the commands together and turns every way to end into an exit code."""
+"""The entry point. It assembles the commands and converts every way to end into an exit code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ app = typer.Typer(
     name="toolwire",
     add_completion=False,
     no_args_is_help=True,
-    # A help text is read in pipes and logs as well: plain lines, no boxes.
+    # Help texts are also read in pipes and logs, so they are plain lines without boxes.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,7 +44,7 @@ app = typer.Typer(
 
 
 def main() -> NoReturn:
-    """Runs the command line of this process, and ends it."""
+    """Runs the command line of this process, and ends the process."""
     open_missing_streams()
     write_any_text()
     output = Output()
@@ -69,7 +69,7 @@ def execute(arguments: Sequence[str], output: Output) -> int:
 
 
 class _Said(logging.Handler):
-    """Says each log record: on a terminal it is made visible like any other text."""
+    """A log handler that writes through `Output`, which escapes control characters on a terminal."""
 
     def __init__(self, output: Output, form: str) -> None:
         super().__init__()
@@ -82,10 +82,10 @@ class _Said(logging.Handler):
 
 
 def _show_warnings(output: Output) -> None:
-    """Sends toolwire's log and Python's warnings to standard error: neither is a result of the command."""
+    """Sends toolwire's log and Python's warnings to standard error, because neither is a result."""
     logging.captureWarnings(True)
     hide_tool_errors()
-    # A warning's own text names its place.
+    # The text of a warning already names its place.
     for name, form in (("toolwire", "%(levelname)s: %(message)s"), ("py.warnings", "%(message)s")):
         logger = logging.getLogger(name)
         logger.addHandler(_Said(output, form))

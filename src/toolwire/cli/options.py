@@ -1,4 +1,4 @@
-"""The options that several commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 TIMEOUT_S: float = 60
-"""Seconds for a whole command: long enough for slow tools, short enough that a stuck one is noticed."""
+"""Default time limit of a command in seconds. It suits slow tools, and a stuck tool is still noticed."""
 
 ToolsOption = Annotated[
     list[str],

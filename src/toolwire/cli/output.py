@@ -1,6 +1,9 @@
-"""Standard output, kept for results: what tools print must not be taken for what a command answers.
+"""Output of commands.
 
-Every text of a command leaves through this module. On a terminal it is made visible, in a pipe it passes as it is.
+Standard output is reserved for results, so that text printed by tools cannot be mistaken for one.
+
+Every text of a command passes through this module. On a terminal, control characters are escaped; in a pipe, the text
+is unchanged.
 """
 
 from __future__ import annotations
@@ -17,13 +20,13 @@ from toolwire import visible_text
 from toolwire.cli.exit_codes import ExitCode, Stop
 
 _ENCODING_ERRORS = "backslashreplace"
-"""How a stream writes a character that its encoding does not have: no result may fail on one."""
+"""Error handler for characters that a stream's encoding lacks. No result may fail because of one."""
 
 
 def open_missing_streams() -> None:
-    """Gives a process that was started without one of its three streams an empty one in its place.
+    """Opens an empty stream for each standard stream that the process was started without.
 
-    Otherwise the next file or socket that is opened would take its number, and get what is meant for the stream.
+    Otherwise the next file or socket would get the stream's number, and the text meant for the stream.
     """
     for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
@@ -32,54 +35,59 @@ def open_missing_streams() -> None:
 
 
 def write_any_text() -> None:
-    """Lets this process's own output streams take any text, whatever their encoding."""
+    """Lets the output streams of this process accept any text, whatever their encoding."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_ENCODING_ERRORS)
 
 
 class Output:
-    """Where a command writes: results to standard output, everything else to standard error."""
+    """Writes results to standard output and everything else to standard error."""
 
     def __init__(self) -> None:
         self._results: TextIO = sys.stdout
         self._undo = ExitStack()
 
     def keep_stdout(self) -> None:
-        """From here on only `result` reaches standard output; what anybody else writes there goes to standard error.
+        """Reserves standard output for `result` and `write`. All other writes to it go to standard error.
 
-        That holds for `print`, for subprocesses and for C code alike.
+        This covers `print`, subprocesses and C code.
         """
         sys.stdout.flush()
         if _descriptor(sys.stdout) == 1:
             self._results = self._take_descriptor()
-        # redirect_stdout would do, but for a tool that keeps printing after the command has ended.
+        # `redirect_stdout` would fail for a tool that keeps printing after the command has ended.
         self._undo.callback(setattr, sys, "stdout", sys.stdout)
         sys.stdout = sys.stderr
 
     def give_back(self) -> None:
-        """Undoes `keep_stdout`. A process that is about to end leaves it: a tool may still be printing."""
+        """Undoes `keep_stdout`.
+
+        A process that is about to end does not call it, because a tool may still be printing.
+        """
         self._undo.close()
         self._results = sys.stdout
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person reads the results."""
+        """True if results go to a terminal."""
         return self._results.isatty()
 
     def result(self, text: str) -> None:
-        """Writes a result; a last line without an end gets one.
+        """Writes a result, with a final newline if it has none. A closed pipe is not an error.
 
         Raises:
-            Stop: it cannot be written. A reader who has left is no error.
+            Stop: The result cannot be written.
         """
         self.write(text if text.endswith("\n") else f"{text}\n")
 
     def write(self, text: str) -> bool:
-        """Writes a part of a result at once, visible on a terminal and else as it is. False when the reader has left.
+        """Writes a part of a result at once. False if the reader has closed the pipe.
+
+        On a terminal, control characters are escaped.
 
         Raises:
-            Stop: it cannot be written.
+            Stop: The result cannot be written.
         """
         try:
             self._results.write(visible_text(text) if self.is_terminal else text)
@@ -93,29 +101,29 @@ class Output:
         return True
 
     def result_json(self, value: Any) -> None:
-        """Writes a result for a program to read."""
+        """Writes a result as JSON for a program."""
         self.result(self._json(value, indent=2))
 
     def result_line(self, value: Any) -> bool:
-        """Writes one of many results for a program to read, on a line of its own. False when the reader has left.
+        """Writes one of several results as a line of JSON for a program. False if the reader has closed the pipe.
 
         Raises:
-            Stop: it cannot be written.
+            Stop: The result cannot be written.
         """
         return self.write(self._json(value) + "\n")
 
     def say(self, text: str) -> None:
-        """Writes a message that is not a result; on a terminal it is made visible."""
-        # Nobody listens any more: there is nobody to tell.
+        """Writes a message that is not a result. On a terminal, control characters are escaped."""
+        # If standard error is closed, the message has no reader.
         with suppress(OSError):
             print(visible_text(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
     def _json(self, value: Any, *, indent: int | None = None) -> str:
-        """The value as JSON that is still the same value when the terminal or the stream's encoding escapes it."""
+        """Returns JSON that keeps its value even when the terminal or the stream's encoding escapes characters."""
         text = json.dumps(value, ensure_ascii=False, indent=indent)
         if self._passes(text):
             return text
-        # Only JSON's own escapes keep the value. DEL is the one control that json leaves as it is.
+        # Only JSON's own escapes keep the value. `json` leaves one control character, DEL, unescaped.
         return json.dumps(value, indent=indent).replace("\x7f", "\\u007f")
 
     def _passes(self, text: str) -> bool:
@@ -142,7 +150,7 @@ class Output:
         stream.close()
 
     def _discard(self) -> None:
-        """What is still in the buffer must not fail once more when the stream is closed."""
+        """Redirects the stream to the null device, so that closing it with a full buffer does not fail again."""
         descriptor = _descriptor(self._results)
         if descriptor is not None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -151,7 +159,7 @@ class Output:
 
 
 def _descriptor(stream: TextIO) -> int | None:
-    """The stream's file descriptor; None for one that is only in memory."""
+    """Returns the stream's file descriptor. None for a stream in memory."""
     try:
         return stream.fileno()
     except (OSError, ValueError):
@@ -159,7 +167,7 @@ def _descriptor(stream: TextIO) -> int | None:
 
 
 def hide_tool_errors() -> None:
-    """Leaves exceptions of tools out of the log on standard error: the result says the same."""
+    """Keeps exceptions of tools out of the log on standard error. The result already reports them."""
     logging.getLogger("toolwire.tools").setLevel(logging.ERROR)
 
 

@@ -1,4 +1,4 @@
-"""`toolwire policy`: what the rules are worth for these tools, and what they say of one call."""
+"""`toolwire policy`: checks the rules for a set of tools, and explains their effect on one call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolwire.cli.tables import add_row, table_text
 from toolwire.cli.typed_arguments import read_pairs
 
 POLICY_FILE = "toolwire.toml"
-"""What is taken from the current folder when no policy file is named."""
+"""The policy file that is used from the current folder if none is named."""
 
 policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -98,10 +98,10 @@ def explain(
 
 
 def honour(named: str | None, registry: ToolRegistry, output: Output) -> None:
-    """Puts the policy file in force that was named, or the one that lies in the current folder, and tells of it.
+    """Applies the named policy file, or the one in the current folder, and reports its name.
 
     Raises:
-        Stop: it cannot be read, or something in it is wrong.
+        Stop: The file cannot be read, or contains a mistake.
     """
     if named is None and not Path(POLICY_FILE).exists():
         return
@@ -113,7 +113,7 @@ def honour(named: str | None, registry: ToolRegistry, output: Output) -> None:
 
 
 def _wrong(named: str, registry: ToolRegistry) -> list[tuple[str, str]]:
-    """The problems, each with its place."""
+    """Returns the problems, each with its place."""
     if not Path(named).exists():
         raise Stop(ExitCode.WRONG_USAGE, f"there is no policy file {named}")
     try:

@@ -1,4 +1,4 @@
-"""`toolwire prompt`: prints the system prompt that tells a model of the tools."""
+"""`toolwire prompt`: prints the system prompt that describes the tools to a model."""
 
 from __future__ import annotations
 

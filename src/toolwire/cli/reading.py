@@ -1,4 +1,4 @@
-"""Reading what a command is given: a file, or standard input for `-`."""
+"""Reads a file, or standard input for `-`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from toolwire.cli.exit_codes import ExitCode, Stop
 
 READ_LIMIT_BYTES = 16_777_216
-"""Bytes that are read of any file: far more than any reply or arguments may have, and no endless device."""
+"""Maximum number of bytes read from a file. No reply or arguments need more, and a device may be endless."""
 
 
 def read_bytes(source: str, *, what: str) -> bytes:
-    """The content of a file, or of standard input for `-`; `what` names it in messages.
+    """Returns the content of a file, or of standard input for `-`. `what` names the content in messages.
 
     Raises:
-        Stop: it cannot be read, or is longer than `READ_LIMIT_BYTES`.
+        Stop: The file cannot be read, or is longer than `READ_LIMIT_BYTES`.
     """
     try:
         content = _read(source)
@@ -27,10 +27,10 @@ def read_bytes(source: str, *, what: str) -> bytes:
 
 
 def read_text(source: str, *, what: str) -> str:
-    """The same as text in UTF-8.
+    """Returns the same content decoded as UTF-8.
 
     Raises:
-        Stop: as `read_bytes`, or it is not UTF-8.
+        Stop: The file cannot be read, is too long, or is not UTF-8.
     """
     content = read_bytes(source, what=what)
     try:

@@ -1,4 +1,4 @@
-"""A call's result as JSON for a program that reads it, and the result of a call that does not end."""
+"""Results of calls, as JSON for a program or as text for a person."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from toolwire import Failure, ToolCall, ToolResult, ToolwireError
 
 
 def as_json(result: ToolResult) -> dict[str, Any]:
-    """Name, success, data, text, error, metadata and failure (kind, hint, path, data, and if a retry can help).
+    """Returns a result as JSON types: name, success, data, text, error, metadata and failure.
 
-    What is known of a program is not part of the metadata here: it has a place of its own.
+    `failure` holds kind, hint, path, data and whether a retry can help. Facts about a program are left out of the
+    metadata, because they are reported separately.
     """
     failure = result.failure
     metadata = {key: value for key, value in result.metadata.items() if key not in ("program", "isolation")}
@@ -39,11 +40,11 @@ _FOR_A_PERSON: dict[str, str] = {
     "tool_error": "--traceback shows where the tool raised it.",
     "internal": "It is a fault of the host, or of a middleware. The log has its traceback.",
 }
-"""Hints for a person at the command line, by kind of failure, where the model's hint would mislead them."""
+"""Hints for a person by kind of failure, where the model's hint would mislead."""
 
 
 def person_text(result: ToolResult) -> str:
-    """The result as a person reads it: a failure's hint is for them, and not for a model."""
+    """Returns the result as text for a person, with a hint for a person instead of one for the model."""
     if result.failure is None:
         return result.text
     said = result.text.removesuffix(result.failure.hint).rstrip("\n")
@@ -51,7 +52,7 @@ def person_text(result: ToolResult) -> str:
 
 
 def person_hint(failure: Failure) -> str:
-    """One sentence that tells a person at the command line what to do; empty where the error says it."""
+    """Returns a sentence that tells a person at the command line what to do. Empty if the error already says it."""
     for_owner = failure.data.get("for_owner")
     if isinstance(for_owner, str):
         return for_owner[:1].upper() + for_owner[1:]
@@ -61,14 +62,14 @@ def person_hint(failure: Failure) -> str:
 
 
 def nothing_came(what: str, timeout_s: float, *, call: ToolCall) -> ToolResult:
-    """The result of work that nobody waits for any more."""
+    """Returns the result of work that did not end within the time limit."""
     return ToolResult.failed(
         "unknown_outcome", f"{what} gave nothing back within {timeout_s:g} s; it may still be running.", call=call
     )
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON types; what has no such form stands as Python would show it."""
+    """Returns the value as JSON types, or its `repr` if JSON cannot hold it."""
     try:
         return ToolResult(success=True, data=value).to_dict()["data"]
     except ToolwireError:

@@ -1,4 +1,4 @@
-"""`toolwire run`: reads a model's reply, runs it, and prints what goes back to the model."""
+"""`toolwire run`: reads a model's reply, runs it, and prints the text for the model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ decide with `toolwire approvals`, then --resume the run.
 AUTO = "auto"
 _DEFAULT = "attp"
 _GRACE_S = 2.0
-"""Seconds beyond its time limit that a program gets to be stopped by the sandbox, which keeps what it printed."""
+"""Seconds beyond the time limit. The sandbox uses them to stop the program and keep its output."""
 
 
 def run(
@@ -83,7 +83,7 @@ def run(
         if resume is not None:
             run_id, kept, caller = found_run(opened, resume)
             name = kept if protocol == AUTO else protocol
-            # Whoever has the store and its key goes on with anybody's run, and in that one's name.
+            # The owner of the store and its key may resume any run. The run keeps its original caller.
             session = _session(registry, name, timeout, opened, caller)
             turn = _turn(lambda: session.resume(run_id), timeout, lambda: _gave_nothing(session, b"", timeout))
         else:
@@ -107,7 +107,7 @@ def _told(turn: Turn, name: str, output: Output, *, resume_with: str, json: bool
 
 
 def _recognised(content: bytes, output: Output) -> str:
-    """The reply's format, which is also told; a reply in none is refused by the default one."""
+    """Returns the reply's format and reports it. The default protocol then refuses a reply without a known format."""
     name = toolwire.protocols.recognise(content)
     output.say(f"protocol: {name}" if name else f"protocol: {_DEFAULT}, for want of a format that the reply is in")
     return name or _DEFAULT
@@ -124,7 +124,7 @@ def _session(
 
 def _turn(make: Callable[[], Coroutine[Any, Any, Turn]], timeout_s: float, otherwise: Callable[[], Turn]) -> Turn:
     async def take(turn: Future[Turn]) -> None:
-        # Not asyncio.run's own result: closing the loop may wait for a thread that a tool keeps busy.
+        # Does not wait for asyncio.run to return: closing the loop may wait for a thread that a tool keeps busy.
         turn.set_result(await make())
 
     try:
@@ -136,7 +136,7 @@ def _turn(make: Callable[[], Coroutine[Any, Any, Turn]], timeout_s: float, other
 
 
 def _gave_nothing(session: Session, content: bytes, timeout_s: float) -> Turn:
-    """A turn that the session could not make itself."""
+    """Returns a turn in place of one that the session did not finish in time."""
     reply = session.protocol.parse(content)
     results = tuple(nothing_came(repr(call.name), timeout_s, call=call) for call in reply.calls)
     return Turn.ended(reply, results, session.protocol.format(results))

@@ -1,4 +1,4 @@
-"""The store that commands read and write: runs, what waits for a person, and the log."""
+"""The store that commands use: runs, pending approvals and the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STORE_VARIABLE = "TOOLWIRE_STORE"
 STORE_FILE = Path(".toolwire/journal.db")
-"""Where the store lies when none is named: in the folder that one works in, as its runs belong to it."""
+"""The default path of the store, in the current folder, because runs belong to the folder they were started in."""
 
 StoreOption = Annotated[
     str | None,
@@ -32,12 +32,12 @@ StoreOption = Annotated[
 
 @contextmanager
 def open_store(named: str | None, *, make: bool = False) -> Generator[Store]:
-    """The store, closed afterwards. `make`: a file that is not there is made.
+    """Opens the store and closes it afterwards. With `make`, a missing file is created.
 
     Raises:
-        Stop: there is none, or it cannot be used.
+        Stop: The store does not exist, or cannot be used.
     """
-    # A database's library is for those who use a store.
+    # Imported here, because the database library is needed only with a store.
     from toolwire import Store
 
     url = _url(named or os.environ.get(STORE_VARIABLE), make=make)
@@ -55,12 +55,12 @@ def open_store(named: str | None, *, make: bool = False) -> Generator[Store]:
 
 
 def refusal(refused: DecisionRefused) -> Stop:
-    """The end of a command whose decision or run does not count."""
+    """Returns the error that ends a command whose decision or run was refused."""
     return Stop(ExitCode.FAILED, str(refused))
 
 
 def unusable_store(error: ToolwireError) -> Stop:
-    """The end of a command whose store cannot be used."""
+    """Returns the error that ends a command whose store cannot be used."""
     message, _, hint = str(error).partition("\n")
     return Stop(ExitCode.WRONG_USAGE, message, hint=hint)
 
@@ -81,7 +81,7 @@ def _make_folder(path: Path) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path == STORE_FILE:
-            # What people were asked and the key belong in no repository.
+            # Approval requests and the key must not get into a repository.
             (path.parent / ".gitignore").write_text("*\n", encoding="ascii")
     except OSError as error:
         raise Stop(ExitCode.WRONG_USAGE, f"no store can be made at {path}: {error.strerror or error}") from error

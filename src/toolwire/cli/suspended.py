@@ -1,4 +1,4 @@
-"""A run that waits for a person: what is said of it, and how it is found again."""
+"""A run that waits for a person: finding it, and describing it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _RUNS_SEARCHED = 10_000
 
 
 def found_run(store: Store, named: str) -> tuple[str, str, Caller]:
-    """The id, the protocol and the caller of the run that an id, or the beginning of one, means.
+    """Returns the id, protocol and caller of the run with this id, or with an id that begins like this.
 
     Raises:
-        Stop: none or several.
+        Stop: No run matches, or several do.
     """
     found = [run for run in store.runs(limit=_RUNS_SEARCHED) if run.run_id.startswith((named, f"r_{named}"))]
     exactly = [run for run in found if run.run_id == named]
@@ -33,13 +33,13 @@ def found_run(store: Store, named: str) -> tuple[str, str, Caller]:
 
 
 def resumed_by(tools: Sequence[str], store: str | None) -> str:
-    """The options with which the run is gone on with."""
+    """Returns the command line options that resume the run."""
     named = [part for tool in tools for part in ("--tools", tool)]
     return shlex.join([*named, *([] if store is None else ["--store", store])])
 
 
 def waiting_text(run: SuspendedRun, resume_with: str, *, is_terminal: bool) -> str:
-    """What waits, and what to do about it."""
+    """Describes the pending requests and the commands that decide them."""
     count = len(run.pending)
     return (
         f"run {run.run_id} waits for {'a decision' if count == 1 else f'{count} decisions'}:\n\n"
@@ -50,5 +50,5 @@ def waiting_text(run: SuspendedRun, resume_with: str, *, is_terminal: bool) -> s
 
 
 def waiting_json(run: SuspendedRun) -> dict[str, Any]:
-    """The same for a program."""
+    """Returns the same facts as JSON types."""
     return {"run_id": run.run_id, "rev": run.rev, "pending": [request_json(request) for request in run.pending]}

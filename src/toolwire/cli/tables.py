@@ -14,10 +14,9 @@ from toolwire import visible_text
 
 
 def table_text(table: Table, *, is_terminal: bool) -> str:
-    """As wide as the terminal, or as COLUMNS says; without lines where no person looks at it.
+    """Returns the table as text, as wide as the terminal or COLUMNS. Rules are drawn only on a terminal.
 
-    No colour and no bold: `Output` shows every escape sequence of a text, and makes no difference between ours and
-    a tool's.
+    The text has no colour and no bold, because `Output` escapes all control sequences, ours and a tool's alike.
     """
     table.box = box.SIMPLE_HEAD if is_terminal else None
     table.pad_edge = False
@@ -28,10 +27,10 @@ def table_text(table: Table, *, is_terminal: bool) -> str:
 
 
 def add_row(table: Table, *cells: str) -> None:
-    """Adds a row of texts: none of them is read as markup or commands a terminal, and each stays in its cell."""
+    """Adds a row of plain text cells. Markup and control characters have no effect, and each cell stays on one line."""
     table.add_row(*(Text(one_line(cell)) for cell in cells))
 
 
 def one_line(text: str) -> str:
-    """The text on one line, with nothing in it that a terminal takes for a command."""
+    """Returns the text on one line, with control characters escaped."""
     return visible_text(text).replace("\n", "\\n").replace("\t", "\\t")

@@ -1,4 +1,4 @@
-"""Times as a person reads them."""
+"""Times in the form that people read and write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECONDS = {unit: seconds for seconds, unit in _UNITS}
 
 
 def span(seconds: float) -> str:
-    """A length of time in its largest unit, as `6 d`."""
+    """Returns a duration in its largest unit, such as `6 d`."""
     left = max(0, round(seconds))
     for size, unit in _UNITS:
         if left >= size:
@@ -20,16 +20,16 @@ def span(seconds: float) -> str:
 
 
 def seconds_of(text: str) -> float | None:
-    """A length of time as a person writes it, `30min`, `2h` or `7d`; None when it is none."""
+    """Parses a duration such as `30min`, `2h` or `7d` into seconds. None if the text is not a duration."""
     found = _WRITTEN.fullmatch(text)
     return None if found is None else float(int(found[1]) * _SECONDS[found[2]])
 
 
 def ago(since: float, now: float) -> str:
-    """How long ago a moment was."""
+    """Returns the time since a moment, such as `6 d ago`."""
     return f"{span(now - since)} ago"
 
 
 def moment(seconds: float) -> str:
-    """Seconds since the epoch as `2026-11-22 02:10:05 UTC`."""
+    """Returns seconds since the epoch as `2026-11-22 02:10:05 UTC`."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

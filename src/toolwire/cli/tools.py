@@ -1,4 +1,4 @@
-"""`toolwire tools`: prints which tools there are."""
+"""`toolwire tools`: prints the available tools."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Examples:
 {EXIT_CODES}"""
 
 SEARCH_LIMIT = 10
-"""Tools that a search prints: what fits less well than ten others is hardly what was meant."""
+"""Maximum number of tools that a search prints. Later matches are rarely the intended tool."""
 
 _DEFAULT_TEXT_LIMIT = 20
-"""Characters of a default that the table shows."""
+"""Maximum length in characters of a default in the table."""
 
 
 def tools(
@@ -60,7 +60,7 @@ def tools(
 
 
 def _found(specs: Mapping[str, ToolSpec], query: str) -> dict[str, ToolSpec]:
-    """Those that a search finds, denied ones too: a person may see what a model may not."""
+    """Returns the tools that a search finds. Denied ones are included, because the list is for a person."""
     registry = ToolRegistry()
     for name, spec in specs.items():
         registry.register(spec, name=name, permission="auto", replace=True)
@@ -91,7 +91,7 @@ def _table(specs: Mapping[str, ToolSpec], permissions: Mapping[str, str], *, is_
 
 
 def _parameters(spec: ToolSpec) -> str:
-    """`query, limit=10, path=?`: the default of what may be left out, `?` where the schema does not say it."""
+    """Returns the parameters as `query, limit=10, path=?`. `?` marks an optional parameter without a known default."""
     schema = spec.input_schema
     required = cast("list[str]", schema.get("required", []))
     properties = cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {}))

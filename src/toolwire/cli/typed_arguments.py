@@ -1,4 +1,4 @@
-"""Arguments of a call as a person types them: `limit=3`, read by what the tool's schema wants there."""
+"""Arguments as a person types them, such as `limit=3`, converted by the tool's schema."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from toolwire.cli.exit_codes import ExitCode, Stop
 
 _JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
 _REFERENCES_MAX = 32
-"""Schemas may refer to themselves."""
+"""Maximum number of references followed, because schemas may refer to themselves."""
 
 
 def read_pairs(pairs: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that `key=value` texts stand for; `schema` is the tool's input schema.
+    """Converts `key=value` texts to arguments. `schema` is the tool's input schema.
 
     Raises:
-        Stop: a text without `=`, or a key given twice.
+        Stop: A text has no `=`, or a key is given twice.
     """
     arguments: dict[str, Any] = {}
     for pair in pairs:
@@ -35,10 +35,10 @@ def read_pairs(pairs: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any
 
 
 def read_value(text: str, wanted: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """The value that a text stands for where the schema `wanted` applies; `root` holds what it refers to.
+    """Converts a text by the schema `wanted`. `root` is the schema that its references belong to.
 
-    Text stays as typed where text is wanted, `10` too. Elsewhere it is read as JSON. What does not fit stays text:
-    the tool's own validation then says what was expected.
+    Text stays text if the schema asks for a string, even `10`. Otherwise it is parsed as JSON. A text that does not fit
+    stays text; the tool's validation then reports the expected type.
     """
     types = _types(wanted, root)
     try:
@@ -49,16 +49,16 @@ def read_value(text: str, wanted: Mapping[str, Any], root: Mapping[str, Any]) ->
     if kind == "number" and "integer" in types and float(value).is_integer():
         kind = "integer"
     if "string" in types:
-        # Exact decimals and numbers with leading zeros are text, whatever else may be there.
+        # Exact decimals and numbers with leading zeros are kept as text.
         return value if kind in types - {"string", "integer", "number"} else text
     return value if kind in types or (kind == "integer" and "number" in types) else text
 
 
 def read_object(text: str, *, place: str) -> dict[str, Any]:
-    """The JSON object in a text; `place` is where the text is from, for messages.
+    """Parses a text as a JSON object. `place` names its source in messages.
 
     Raises:
-        Stop: it is no JSON, or no object.
+        Stop: The text is not JSON, or not an object.
     """
     try:
         value = json.loads(text, parse_constant=_no_constant)
@@ -75,7 +75,7 @@ def read_object(text: str, *, place: str) -> dict[str, Any]:
 
 
 def _parameter(key: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is wanted for a key; nothing in particular for one the tool does not know, which the call then says."""
+    """Returns the schema for a key. An unknown key counts as text; the call then reports it."""
     properties = cast("Mapping[str, Any]", schema.get("properties", {}))
     more = schema.get("additionalProperties")
     found = properties.get(key, more if isinstance(more, Mapping) else {"type": "string"})
@@ -83,7 +83,7 @@ def _parameter(key: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> frozenset[str]:
-    """The JSON types that a schema lets through; all but text for one that says nothing."""
+    """Returns the JSON types that a schema allows. A schema without types counts as all types except string."""
     if depth > _REFERENCES_MAX:
         return frozenset()
     reference = schema.get("$ref")
@@ -107,7 +107,7 @@ def _types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -
 
 
 def _resolved(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference within the document leads to; an empty schema where it leads nowhere."""
+    """Resolves a reference within the document. Returns an empty schema if the target does not exist."""
     found: object = root
     for part in reference.removeprefix("#").strip("/").split("/"):
         key = part.replace("~1", "/").replace("~0", "~")

@@ -1,4 +1,4 @@
-"""Waiting for work that may never end: it runs in a thread of its own, and this one stays free to give up."""
+"""Waits for work that may never end. The work runs in its own thread, so that this thread can give up."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ T = TypeVar("T")
 
 _THREAD = "toolwire-command"
 _TIDY_UP_S = 1.0
-"""Seconds that a thread gets to close its event loop once the result is there."""
+"""Seconds for the thread to close its event loop after the result is available."""
 
 
 def within(seconds: float, work: Callable[[Future[T]], None]) -> T:
-    """What `work` puts into the future it is given; the thread may still tidy up then.
+    """Returns the value that `work` puts into its future. The thread may still be cleaning up.
 
     Raises:
-        TimeoutError: there was nothing after that many seconds. The thread is left behind; `leave` ends it.
-        Exception: whatever `work` raised.
+        TimeoutError: No value arrived in time. The thread keeps running until `leave` ends the process.
+        Exception: The error that `work` raised.
     """
     future: Future[T] = Future()
 
     def run() -> None:
         try:
             work(future)
-        except BaseException as error:  # noqa: BLE001 - passed on to the thread that waits
+        except BaseException as error:  # noqa: BLE001 - re-raised in the waiting thread
             if not future.done():
                 future.set_exception(error)
 
@@ -40,9 +40,9 @@ def within(seconds: float, work: Callable[[Future[T]], None]) -> T:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process, even if a tool does not."""
+    """Ends the process, even if a tool does not end."""
     if any(thread.name == _THREAD for thread in threading.enumerate()):
-        # The interpreter would wait for threads that the tool started and that never end.
+        # A normal exit would wait for threads that tools started and that never end.
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)

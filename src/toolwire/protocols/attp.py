@@ -1,4 +1,4 @@
-"""ATTP: a model replies in TOML, and what it wants done is a Python program that calls tools."""
+"""ATTP: the model replies with a TOML document that holds a Python program, and the program calls the tools."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _HEADER = re.compile(r"^[ \t]*\[[ \t]*tool_call[ \t]*\][ \t]*$", re.MULTILINE)
 
 @writes_encodable
 class Attp:
-    """The protocol object. It holds nothing."""
+    """The protocol `attp`. The object has no state."""
 
     @property
     def name(self) -> str:
-        """`attp`."""
+        """Always `attp`."""
         return "attp"
 
     @property
     def is_native(self) -> bool:
-        """False: calls stand in the model's text."""
+        """Always False. The model writes calls into its text."""
         return False
 
     @property
     def writes_programs(self) -> bool:
-        """True: every call is made by a program."""
+        """Always True. A program makes every call."""
         return True
 
     def recognises(self, reply: Any) -> bool:
-        """Whether it is text with a line `[tool_call]`."""
+        """True for text with the line `[tool_call]`."""
         if isinstance(reply, bytes):
             reply = reply.decode("utf-8", "replace")
         return isinstance(reply, str) and _HEADER.search(reply) is not None
@@ -53,50 +53,53 @@ class Attp:
         thought: Thought = "short",
         style: StubStyle = "full",
     ) -> str:
-        """The whole system prompt: rules, the tools as Python stubs, modules, templates, constraints, two examples.
+        """Returns the system prompt: rules, tools as Python stubs, modules, templates, constraints and two examples.
 
-        `thought="full"` asks for four points of reasoning where one line is the default: it costs a model about two
-        thirds more tokens a call. `style="compact"` tells of each tool in fewer tokens: no examples, one line a
-        parameter, bounds told.
+        `thought="full"` asks for four points of reasoning; the default asks for one line. A full thought costs the
+        model about two thirds more tokens per call. `style="compact"` describes each tool in fewer tokens: no examples,
+        one line per parameter, and the bounds of its values.
 
         Raises:
-            ConfigurationError: an unknown language, thought or style.
+            ConfigurationError: The language, the thought style or the stub style is unknown.
         """
         return describe_attp(tools, language=language, thought=thought, style=style)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """One call of `code_execution`, a failure, an answer in plain prose, or problems.
+        """Returns one call of `code_execution`, a failure, an answer in plain prose, or problems.
 
-        `tools` tell prose from a call in another form, which is refused.
+        `tools` are needed to distinguish prose from a call in another format. Such a call is refused.
         """
         return parse_attp(reply, tools)
 
     def stream(self, tools: Iterable[Any] = ()) -> AttpStream:
-        """Takes text; tells of the program as it comes."""
+        """Returns a parser for streamed text. It reports the program line by line."""
         known = tuple(tools)
         return AttpStream(lambda reply: parse_attp(reply, known))
 
     def render(self, calls: Sequence[ToolCall], *, thought: str = "", target: str = "") -> str:
-        """The reply by which a model would make these calls.
+        """Returns the reply with which a model would make these calls.
 
         Raises:
-            ConfigurationError: no call, or a program beside other calls.
-            Unrepresentable: an argument that has no literal.
+            ConfigurationError: No calls are given, or a program is given together with other calls.
+            Unrepresentable: An argument has no Python literal.
         """
         return render_attp(calls, thought=thought, target=target)
 
     def format(self, results: Sequence[ToolResult]) -> str:
-        """The text of one result as it is; of several, each under a line with its place and its call's name."""
+        """Returns the results as text. Each of several results has a heading with its number and its call's name."""
         return format_attp(results)
 
     def refuse(self, reply: Reply) -> str:
-        """Why nothing ran, and the form to write; for a reply that gave up, its message. Empty for a call."""
+        """Returns the problems and the expected form, or the message of a reply that failed.
+
+        Empty if the reply has calls.
+        """
         return refuse_attp(reply)
 
     def grammar(self, tools: Iterable[Any]) -> str:
-        """GBNF of replies that succeed: a program of one to eight calls, each written out, with arguments that fit.
+        """Returns a GBNF grammar for programs of one to eight explicit calls with valid arguments.
 
         Raises:
-            ConfigurationError: no tool that can be called.
+            ConfigurationError: None of the tools can be called.
         """
         return attp_grammar(tools)

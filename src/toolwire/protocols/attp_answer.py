@@ -1,4 +1,4 @@
-"""What a model reads after an ATTP reply: the results of its program, or why there are none."""
+"""The text for the model after an ATTP reply: the results of its program, or the reasons for a refusal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ If no tool is needed any more, answer in plain text."""
 
 
 def format_attp(results: Sequence[ToolResult]) -> str:
-    """The text of one result as it is; of several, each under a line with its place and its call's name."""
+    """Returns the results as text. Each of several results has a heading with its number and its call's name."""
     if len(results) == 1:
         return results[0].text
     return "\n".join(
@@ -35,7 +35,10 @@ def format_attp(results: Sequence[ToolResult]) -> str:
 
 
 def refuse_attp(reply: Reply) -> str:
-    """Why nothing ran, with places and the form to write; for a reply that gave up, its message. Empty for a call."""
+    """Returns the problems and the expected form, or the message of a reply that failed.
+
+    Empty if the reply has calls.
+    """
     if reply.failure is not None:
         return f"Nothing was run: you replied that the task cannot be done.\n{reply.failure}".rstrip()
     if not reply.is_refused:

@@ -1,7 +1,7 @@
-"""From a parsed ATTP document to what it asks for.
+"""Conversion of a parsed ATTP document to a reply.
 
-The strict form is read at once. Otherwise keys may be misspelt in case, stand on the wrong side of `[tool_call]`, or
-be absent, as long as one meaning is left; every such liberty is a repaired problem.
+A strict document is converted directly. Otherwise keys may differ in case, be on the wrong side of `[tool_call]`, or be
+missing, if only one meaning remains. Each deviation is reported as a repaired problem.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _TABLE = "tool_call"
 _KEYS = ("thought", "status", "target", "code", "message")
 _EXACT = frozenset({_TABLE, *_KEYS})
 
-# A status that is neither word is read only when it is one of these, and when nothing else in the reply speaks
-# against it: a success has code and no message. Any other word ("pending", "partial") may mean "do not run".
+# An unknown status is accepted only if it is one of these words and the rest of the reply agrees with it: a success
+# has code and no message. Any other word ("pending", "partial") may mean "do not run".
 _SUCCESS_WORDS = frozenset({"success", "succeeded", "successful", "ok", "成功"})
 _FAIL_WORDS = frozenset({"fail", "failed", "failure", "error", "失败"})
 
@@ -30,23 +30,23 @@ _ANY_KEY = re.compile(r"^[ \t]*+[\"']?([A-Za-z_.-]+)[\"']?[ \t]*+=", re.MULTILIN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a document was read from."""
+    """The text that a document was read from, and the repairs made to it."""
 
     raw: str
-    """The reply as it came; the call's `raw_text`."""
+    """The reply as received. It becomes the call's `raw_text`."""
     text: str
-    """The text whose lines problems name."""
+    """The text that line numbers in problems refer to."""
     problems: Sequence[Problem] = ()
-    """What was repaired before there was a document."""
+    """Repairs that were made before the document was parsed."""
     prose: str = ""
-    """What stood around the document."""
+    """The text around the document."""
 
 
 def reply_of(document: Mapping[str, Any], source: Source) -> Reply:
-    """What the document asks for.
+    """Returns the reply that the document describes.
 
     Raises:
-        Refusal: it asks for nothing, or for two things at once.
+        Refusal: The document asks for nothing, or for two things at once.
     """
     fields = _Fields(source=source, problems=list(source.problems))
     fields.collect(document)
@@ -95,13 +95,13 @@ class _Fields:
         self.problems.append(Problem(message=message, repaired=True, place=self.place(key)))
 
     def place(self, key: str) -> str:
-        """The line that gives this key; the key itself when several lines look as if they did."""
+        """Returns the line of this key, or the key itself if several lines look like it."""
         text = self.source.text
         found = [match for match in _ANY_KEY.finditer(text) if match[1].rpartition(".")[2] == key] if key else []
         return line(text, found[0].start(1)) if len(found) == 1 else key
 
     def spoken(self, key: str, *, is_missed: bool = True) -> str:
-        """The text of a key that only explains; absence and wrong types are forgiven."""
+        """Returns the text of a key that only explains. A missing key or a wrong type is tolerated."""
         value = self.values.get(key)
         if isinstance(value, str):
             return value
@@ -112,7 +112,7 @@ class _Fields:
         return ""
 
     def decisive(self, key: str) -> str | None:
-        """The text of a key that decides what happens; None when it is absent or blank."""
+        """Returns the text of a key that decides what happens. None if it is missing or blank."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -217,7 +217,7 @@ def _code(fields: _Fields) -> str:
 
 
 def _check_end(code: str, fields: _Fields) -> None:
-    """Keys that no program's reply has may be lines of a program whose own ''' ended it early."""
+    """Refuses unknown keys below the code if they may be part of a program that its own ''' ended early."""
     text = fields.source.text
     ends_once = text.count("'''") <= 2 and text.count('"""') <= 2
     if not ends_once or "__result__" in fields.unknown or not CompileBudget().compiles(code):

@@ -1,4 +1,4 @@
-"""The two examples of ATTP's prompt, made of the tools given: a program that calls several, and a request too far."""
+"""The two examples in ATTP's prompt: a program that calls the given tools, and a request that no tool can meet."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from toolwire.protocols.base import Thought
 from toolwire.protocols.samples import sample_arguments
 
 _REQUEST_LIMIT = 60
-"""Characters of a tool's description that an example's request takes over."""
+"""Maximum length in characters of a tool description that an example uses as its request."""
 
 _OFFER_LIMIT = 3
-"""Tools that the fail example names as another way."""
+"""Maximum number of tools that the failing example offers as an alternative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Example:
 
 
 def success_example(tools: Sequence[Tool], words: Wording, thought: Thought) -> Example:
-    """A request that needs two calls, and one program that makes them: of two tools if two can be sampled."""
+    """Returns a request that needs two calls, and the program that makes them. It uses two tools if possible."""
     samples = _samples(tools)
     if not samples:
         code = "numbers = [3, 5, 10]\n__result__ = statistics.mean(numbers)\n"
@@ -52,7 +52,7 @@ def success_example(tools: Sequence[Tool], words: Wording, thought: Thought) -> 
 
 
 def fail_example(tools: Sequence[Tool], words: Wording, thought: Thought) -> Example:
-    """A request that none of the tools can meet, and the reply that says so."""
+    """Returns a request that none of the tools can meet, and the reply that says so."""
     unfit = _unfit(tools, words)
     thinking = unfit.thought
     if thought == "full":
@@ -63,7 +63,10 @@ def fail_example(tools: Sequence[Tool], words: Wording, thought: Thought) -> Exa
 
 
 def _samples(tools: Sequence[Tool]) -> list[tuple[Tool, Mapping[str, Any]]]:
-    """Two calls: of the first two tools that take arguments, else of one tool twice, else whatever can be called."""
+    """Returns two sample calls.
+
+    They use the first two tools that take arguments. If only one tool does, both calls use it.
+    """
     found = [(tool, sample) for tool in tools if (sample := sample_arguments(tool))]
     telling = [(tool, sample) for tool, sample in found if sample[0]] or found
     if len(telling) == 1:
@@ -89,7 +92,7 @@ def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]]) -> str:
 
 def _request(tool: Tool, words: Wording) -> str:
     first = tool.description.strip().partition("\n")[0]
-    # A stranger's words do not speak for a user.
+    # An outside author's description must not appear as a user's request.
     if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
         return words.call_request.format(program_name(tool.name))
     return first if first[-1] in ".。!！?？" else f"{first}{words.full_stop}"

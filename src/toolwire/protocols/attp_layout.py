@@ -1,7 +1,7 @@
-"""Where in a damaged reply the document lies: behind thinking, in a fence, between prose.
+"""The position of the document in a damaged reply: after thinking, in a fence, or between prose.
 
-Lines are told apart by how they begin, without regard to the strings they may stand in: only `[tool_call]` and the
-five known keys count as structure.
+Lines are classified by how they begin, even inside strings. Only `[tool_call]` and the five known keys count as
+structure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STRUCTURE = re.compile(
     )""",
     _FLAGS,
 )
-"""A line that belongs to an ATTP document."""
+"""Matches a line that belongs to an ATTP document."""
 
 _NEUTRAL = re.compile(r"(?:[ \t]*+(?:#[^\n]*+|</tool_calls?>[ \t]*+)?+(?:\n|\Z))*+", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n`]*+)$", re.MULTILINE)
@@ -42,36 +42,36 @@ Following = Literal["structure", "closing fence", "end", "something else"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """A reply, and where its document begins."""
+    """A reply and the position of its document."""
 
     text: str
-    """With empty lines for thinking that was left out."""
+    """The reply, with thinking replaced by empty lines."""
     start: int
-    """The document's first line."""
+    """The position of the document's first line."""
     fence: str
-    """The fence's mark, such as three backquotes; empty when the document stands in none."""
+    """The opening mark of the fence around the document, such as three backquotes. Empty without a fence."""
     fence_start: int
-    """Where the fence opens; as `start` when there is none."""
+    """The position of the opening fence; equal to `start` without a fence."""
     problems: tuple[Problem, ...]
-    """What had to be left out before the document."""
+    """The text before the document that was dropped."""
 
     @property
     def prose_before(self) -> str:
-        """What the reply says before its document."""
+        """Returns the prose before the document."""
         return self.text[: self.fence_start].strip()
 
     def next_line(self, position: int) -> int:
-        """The first line from here, itself the start of one, that is neither blank nor a comment."""
+        """Returns the first line from `position` that is neither blank nor a comment. `position` must begin a line."""
         found = _NEUTRAL.match(self.text, position)
         return found.end() if found else position
 
     def next_header(self, position: int) -> int:
-        """The start of the next [tool_call] line; the end of the reply when there is none."""
+        """Returns the position of the next [tool_call] line, or the end of the reply."""
         found = _HEADER.search(self.text, position)
         return found.start() if found else len(self.text)
 
     def following(self, position: int) -> Following:
-        """What comes after a value whose last line ends here."""
+        """Returns the kind of text after a value. `position` is the start of the line after it."""
         position = self.next_line(position)
         if position >= len(self.text):
             return "end"
@@ -80,31 +80,31 @@ class Layout:
         return "closing fence" if self.closes(position) else "something else"
 
     def closes(self, position: int) -> bool:
-        """Whether the line that starts here closes the document's fence."""
+        """True if the line that begins here closes the document's fence."""
         found = _FENCE.match(self.text, position) if self.fence else None
         return found is not None and found[1].startswith(self.fence) and not found[2].strip()
 
     def closings(self, position: int) -> Iterator[int]:
-        """The starts of all lines from here that could close the document's fence."""
+        """Yields the start of every later line that could close the document's fence."""
         return (found.start() for found in _FENCE.finditer(self.text, position) if self.closes(found.start()))
 
 
 def is_fence(text: str, position: int) -> bool:
-    """Whether the line that starts here opens or closes a fence."""
+    """True if the line that begins here opens or closes a fence."""
     return _FENCE.match(text, position) is not None
 
 
 def line_end(text: str, position: int) -> int:
-    """The start of the next line."""
+    """Returns the start of the next line."""
     end = text.find("\n", position)
     return len(text) if end < 0 else end + 1
 
 
 def find_layout(text: str) -> Layout:
-    """Where the document of this reply begins.
+    """Finds the document of a reply.
 
     Raises:
-        Refusal: there is none, or it stands where it is thought and not said.
+        Refusal: The reply has no document, or the document is inside thinking.
     """
     text, problems = without_thinking(text)
     found = STRUCTURE.search(text)
@@ -129,7 +129,7 @@ def find_layout(text: str) -> Layout:
 
 
 def _open_fence(text: str, end: int) -> re.Match[str] | None:
-    """The fence that stands open at `end`."""
+    """Returns the fence that is open at `end`."""
     opening: re.Match[str] | None = None
     for mark in _FENCE.finditer(text, 0, end):
         if opening is None:
@@ -140,10 +140,10 @@ def _open_fence(text: str, end: int) -> re.Match[str] | None:
 
 
 def without_thinking(text: str) -> tuple[str, list[Problem]]:
-    """The reply with empty lines for thinking, and what was left out.
+    """Returns the reply with thinking replaced by empty lines, and the repairs that this needed.
 
     Raises:
-        Refusal: the thinking never ends, or a document stands in what may be thinking.
+        Refusal: The thinking never ends, or a document is in text that may be thinking.
     """
     position, problems = _behind_thinking(text)
     return "\n" * text.count("\n", 0, position) + text[position:], problems
@@ -160,7 +160,7 @@ def _behind_thinking(text: str) -> tuple[int, list[Problem]]:
                 place=line(text, opening.start()),
             )
         position = closing + len(opening[0]) + 1
-        if not problems:  # one for all: finding a line's number takes as long as the text before it
+        if not problems:  # only one: counting the line of each would take quadratic time
             problems.append(_repair(f"What stands in <{opening[1]}> was left out.", text, opening.start()))
         if position > first:
             first = _first_structure(text, position)

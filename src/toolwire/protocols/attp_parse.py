@@ -1,4 +1,4 @@
-"""An ATTP reply, read: as strict TOML first, and repaired only if that fails."""
+"""The ATTP parser. It tries strict TOML first and repairs a reply only if that fails."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _SIGN = re.compile(
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
-"""A tag, a key or a fence: prose with none of them, and with no tool's name before a bracket, is an answer."""
+"""Tags, keys and fences of a call. Prose without them, and without a tool's name before a bracket, is an answer."""
 
 _BEGUN = ("thought =", "[tool_call]", "```toml")
-"""Beginnings of a document: a reply that is a part of one was cut off."""
+"""The beginnings of a document. A reply that is a prefix of one was cut off."""
 
 _DOCUMENT = "Write one TOML document: `thought`, then [tool_call] with status and code."
 
 
 def parse_attp(reply: Any, tools: Iterable[Any] = ()) -> Reply:
-    """What the reply asks for: one program, a failure, an answer in plain prose, or nothing with the reasons why.
+    """Parses a reply into one program, a failure, an answer in plain prose, or the reasons for a refusal.
 
     Raises:
-        ConfigurationError: the host gave something that is not text.
+        ConfigurationError: The host passed something other than text.
     """
     text = text_given(reply, "attp")
     try:
@@ -57,18 +57,18 @@ def _read(reply: str | bytes, known: KnownTools) -> Reply:
     except tomllib.TOMLDecodeError as error:
         return _answer(text, known) or recover(text, raw=raw, problems=incoming.problems, error=error)
     except Refusal:
-        find_layout(text)  # text without a document is refused as that, whatever its size
+        find_layout(text)  # raises the better error for a text without a document, whatever its size
         raise
-    # Headings of Markdown are comments of TOML.
+    # A Markdown heading is a TOML comment, so prose can parse as an empty document.
     answer = None if document else _answer(text, known)
     return answer or reply_of(document, Source(raw=raw, text=text, problems=incoming.problems))
 
 
 def _answer(text: str, known: KnownTools) -> Reply | None:
-    """The reply where it is plain prose, without any sign of a call or of a document; None for any other.
+    """Returns the reply if it is plain prose without any sign of a call or a document. None for any other reply.
 
     Raises:
-        Refusal: it is all thinking, or holds the shape of a call that no program makes.
+        Refusal: The reply is all thinking, or contains the shape of a call in another format.
     """
     said = without_thinking(text)[0]
     if STRUCTURE.search(said):

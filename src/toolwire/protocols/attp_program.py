@@ -1,6 +1,6 @@
-"""What can be said of a program's text without running it: whether it is whole.
+"""Static checks on the text of a program: whether it is complete.
 
-Only replies that need repair are looked at so; what a strict reply holds is passed on byte for byte.
+Only damaged replies are checked. The code of a strict reply is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -17,44 +17,50 @@ _RESULT = "__result__"
 
 
 class CompileBudget:
-    """How much program text one damaged reply may have looked at. Reading syntax costs 2 microseconds a character."""
+    """The amount of program text that may be parsed for one damaged reply. Parsing costs 2 microseconds a character."""
 
     LIMIT = 12_288
-    """Characters: programs that models write have a few thousand."""
+    """Maximum number of characters. Programs that models write have a few thousand."""
 
     def __init__(self) -> None:
         self._left = self.LIMIT
         self._seen: dict[str, ast.Module | None] = {}
 
     def check(self, code: str) -> None:
-        """Does nothing for a text that may still be looked at.
+        """Checks that the budget suffices for a text.
 
         Raises:
-            Refusal: the budget would not last.
+            Refusal: The text is longer than the rest of the budget.
         """
         if len(code) > self._left:
             raise Refusal(f"The reply is damaged and holds more than {self.LIMIT} characters of code. Write it again.")
 
     def compiles(self, code: str) -> bool:
-        """Whether the text is a Python program.
+        """True if the text is a valid Python program.
 
         Raises:
-            Refusal: the budget is spent.
+            Refusal: The budget is spent.
         """
         return self._tree(code) is not None
 
     def has_result(self, code: str) -> bool:
-        """Whether it is a program that assigns `__result__`, so that it does what every program is asked to do."""
+        """True if the text is a program that assigns `__result__`, as every program must.
+
+        Raises:
+            Refusal: The budget is spent.
+        """
         tree = self._tree(code)
         return tree is not None and any(_is_result(node) and isinstance(node.ctx, ast.Store) for node in ast.walk(tree))
 
     def is_ended(self, code: str) -> bool:
-        """Whether a program whose closing quotes are missing can be taken for whole.
+        """True if a program without closing quotes can be taken as complete.
 
-        Text that stops after a whole line may still have been cut there. What is left to go by is the form every
-        program is asked to have: `__result__` is worked out and assigned once, last. So the last line must end, must
-        assign `__result__` a value that calls or names something (`__result__ = []` begins a program), and no other
-        line may speak of it.
+        A cut may fall exactly at the end of a line. The remaining evidence is the required form of a program: it
+        assigns `__result__` once, in its last line. That line must end with a newline and assign a value that contains
+        a call or a name, because `__result__ = []` may begin a program. No other line may mention `__result__`.
+
+        Raises:
+            Refusal: The budget is spent.
         """
         tree = self._tree(code) if code.endswith("\n") and not code.endswith("\n\n") else None
         result = _result(tree.body[-1]) if tree is not None and tree.body else None
@@ -80,7 +86,7 @@ def _parsed(code: str) -> ast.Module | None:
 
 
 def _result(statement: ast.stmt) -> ast.expr | None:
-    """What the statement assigns to `__result__`; None when it is another statement."""
+    """Returns the value that the statement assigns to `__result__`. None for any other statement."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
     return statement.value if _is_result(statement.targets[0]) else None
@@ -91,8 +97,8 @@ def _is_result(node: ast.AST) -> TypeGuard[ast.Name]:
 
 
 def _quiet(escape: re.Match[str]) -> str:
-    """An escape that Python does not know, doubled.
+    """Doubles the backslash of an escape that Python does not know.
 
-    Reading one would warn, as would `1if x`, and a warning is printed or is an error.
+    Parsing such an escape, or `1if x`, would emit a warning, and a warning may be turned into an error.
     """
     return escape.group() if escape[1] else f"\\\\{escape[2]}"

@@ -1,6 +1,6 @@
-"""ATTP's system prompt: rules, tools, modules, templates, constraints, and two examples made of the tools given.
+"""ATTP's system prompt: rules, tools, modules, templates, constraints, and two examples for the given tools.
 
-Templates and examples stand without code fences: a model writes what it sees.
+Templates and examples have no code fences, because a model copies the form it sees.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _STUBS: dict[StubStyle, Callable[[Tool], str]] = {"full": stub, "compact": compa
 def describe_attp(
     tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short", style: StubStyle = "full"
 ) -> str:
-    """The whole system prompt.
+    """Returns the whole system prompt.
 
     Raises:
-        ConfigurationError: an unknown language, thought or style.
-        DefinitionError: something among the tools that is none.
+        ConfigurationError: The language, the thought style or the stub style is unknown.
+        DefinitionError: One of the objects is not a tool.
     """
     words = WORDINGS.get(language)
     if words is None:

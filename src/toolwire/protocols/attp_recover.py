@@ -1,7 +1,8 @@
-"""Reading an ATTP reply that is not one valid TOML document, without ever guessing what a program should be.
+"""Recovery of an ATTP reply that is not one valid TOML document, without guessing the content of a program.
 
-A repair is made only where one reading is left, and each is told. What is quoted is not said: a fence counts only if
-nothing else in the reply could be meant, and of two documents the first counts only if the reply begins with it.
+A repair is made only if one reading remains, and each is reported. A quoted document is not a request. A fenced
+document counts only if nothing else in the reply could be meant. The first of two documents counts only if the reply
+begins with it.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _TWO_DOCUMENTS = (
 
 
 def recover(text: str, *, raw: str, problems: tuple[Problem, ...], error: tomllib.TOMLDecodeError) -> Reply:
-    """What a reply asks for that is not valid TOML.
+    """Returns the reply of a text that is not valid TOML.
 
     Raises:
-        Refusal: it has no reading, or more than one.
+        Refusal: The text has no reading, or more than one.
     """
     document = _json(text)
     if document is not None:
@@ -57,12 +58,12 @@ class _Found:
 
 
 def _strict(layout: Layout) -> _Found | None:
-    """The document, if it is valid TOML once what stands around it is gone."""
+    """Returns the document if it is valid TOML without the text around it."""
     text = layout.text
     if not layout.problems:
-        return None  # nothing stands around it
+        return None  # no text around the document
     closings = list(layout.closings(layout.start))
-    # A closing fence may be a line of the program: the last one that leaves nothing behind but prose is the fence's.
+    # A line of the program may look like the closing fence. The fence is the last such line with only prose after it.
     for end in dict.fromkeys([closings[-1], closings[0]] if closings else [len(text)]):
         rest = text[line_end(text, end) :]
         if STRUCTURE.search(rest) or _TRIPLE.search(rest):
@@ -77,7 +78,7 @@ def _strict(layout: Layout) -> _Found | None:
 
 
 def _is_whole(document: Mapping[str, Any], layout: Layout) -> bool:
-    """Whether a reply that ends with this document ends there of itself, and was not cut at a quote in its program."""
+    """True if the document that ends the reply is complete. A quote in its program may have cut it short."""
     table = document.get("tool_call")
     code = cast("dict[str, Any]", table).get("code") if isinstance(table, dict) else None
     programs = CompileBudget()
@@ -85,7 +86,7 @@ def _is_whole(document: Mapping[str, Any], layout: Layout) -> bool:
 
 
 def _around(layout: Layout, end: int, rest: str) -> tuple[Problem, ...]:
-    """What had to be forgiven behind a document that ends here."""
+    """Returns the problems of the text after a document that ends here."""
     place = line(layout.text, end)
     if rest.strip():
         return (Problem(message="The text after the document was left out.", repaired=True, place=place),)
@@ -96,7 +97,7 @@ def _around(layout: Layout, end: int, rest: str) -> tuple[Problem, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class _Documents:
-    """The lines of a reply, taken one by one until its first document is over."""
+    """Reads the lines of a reply one by one until its first document is complete."""
 
     layout: Layout
     reader: ValueReader
@@ -106,10 +107,10 @@ class _Documents:
     has_fence_after: bool = False
 
     def first(self) -> _Found:
-        """The first document.
+        """Returns the first document.
 
         Raises:
-            Refusal: it is not over where other text begins, or something else in the reply could be meant.
+            Refusal: Other text begins before the document is complete, or another part of the reply could be meant.
         """
         text, position = self.layout.text, self.layout.next_line(self.layout.start)
         while position < len(text) and not self.layout.closes(position):
@@ -177,10 +178,11 @@ class _Documents:
         return bool(keys - {"thought"}) and self.table is not None if found["header"] else found["key"].lower() in keys
 
     def _check_first_is_meant(self, second: re.Match[str]) -> None:
-        """A model that goes on writing after its answer writes another one; the first is the answer.
+        """Refuses two documents unless the first one is certainly the answer.
 
-        That holds where the reply begins with the first, the first is whole, and the second begins as one does.
-        Otherwise either may be a quotation, or the second a part of the first one's program.
+        A model that continues after its answer writes another one, so the first is the answer. This requires that the
+        reply begins with the first document, that it is complete, and that the second begins like a document. Otherwise
+        either may be a quotation, or the second may be part of the first one's program.
         """
         values = {key.lower(): value for key, value in {**self.top, **(self.table or {})}.items()}
         is_whole = values.get("status") == "fail" and "message" in values
@@ -197,7 +199,7 @@ class _Documents:
 
 
 def _json(text: str) -> dict[str, Any] | None:
-    """The reply as one JSON object; None when it is none."""
+    """Returns the reply if it is one JSON object, and None otherwise."""
     text = text.strip()
     if text.startswith("```") and text.endswith("\n```"):
         text = text[text.find("\n") : -3].strip()

@@ -1,4 +1,4 @@
-"""The ATTP reply by which a model would make given calls: one program."""
+"""Rendering of calls as an ATTP reply with one program."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ _IN_ONE_LINE = re.compile(r'[\x00-\x08\x0a-\x1f\x7f\\"]')
 
 
 def render_attp(calls: Sequence[ToolCall], *, thought: str = "", target: str = "") -> str:
-    """The reply. A call of `code_execution` is its program; other calls become one program that makes them in order.
+    """Returns the reply with which a model would make these calls.
 
-    Its result is what the one call gives, or the list of what each gives.
+    A call of `code_execution` becomes its own program. Other calls become one program that makes them in order. Its
+    result is the result of the only call, or the list of all results.
 
     Raises:
-        ConfigurationError: no call, or a program beside other calls: one reply holds one program.
-        Unrepresentable: an argument that has no literal.
+        ConfigurationError: No calls are given, or a program is given together with other calls. One reply holds one
+            program.
+        Unrepresentable: An argument has no Python literal.
     """
     return success_document(thought=thought, target=target, code=_program(calls))
 
 
 def success_document(*, thought: str, target: str, code: str) -> str:
-    """The TOML of a reply that runs this code."""
+    """Returns the TOML of a reply that runs this code."""
     return (
         f"thought = {_text(thought)}\n\n[tool_call]\n"
         f'status = "success"\ntarget = {_text(target)}\ncode = {_block(code)}\n'
@@ -41,15 +43,15 @@ def success_document(*, thought: str, target: str, code: str) -> str:
 
 
 def fail_document(*, thought: str, message: str) -> str:
-    """The TOML of a reply that gives up, and says why."""
+    """Returns the TOML of a reply that reports a failure."""
     return f'thought = {_text(thought)}\n\n[tool_call]\nstatus = "fail"\nmessage = {_text(message)}\n'
 
 
 def call_source(name: str, arguments: Mapping[str, Any], parameters: Sequence[Parameter] = ()) -> str:
-    """The call as a program writes it: by keyword, and by position where `parameters` says that it must be.
+    """Returns a call as Python source. Arguments are keywords, unless `parameters` requires positions.
 
     Raises:
-        Unrepresentable: an argument that has no literal.
+        Unrepresentable: An argument has no Python literal.
     """
     kinds = {parameter.name: parameter.kind for parameter in parameters}
     written: list[str] = []
@@ -67,10 +69,10 @@ def call_source(name: str, arguments: Mapping[str, Any], parameters: Sequence[Pa
 
 
 def literal(value: Any, *, path: str = "", depth: int = DEPTH_LIMIT) -> str:
-    """The value as Python source: JSON types and tuples as they are, anything else in its plain form.
+    """Returns the value as Python source. JSON types and tuples stay as they are; other types use their plain form.
 
     Raises:
-        Unrepresentable: no plain form, or nested deeper than `DEPTH_LIMIT`.
+        Unrepresentable: The value has no plain form, or is nested deeper than `DEPTH_LIMIT`.
     """
     if depth <= 0:
         raise Unrepresentable(f"nested deeper than {DEPTH_LIMIT} levels, or holding itself", path=path)
@@ -131,7 +133,7 @@ def _text(value: str) -> str:
 
 
 def _block(value: str) -> str:
-    """The value in triple quotes: literal ones wherever TOML can hold it so."""
+    """Returns the value in triple quotes, as a literal string if TOML allows it."""
     if "'''" not in value and not value.endswith("'") and not _ILLEGAL.search(value):
         return f"'''\n{value}'''"
     return f'"""\n{_IN_BLOCK.sub(_escape, value)}"""'

@@ -1,4 +1,4 @@
-"""An ATTP reply while it comes in: the program is told line by line before the document is whole."""
+"""Streaming of ATTP replies. The program is reported line by line before the document is complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OPENING = re.compile(r"[ \t]*code[ \t]*=[ \t]*('''|\"\"\")")
 
 
 class AttpStream:
-    """One reply. What is told on the way is the text as it stands; only `reply()` reads it."""
+    """Parses one reply while it arrives. The events carry raw text; only `reply()` parses it."""
 
     def __init__(self, parse: Callable[[str], Reply]) -> None:
         self._parse = parse
@@ -26,24 +26,24 @@ class AttpStream:
         self._has_header = self._has_ended = False
 
     def feed(self, delta: Any) -> list[StreamEvent]:
-        """What this piece of text means; None is no text.
+        """Returns the events of a piece of text. None means no text.
 
         Raises:
-            ConfigurationError: the host gave something that is not text.
+            ConfigurationError: The host passed something other than text.
         """
         delta = text_given(delta, "attp")
         if isinstance(delta, bytes):
             delta = delta.decode("utf-8", "replace")
         if self._left < 0:
             return []
-        # One piece more than fits is kept, so that `reply()` says what is wrong.
+        # The piece that exceeds the limit is kept, so that `reply()` reports the problem.
         self._pieces.append(delta)
         self._left -= len(delta)
         self._waiting += delta
         return list(self._events())
 
     def reply(self) -> Reply:
-        """The reply as far as it has come."""
+        """Returns the reply so far."""
         return self._parse("".join(self._pieces))
 
     def _events(self) -> Iterator[StreamEvent]:
@@ -53,7 +53,7 @@ class AttpStream:
             yield from self._code()
 
     def _look_for_code(self) -> Iterator[StreamEvent]:
-        """Reads whole lines up to the one that begins the program."""
+        """Consumes whole lines up to the one that begins the program."""
         while not self._delimiter and "\n" in self._waiting:
             line, _, self._waiting = self._waiting.partition("\n")
             self._has_header = self._has_header or line.replace(" ", "").strip() == "[tool_call]"
@@ -66,7 +66,7 @@ class AttpStream:
 
     def _code(self) -> Iterator[StreamEvent]:
         before, closing, rest = self._waiting.partition(self._delimiter)
-        # A piece may end inside of the closing quotes.
+        # A piece may end inside the closing quotes.
         kept = 0 if closing else len(before) - len(before.rstrip(self._delimiter[0]))
         ready = before[: len(before) - kept]
         if ready:

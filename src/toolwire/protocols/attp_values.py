@@ -1,8 +1,8 @@
-"""The value of one key in a damaged ATTP document: where it ends, and what it reads.
+"""The value of one key in a damaged ATTP document: its end and its text.
 
-TOML's own reading comes first. Where it fails, or where what follows shows that a quote inside ended the value early,
-every end that the structure around it allows is tried, and a program must compile. One reading left: that is the
-value. None or several: the reply is refused.
+The reader first tries TOML's own reading. It looks for others if that fails, or if the following text shows that a
+quote inside the value ended it early. It then tries every end that the surrounding structure allows; a program must
+compile. The value is accepted if exactly one reading remains, and the reply is refused otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REPAIR_LIMIT = 16
 _END_LIMIT = 8
 _CLOSING_LIMIT = 256
 
-# What an editor or a model puts in the place of straight quotes.
+# Characters that editors and models write in place of straight quotes.
 _SINGLE, _DOUBLE = "‘’‚‛′＇", "“”„‟″＂"
 _OPENING = re.compile(
     rf"""[ \t]*+(?P<raw>r?)
@@ -37,16 +37,16 @@ _HALF_CLOSED = re.compile(r"^(?:'{1,2}|\"{1,2})[ \t]*+\n?\Z", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A value and where it ends."""
+    """A value and its end."""
 
     text: str
     next: int
-    """The start of the line behind it."""
+    """The start of the line after the value."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ValueReader:
-    """Reads the values of one reply; counts what that costs and notes what it repairs."""
+    """Reads the values of one reply, counts the cost and notes the repairs."""
 
     layout: Layout
     problems: list[Problem] = field(default_factory=list[Problem])
@@ -54,10 +54,10 @@ class ValueReader:
     repairs_left: int = _REPAIR_LIMIT
 
     def read(self, key: str, position: int) -> Value:
-        """The value that stands behind the `=` of this known key.
+        """Reads the value after the `=` of a known key.
 
         Raises:
-            Refusal: it has no end, or more than one.
+            Refusal: The value has no end, or more than one possible end.
         """
         opening = _OPENING.match(self.layout.text, position)
         if opening is None:
@@ -65,7 +65,7 @@ class ValueReader:
         return self._exact(key, opening) or self._repaired(key, opening)
 
     def _exact(self, key: str, opening: re.Match[str]) -> Value | None:
-        """TOML's reading, if what follows agrees with it."""
+        """Returns TOML's reading, if the following text agrees with it."""
         text, start = self.layout.text, opening.start("mark")
         end = string_end(text, start) if text[start] in "'\"" and not opening["raw"] else -1
         tail = _CLEAN_TAIL.match(text, end) if end >= 0 else None
@@ -85,10 +85,11 @@ class ValueReader:
         return Value(text=value, next=tail.end())
 
     def _is_whole(self, code: str, mark: str, following: Following) -> bool:
-        """Whether the program may end here.
+        """True if the program may end here.
 
-        Text behind it may be its rest, put outside by a quote of its own; nothing behind it, where a fence should be
-        closed or where it holds such quotes, may mean that the reply was cut. Then only its result tells.
+        Text after it may be the rest of the program, cut off by a quote inside it. If nothing follows, the reply may
+        have been cut: a fence is still open, or the program contains such quotes. In both cases only a program that
+        assigns `__result__` counts as complete.
         """
         is_doubtful = following == "end" and (bool(self.layout.fence) or mark in code)
         if following == "something else" or is_doubtful:
@@ -96,7 +97,10 @@ class ValueReader:
         return self.programs.compiles(code)
 
     def _goes_on(self, mark: str, position: int) -> bool:
-        """Whether the same triple quotes come again before the next line of structure: the string may not be over."""
+        """True if the same triple quotes occur again before the next line of structure.
+
+        The string may then continue.
+        """
         text = self.layout.text
         again = text.find(mark, position) if len(mark) == 3 else -1
         if again < 0:
@@ -118,7 +122,7 @@ class ValueReader:
                 if key != "code" or self._is_whole(value, quotes.mark, self.layout.following(following)):
                     found.setdefault(value, Value(text=value, next=following))
             if found and key != "code":
-                break  # it only explains; what follows decides whether it really ended here
+                break  # this key only explains; the following text decides whether the value really ended here
         if not found:
             return self._unclosed(key, opening, quotes)
         if len(found) > 1:
@@ -130,9 +134,9 @@ class ValueReader:
         return value
 
     def _ends(self, quotes: _Quotes) -> Iterator[tuple[int, int]]:
-        """Each place where the quotes close a line and the document could go on or be over; with the line behind it."""
+        """Yields each end where quotes close a line and the document could continue or end, with the line after it."""
         text, ends = self.layout.text, 0
-        # A value that holds [tool_call] may have run on into a second document.
+        # A value that contains [tool_call] may extend into a second document.
         closings = quotes.closing.finditer(text, quotes.start, self.layout.next_header(quotes.start))
         for count, found in enumerate(closings):
             end, following = found.end(1) - quotes.length, line_end(text, found.end())
@@ -152,9 +156,10 @@ class ValueReader:
         return Value(text=self.layout.text[quotes.start : header].strip(), next=header)
 
     def _unclosed_code(self, opening: re.Match[str], quotes: _Quotes) -> Value:
-        """The program of a reply that only lacks its last quotes.
+        """Reads the program of a reply that only lacks the closing quotes.
 
-        The closing fence behind it says that the reply was written to its end. Without one, only the program can.
+        A closing fence after it shows that the model finished the reply. Without a fence, the program itself must show
+        it.
         """
         text = self.layout.text
         closings = list(self.layout.closings(quotes.start))
@@ -177,7 +182,7 @@ class ValueReader:
         return code.endswith("\n") and not code.endswith("\n\n") and self.programs.compiles(code)
 
     def _bare(self, key: str, position: int) -> Value:
-        """A value without quotes: one word for a status, one line for what only explains."""
+        """Reads a value without quotes: one word for a status, one line for a key that only explains."""
         text = self.layout.text
         found = _BARE.match(text, position)
         value, following = (found[1].strip(), line_end(text, found.end())) if found else ("", position)
@@ -199,17 +204,17 @@ class ValueReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Quotes:
-    """What opened a value, and so what may close it."""
+    """The quotes that opened a value, and those that may close it."""
 
     mark: str
     start: int
-    """Where the value begins."""
+    """The position where the value begins."""
     length: int
-    """1 or 3."""
+    """Number of quotes in the mark, 1 or 3."""
     closing: re.Pattern[str]
-    """Group 1 ends where the closing quotes do, at the end of a line."""
+    """Matches closing quotes at the end of a line. Group 1 ends with the quotes."""
     has_escapes: bool
-    """Whether a backslash may stand for an escape."""
+    """True if a backslash may begin an escape."""
 
     @classmethod
     def of(cls, opening: re.Match[str], text: str) -> _Quotes:
@@ -229,7 +234,7 @@ class _Quotes:
         return readings(raw) if self.has_escapes else (raw,)
 
     def fault(self, value: str) -> str:
-        """Why TOML could not read it."""
+        """Explains why TOML could not read the value."""
         if self.mark[0] not in "'\"":
             return "they are not straight quotes"
         if self.mark in value:

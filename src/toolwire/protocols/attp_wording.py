@@ -1,4 +1,4 @@
-"""The words of ATTP's system prompt, in English and in Chinese."""
+"""The text of ATTP's system prompt, in English and in Chinese."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ class Unfit:
     """A request that hardly any tool can meet."""
 
     words: tuple[str, ...]
-    """Where one of these is in a tool's name or description, another request is taken."""
+    """If one of these words is in a tool's name or description, another request is used."""
     request: str
     thought: str
     reason: str
-    """Why it cannot be done, and what the user could do instead."""
+    """The reason for the failure, and an alternative for the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """Every text of the prompt. `{}` is filled with names."""
+    """Every text of the prompt. `{}` is replaced by names."""
 
     title: str
     introduction: str
     rules_heading: str
     rules: tuple[str, str, str]
-    """Output, tools, code."""
+    """The rules for output, tools and code."""
     thought_rule: dict[Thought, str]
     tools_heading: str
     no_tools: str
@@ -47,9 +47,9 @@ class Wording:
     request: str
     reply: str
     call_request: str
-    """A request when the tool has no description."""
+    """The request for a tool without a description."""
     and_then: str
-    """Between two requests."""
+    """The text between two requests."""
     full_stop: str
     full_thought: str
     """Four points: request, tools, check, plan."""
@@ -63,9 +63,9 @@ class Wording:
     fail_check: str
     fail_plan: str
     offer: str
-    """What could be used instead."""
+    """The alternative that the failing example offers."""
     nothing: str
-    """In place of tools' names when there are none."""
+    """Replaces the tools' names if no tools are given."""
     unfit: tuple[Unfit, ...]
 
 

@@ -1,8 +1,8 @@
-"""Whether a text holds the shape of a call that no reader of its format read: such a reply is refused, never an answer.
+"""Detection of the shape of an unread call in a text. A reply with such a shape is refused and is never an answer.
 
-A shape is a registered tool's name in a tag, under a key of JSON, behind a token or a label of another model's
-format, or before brackets that begin a line. A name in prose, in a code span, in a quoted line, in thinking or in a
-result is not a shape.
+A shape is the name of a registered tool in a tag, under a JSON key, after a token or label of another model's format,
+or before brackets at the start of a line. A name in prose, in a code span, in a quoted line, in thinking or in a result
+is not a shape.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, cast
 from toolwire.protocols.json_text_calls import KnownTools
 
 NAME = r"[^\W\d][\w.\-/:]{0,255}+"
-"""A tool's name as formats write it."""
+"""A tool's name as calling formats write it."""
 
 THINKING = "think|thinking|reasoning|reflection"
 _RESULTS = "tool_responses?|tool_results?|tool_output|function_results?|function_response|observation"
@@ -79,19 +79,19 @@ _ENVELOPES = frozenset(
 
 
 def has_mark(text: str) -> bool:
-    """Whether a mark of some format's calls stands in the text. Cheap: most answers end here."""
+    """True if the text contains a mark of some calling format. The check is cheap and settles most answers."""
     return any(mark in text for mark in _MARKS)
 
 
 def has_name(text: str, known: KnownTools) -> bool:
-    """Whether a known tool's name stands in the text. Cheap, as well."""
+    """True if the text contains the name of a known tool. The check is cheap."""
     return any(name in text for name in (*known.schemas, *known.written))
 
 
 def unquoted(text: str) -> str:
-    """The text with blanks for all that is quoted: thinking, results, code spans, quoted lines, examples.
+    """Returns the text with all quoted parts blanked: thinking, results, code spans, quoted lines, examples.
 
-    Its length and its lines stay, so that a position in one is a position in the other. Fences stay as they are.
+    Length and line breaks stay the same, so positions are valid in both texts. Fences are kept.
     """
     text = _without_quotations(_QUOTED.sub(_blank, text))
     ends = [found.end() for found in _THOUGHT_OUT.finditer(text)]
@@ -99,7 +99,7 @@ def unquoted(text: str) -> str:
 
 
 def without_quoting_fences(text: str) -> str:
-    """The text with blanks for each fence in a language that no call is written in, unless it is the whole text."""
+    """Returns the text with fences blanked whose language never holds calls. A fence that is the whole text is kept."""
     pieces, position = list[str](), 0
     for start, end, language in fences(text):
         if language not in _CALL_LANGUAGES and not is_all(text, start, end):
@@ -109,12 +109,12 @@ def without_quoting_fences(text: str) -> str:
 
 
 def is_all(text: str, start: int, end: int) -> bool:
-    """Whether nothing but blanks stands outside of this part of a text."""
+    """True if only blanks are outside of this part of the text."""
     return _BLANKS.fullmatch(text, 0, start) is not None and _BLANKS.fullmatch(text, end) is not None
 
 
 def fences(text: str) -> list[tuple[int, int, str]]:
-    """Where each fence begins and ends, and its language in small letters."""
+    """Returns the start, end and lower-case language of each fence."""
     found = list[tuple[int, int, str]]()
     opening: re.Match[str] | None = None
     for mark in _FENCE.finditer(text):
@@ -129,12 +129,12 @@ def fences(text: str) -> list[tuple[int, int, str]]:
 
 
 def find_call_shape(text: str, known: KnownTools) -> int | None:
-    """Where the shape of a call of a known tool stands in unquoted text; None for an answer."""
+    """Returns the position of the shape of a call of a known tool in unquoted text. None if it has none."""
     if not has_name(text, known):
         return None
     found = without_quoting_fences(text)
     keys: frozenset[str] | None = None
-    # One pass for all labels: a search behind each of them would take the square of the text.
+    # One pass for all labels; a search after each label would take quadratic time.
     last_input = max((line.start() for line in _INPUT_LINE.finditer(found)), default=-1)
     for shape in _SHAPES.finditer(found):
         if shape["value"] is None and shape["key"] is None:
@@ -148,13 +148,13 @@ def find_call_shape(text: str, known: KnownTools) -> int | None:
 
 
 def find_bracket(text: str, known: KnownTools) -> int | None:
-    """Where a known tool's name stands before a bracket in unquoted text; None where none does."""
+    """Returns the position of a known tool's name before a bracket in unquoted text. None if there is none."""
     places = (found.start() for found in _BRACKET.finditer(text) if named(found[0], known))
     return next(places, None)
 
 
 def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
-    """Whether a JSON value is a call of a known tool in some form, or an envelope or a list of such."""
+    """True if a JSON value is a call of a known tool in some format, or an envelope or list of such calls."""
     if depth <= 0:
         return False
     if isinstance(value, list):
@@ -175,7 +175,7 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
 
 
 def named(written: str | None, known: KnownTools) -> str:
-    """The known tool that a written name means, with or without `functions.` before it; empty where there is none."""
+    """Returns the known tool that a written name means, with or without the prefix `functions.`. Empty if none fits."""
     if not written:
         return ""
     for name in (written, written.removeprefix("functions."), written.partition(":")[0].removeprefix("functions.")):
@@ -186,7 +186,7 @@ def named(written: str | None, known: KnownTools) -> str:
 
 
 def _without_quotations(text: str) -> str:
-    """The text with blanks for each tag that stands behind a quotation mark, up to its closing tag."""
+    """Returns the text with each tag after a quotation mark blanked, up to its closing tag."""
     pieces, position, unclosed = list[str](), 0, set[str]()
     for found in _QUOTED_TAG.finditer(text):
         closing = f"</{found[1]}>"
@@ -212,7 +212,7 @@ def _is_json_shape(shape: re.Match[str], keys: frozenset[str], known: KnownTools
 
 
 def _is_shape(shape: re.Match[str], last_input: int, known: KnownTools) -> bool:
-    """Whether it is a known tool's; `last_input` is where the text's last line of arguments begins."""
+    """True if the shape names a known tool. `last_input` is the start of the text's last line of arguments."""
     if shape["label"] is not None:
         has_input = bool(shape["behind_label"].strip("*`\"' \t")) or last_input >= shape.end()
         return bool(named(shape["label"], known)) and has_input

@@ -1,7 +1,7 @@
-"""Calls in the wrappings of other models' formats, read where they have one clear reading.
+"""Calls in the formats of other models, read if they have one clear reading.
 
-A wrapping is tokens or tags that stand around JSON, `<invoke>` with parameters, a name with its JSON behind it, or
-calls as Python writes them. `read_foreign` reads the first stretch of them; the rest of the reply is its text.
+Such a format wraps JSON in tokens or tags, uses `<invoke>` with parameters, writes a name before its JSON, or writes
+Python calls. `read_foreign` reads the first sequence of calls; the rest of the reply is its text.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """The calls of a wrapping, and where they stand."""
+    """Calls in another model's format, and their position."""
 
     calls: tuple[ToolCall, ...]
     problems: tuple[Problem, ...]
@@ -106,11 +106,12 @@ class Foreign:
 
 
 def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
-    """The first calls that stand in another model's wrapping, outside of fences with text around; None if none can be
-    read. `unquoted` is the text with blanks for all that is quoted.
+    """Reads the first calls in another model's format. None if none can be read.
+
+    Calls in a fence with text around it are skipped. `unquoted` is the text with all quoted parts blanked.
 
     Raises:
-        Refusal: it is a call in a wrapping, and its JSON is damaged or its arguments cannot be read.
+        Refusal: The JSON of a call in such a format is damaged, or its arguments cannot be read.
     """
     quoting = [(start, end) for start, end, _ in fences(unquoted) if not is_all(unquoted, start, end)]
     starts = [start for start, _ in quoting]
@@ -157,7 +158,7 @@ class _Reader:
         return found.end() if found else position
 
     def _headed(self, position: int) -> int | None:
-        """A name, with its arguments in JSON behind it; `Action:` may also have the whole call behind it."""
+        """Reads a name with its JSON arguments after it. After `Action:` the JSON may hold the whole call."""
         for head in _HEADS:
             found = head.match(self._text, position)
             if found is None:
@@ -165,7 +166,7 @@ class _Reader:
             name = found.groupdict().get("name")
             tool = named(name, self._known)
             if name is not None and not tool and head in _HEADS[-2:]:
-                return None  # a word before a bracket, or some tag
+                return None  # only a word before a bracket, or an ordinary tag
             value, end = self._json(found.end())
             raw = self._text[position:end]
             if name is None:
@@ -213,14 +214,14 @@ class _Reader:
         return end
 
     def _listed(self, position: int) -> int | None:
-        """Calls as JSON."""
+        """Reads calls in JSON."""
         if self._text[position] not in "{[" or _CALLED.match(self._text, position + 1):
             return None
         value, end = self._json(position)
         return self._add_value(value, self._text[position:end], end)
 
     def _python(self, position: int) -> int | None:
-        """Calls as Python writes them, with nothing but literals for arguments."""
+        """Reads calls in Python syntax with only literals as arguments."""
         is_list = self._text[position] == "["
         found = _CALLED.match(self._text, position + is_list)
         end = None if found is None else _balanced_end(self._text, position if is_list else found.end() - 1)
@@ -258,7 +259,7 @@ class _Reader:
             self._calls.append(ToolCall(name, call.arguments, id=call.id, raw_text=call.raw_text))
 
     def _written(self, name: str, texts: dict[str, str], raw: str) -> ToolCall:
-        """A call whose arguments are texts, which the tool's schema makes values of."""
+        """Makes a call from arguments in text form. The tool's schema converts them."""
         tool = named(name, self._known)
         if not tool:
             return ToolCall(name, {key: guess(text) for key, text in texts.items()}, raw_text=raw)
@@ -273,7 +274,7 @@ class _Reader:
 
 
 def _clean(name: str) -> str:
-    """A name that no tool has, without the namespace and the number that some formats add."""
+    """Returns the name of an unknown tool without the namespace and number that some formats add."""
     return _INDEX.sub("", name).removeprefix("functions.")
 
 
@@ -284,7 +285,7 @@ def _put(arguments: dict[str, str], name: str, value: str) -> None:
 
 
 def _usual(value: Any) -> Any:
-    """The value with a call's name and arguments under the usual keys, also in the list of an envelope."""
+    """Returns the value with name and arguments under the usual keys. The list in an envelope is unwrapped."""
     if isinstance(value, list):
         return [_usual(item) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
@@ -303,7 +304,7 @@ def _usual(value: Any) -> Any:
 
 
 def _balanced_end(text: str, position: int) -> int | None:
-    """Behind the bracket that closes the one at this position; None where it is not closed."""
+    """Returns the position after the bracket that closes the one at `position`. None if it is not closed."""
     depth = 0
     for piece in _PIECE.finditer(text, position):
         if piece[0] in ("(", "[", "{"):
@@ -318,7 +319,7 @@ def _balanced_end(text: str, position: int) -> int | None:
 
 
 def _python_calls(source: str) -> list[tuple[str, dict[str, Any]]] | None:
-    """Names and keyword arguments; None for a text that is more than calls with literals, or has no one reading."""
+    """Returns names and keyword arguments of unambiguous calls with only literals. None for any other text."""
     if _UNCLEAR_CODE.search(source):
         return None
     try:

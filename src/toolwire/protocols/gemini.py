@@ -91,8 +91,7 @@ class Gemini(NativeProtocol):
         """Parses the function calls of a `GenerateContentResponse` or of the content in it.
 
         Only the first candidate is read. The reply may be an object, a mapping or JSON. A call without an id gets one;
-        the
-        same reply always gets the same ids.
+        the same reply always gets the same ids.
         """
         return parse_native(
             reply,

@@ -35,7 +35,9 @@ class Callee:
 
     tool: Tool
     slots: tuple[Slot, ...]
-    """Required parameters first, then in the schema's order. Optional parameters without a writable value are left out.
+    """Required parameters first, then in the schema's order.
+
+    Optional parameters without a writable value are left out.
     """
 
 

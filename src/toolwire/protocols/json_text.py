@@ -1,4 +1,4 @@
-"""JSON in text: for models whose API has no fields for calls, and for those whose template lost its own tokens."""
+"""JSON in text, for models whose API has no fields for calls, and for models whose chat template lost its tokens."""
 
 from __future__ import annotations
 
@@ -19,64 +19,69 @@ from toolwire.vocabulary.results import ToolResult
 
 @writes_encodable
 class JsonText:
-    """The protocol object. It holds nothing."""
+    """The protocol `json`. The object has no state."""
 
     @property
     def name(self) -> str:
-        """`json`."""
+        """Always `json`."""
         return "json"
 
     @property
     def is_native(self) -> bool:
-        """False: calls stand in the text."""
+        """Always False. The model writes calls into its text."""
         return False
 
     @property
     def writes_programs(self) -> bool:
-        """False: its prompt speaks of programs only where `code_execution` is among the tools."""
+        """Always False. The prompt explains programs only if `code_execution` is among the tools."""
         return False
 
     def describe(self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
-        """The whole system prompt: the form of a call, the tools in one line and one per parameter, an example.
+        """Returns the system prompt: the form of a call, the tools with one line per parameter, and an example.
 
-        `thought="full"` asks for a few lines before the calls; by default nothing is asked for.
+        `thought="full"` asks for a few lines before the calls; the default asks for none.
 
         Raises:
-            ConfigurationError: an unknown language or thought.
+            ConfigurationError: The language or the thought style is unknown.
         """
         return describe_json_text(tools, language=language, thought=thought)
 
     def recognises(self, reply: Any) -> bool:
-        """Whether the reply begins with a call: a tag, JSON with a call's keys, or a fence around either."""
+        """True if the reply begins with a call: a tag, JSON with a call's keys, or a fence around either."""
         return isinstance(reply, str | bytes) and is_plainly_in_this_format(reply)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """The calls, a program from a lone block of Python, or an answer in plain text.
+        """Returns the calls, a program from a single Python block, or an answer in plain text.
 
-        With `tools` their schemas help to read arguments, and a block of Python that calls none of them is an answer.
+        The schemas of `tools` help to read arguments. If tools are given, a Python block that calls none of them is an
+        answer.
         """
         return parse_json_text(reply, tools)
 
     def stream(self, tools: Iterable[Any] = ()) -> JsonTextStream:
-        """Reads a reply while it comes in."""
+        """Returns a parser for a reply that arrives in pieces."""
         return JsonTextStream(tools)
 
     def render(self, calls: Sequence[ToolCall]) -> str:
-        """The reply by which a model would make these calls.
+        """Returns the reply with which a model would make these calls.
 
         Raises:
-            Unrepresentable: an argument that has no JSON form.
+            Unrepresentable: JSON cannot hold one of the arguments.
         """
         return render_json_text(calls)
 
     def format(self, results: Sequence[ToolResult]) -> str:
-        """Each result as one JSON object between `<tool_response>` tags."""
+        """Returns each result as one JSON object between `<tool_response>` tags."""
         return format_json_text(results)
 
     def refuse(self, reply: Reply) -> str:
-        """Why nothing ran, and the form to write; empty for calls and for an answer."""
+        """Returns the problems and the expected form. Empty if the reply has calls or an answer."""
         return refuse_json_text(reply)
 
     def grammar(self, tools: Iterable[Any]) -> str:
-        """GBNF for one or more calls of these tools between tags."""
+        """Returns a GBNF grammar for replies that make one to eight calls of these tools.
+
+        Raises:
+            ConfigurationError: None of the tools can be called.
+        """
         return json_grammar(tools)

@@ -1,8 +1,8 @@
-"""From a JSON value in a reply's text to the calls it makes.
+"""Conversion of a JSON value in a reply's text to calls.
 
-The forms are those that models are trained on or that public APIs answer with:
+Models are trained on these forms, or public APIs answer with them:
 
-* `{"name", "arguments"}`: Hermes, Qwen, Mistral, and what our own prompt asks for;
+* `{"name", "arguments"}`: Hermes, Qwen, Mistral, and the form that our own prompt asks for;
 * `{"name", "parameters"}`: Llama 3; `{"name", "args"}`: Gemini; `{"name", "input"}`: Anthropic;
 * `{"function": {...}}`, `{"function_call": {...}}`, `{"functionCall": {...}}`, `{"tool_calls": [...]}`: the envelopes
   of OpenAI's and Gemini's answers;
@@ -22,36 +22,36 @@ from toolwire.protocols.repair import fit_arguments, read_arguments
 from toolwire.vocabulary.calls import Problem, ToolCall
 
 CALLS_LIMIT = 64
-"""Calls in one reply."""
+"""Maximum number of calls in one reply."""
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
 ARGUMENT_KEYS = frozenset({*_ARGUMENTS, "action_input"})
-"""Keys that a call's arguments stand under."""
+"""Keys that hold a call's arguments."""
 
 _ENVELOPES = ("function", "function_call", "functionCall")
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
 _OF_A_MESSAGE = frozenset({"role", "content", "refusal", "audio", "annotations"})
 """Keys beside `function_call` in OpenAI's older assistant message."""
 FIRST_KEYS = ("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role", "content")
-"""Keys that a call or its envelope may begin with."""
+"""Keys with which a call or its envelope may begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTools:
-    """The tools that a reply may call, as far as reading it needs them."""
+    """The facts about the tools that a reader needs."""
 
     schemas: Mapping[str, Mapping[str, Any]]
-    """Input schema by tool name; empty when the reader was given no tools."""
+    """Input schema by tool name; empty if the reader was given no tools."""
     written: Mapping[str, str]
-    """Tool name by what a provider's API would call it: models that know that form write it in text, too."""
+    """Tool name by its name in a provider's API. Models that know the provider's form also write it in text."""
 
     def name(self, name: str) -> str:
-        """The tool that a written name means; a name that is none of theirs stays as it is."""
+        """Returns the tool that a written name means. An unknown name is returned unchanged."""
         return name if name in self.schemas else self.written.get(name, name)
 
 
 def known_tools(tools: Iterable[Any]) -> KnownTools:
-    """What reading needs of these tools."""
+    """Returns the facts about these tools that a reader needs."""
     schemas = {tool.name: tool.input_schema for tool in map(tool_of, tools)}
     return KnownTools(schemas, {provider_name(name): name for name in schemas})
 
@@ -65,12 +65,13 @@ class FoundCalls:
 
 
 def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> FoundCalls | None:
-    """The calls that this value makes; None when it is data.
+    """Returns the calls that this value makes. None if it is data.
 
-    `is_marked`: it stands where only calls stand, as between tags. There what is no call is an error.
+    `is_marked` is True in places that hold only calls, such as between tags. A value that is not a call is an error
+    there.
 
     Raises:
-        Refusal: it is a damaged call, or no call where one must be.
+        Refusal: The value is a damaged call, or is not a call where one is required.
     """
     items = _items(value)
     shapes = [_shape(item, known, is_marked=is_marked) for item in items]
@@ -87,10 +88,10 @@ def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> Fou
 
 
 def named_call(name: str, arguments: Any, raw: str, known: KnownTools) -> FoundCalls:
-    """The call of a tool whose name stands outside of the JSON.
+    """Returns the call of a tool whose name is outside the JSON.
 
     Raises:
-        Refusal: its arguments cannot be read.
+        Refusal: The arguments cannot be read.
     """
     call, problems = _call(_Shape(name=name, arguments=arguments, id=""), raw, known)
     return FoundCalls(calls=(call,), problems=problems)
@@ -102,7 +103,7 @@ class _Shape:
     arguments: Any
     id: str
     is_enveloped: bool = False
-    """Whether it stands in an envelope of an API that writes arguments as a string of JSON."""
+    """True if the call is in the envelope of an API that writes arguments as a JSON string."""
 
 
 def _items(value: Any) -> list[Any]:

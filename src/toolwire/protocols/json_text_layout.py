@@ -1,7 +1,7 @@
-"""What a reply's text consists of: prose, thinking, fences, quotations, and the JSON that calls may be made of.
+"""The parts of a reply's text: prose, thinking, fences, quotations, and JSON that may hold calls.
 
-One walk from front to back. JSON is stepped over as a whole, so that nothing inside of a string counts; so are
-fences, quoted lines and results, so that no call is taken out of them.
+The text is walked once from front to back. Each JSON value is skipped as a whole, so that the content of its strings
+does not count. Fences, quoted lines and results are skipped too, so that no call is taken from them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from toolwire.protocols.strict_json import load_prefix
 from toolwire.vocabulary.calls import Problem
 
 DAMAGED_LIMIT = 16
-"""Lines that begin like JSON, are no call and cannot be read; after as many, JSON without a tag is prose."""
+"""Maximum number of unreadable JSON-like lines that are not calls. After that, JSON without a tag is prose."""
 
 RECOGNISED_LIMIT = 16_384
-"""Characters of a reply that are looked at to recognise its format."""
+"""Number of characters of a reply that format detection reads."""
 
 _THINKING = "think|thinking|reasoning|reflection"
 _UNQUOTED = r"(?<![`\"'“‘「])"
 _LINE = rf"(?:^|{'|'.join(f'(?<=</{name}>)' for name in _THINKING.split('|'))})"
-"""Where a line begins: behind thinking as well, which models close without a line break."""
+"""The beginning of a line. It also matches after thinking, which models close without a line break."""
 LANDMARK = re.compile(
     rf"""
       {_LINE}\ {{0,3}}(?P<fence>`{{3,}}+|~{{3,}}+)(?P<language>[^\n`]*+)$
@@ -44,7 +44,7 @@ LANDMARK = re.compile(
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
-"""Everything that is not plain prose."""
+"""Matches the beginning of everything that is not plain prose."""
 
 _LIKE_A_CALL = re.compile(rf"[\[{{](?:\s*+[\[{{]){{0,2}}+\s*+[\"'“”]?(?:{'|'.join(FIRST_KEYS)})[\"'“”]?\s*+[:：]")
 _PLAINLY = re.compile(
@@ -63,36 +63,36 @@ _SPACE = re.compile(r"\s*+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonPiece:
-    """A JSON value that stands in a reply."""
+    """A JSON value in a reply."""
 
     value: Any
     raw: str
     problems: tuple[Problem, ...] = ()
-    """What was wrong with it and was put right."""
+    """The mistakes that were repaired."""
     is_marked: bool
-    """Whether it stands behind a tag, where only calls stand."""
+    """True if the value follows a tag that only calls have."""
     function: str = ""
-    """The tool's name, where the tag gives it."""
+    """The tool's name, if the tag gives it."""
     start: int
-    """Where it begins in the text."""
+    """The position where the value begins in the text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FencePiece:
-    """A fenced block, not looked into."""
+    """A fenced block with its content unparsed."""
 
     language: str
-    """The first word behind its opening mark, in small letters."""
+    """The first word after the opening mark, in lower case."""
     content: str
     raw: str
     is_closed: bool
     start: int
-    """Where its opening mark begins in the text."""
+    """The position of the opening mark in the text."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Layout:
-    """A reply's parts, in order; prose stands as plain text."""
+    """The parts of a reply, in order. Prose is plain text."""
 
     pieces: list[JsonPiece | FencePiece | str] = field(default_factory=list[JsonPiece | FencePiece | str])
     thought: str = ""
@@ -100,28 +100,28 @@ class Layout:
 
 
 def find_layout(text: str, *, has_fences: bool = True) -> Layout:
-    """The parts of a reply; of a fence's content with `has_fences=False`.
+    """Returns the parts of a reply, or with `has_fences=False` those of a fence's content.
 
     Raises:
-        Refusal: thinking that never ends, a call in what may be thinking, or JSON like a call that cannot be read.
+        Refusal: Thinking never ends, a call is in text that may be thinking, or JSON like a call cannot be read.
     """
     return _Walk(text, has_fences=has_fences).layout()
 
 
 def plainly_holds_a_call(text: str) -> bool:
-    """Whether the text, behind its thinking and an opening fence, begins with a call."""
+    """True if the text begins with a call, after any thinking and an opening fence."""
     return _PLAINLY.match(text[:RECOGNISED_LIMIT]) is not None
 
 
 def is_plainly_in_this_format(reply: str | bytes) -> bool:
-    """Whether the reply begins with a call, and is no message of a provider's API, which may hold one as well."""
+    """True if the reply begins with a call and is not a provider's API message, which may also hold one."""
     head = reply[:RECOGNISED_LIMIT]
     text = head if isinstance(head, str) else head.decode("utf-8", "replace")
     return plainly_holds_a_call(text) and _MESSAGE.match(text) is None
 
 
 def looks_like_a_call(text: str, position: int) -> bool:
-    """Whether the JSON that begins here begins with one of a call's keys."""
+    """True if the JSON at this position begins with one of a call's keys."""
     return _LIKE_A_CALL.match(text, position) is not None
 
 
@@ -208,7 +208,10 @@ class _Walk:
         return self._take(found.start(), closing + len(name) + 3)
 
     def _thought_out(self, found: re.Match[str]) -> int:
-        """Chat templates may put the opening tag into the prompt: what stands before a lone closing one is thinking."""
+        """Takes all text before a lone closing tag as thinking.
+
+        Some chat templates put the opening tag into the prompt.
+        """
         if any(isinstance(piece, JsonPiece) for piece in self.found.pieces):
             raise Refusal(
                 f"{found[0]} stands behind a call: what is before it may be thinking. Write the call after it.",
@@ -281,7 +284,7 @@ class _Walk:
         return self._take(found.start(), end, piece)
 
     def _data(self, start: int) -> int:
-        """JSON that is no call is prose, together with whatever stands inside of it."""
+        """Skips JSON that is not a call. It is prose, with everything inside it."""
         try:
             return load_prefix(self.text, start)[1]
         except (json.JSONDecodeError, Refusal):

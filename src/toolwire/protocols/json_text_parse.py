@@ -1,4 +1,4 @@
-"""A reply in JSON text, read: which of its JSON is calls, and which is quoted."""
+"""The parser of JSON replies. It decides which JSON is a call and which is quoted."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _JSON_LANGUAGES = frozenset(
     {"", "json", "jsonc", "json5", "javascript", "tool_call", "tool_calls", "tool_code", "text"}
 )
 PYTHON_LANGUAGES = frozenset({"python", "py", "python3"})
-"""What a fence around a program is marked with."""
+"""Languages of a fence around a program."""
 
 
 def read_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
-    """Calls, an answer in plain text, or nothing with the reasons why the reply was refused.
+    """Parses a reply into calls, a plain text answer, or the reasons for a refusal.
 
     Raises:
-        ConfigurationError: the host gave something that is not text.
+        ConfigurationError: The host passed something other than text.
     """
     text = text_given(reply, "json")
     try:
@@ -62,13 +62,13 @@ def _read(reply: str | bytes, known: KnownTools) -> Reply:
         calls=tuple(taken.calls),
         thought=layout.thought,
         text="\n".join(prose),
-        # Of a reply that makes no call nothing was repaired that anybody would need to know of.
+        # Repairs in a reply without calls do not matter.
         problems=(*incoming.problems, *layout.problems, *taken.problems) if taken.calls else (),
     )
 
 
 class _Taken:
-    """The calls that a reply makes, and the pieces they were read from."""
+    """The calls that a reply makes, and the positions of their pieces."""
 
     def __init__(self) -> None:
         self.calls: list[ToolCall] = []
@@ -82,7 +82,7 @@ class _Taken:
 
 
 def _calls(text: str, layout: Layout, known: KnownTools) -> _Taken | None:
-    """The calls that stand in no fence: where some stand between tags only those, else those on lines of their own."""
+    """Returns the calls outside fences. If some are between tags, only those count, else those on their own lines."""
     pieces = [(place, piece) for place, piece in enumerate(layout.pieces) if isinstance(piece, JsonPiece)]
     marked = [(place, piece) for place, piece in pieces if piece.is_marked]
     taken = _Taken()
@@ -107,7 +107,10 @@ def _found(text: str, piece: JsonPiece, known: KnownTools) -> FoundCalls | None:
 
 
 def _fenced(text: str, layout: Layout, known: KnownTools) -> _Taken | None:
-    """The calls of a fence that begins or ends the reply, or of fences that are all there is. Others are quoted."""
+    """Returns the calls of a fence that begins or ends the reply, or of fences that are the whole reply.
+
+    Any other fence is a quotation.
+    """
     fences = [
         (place, piece)
         for place, piece in enumerate(layout.pieces)
@@ -131,10 +134,10 @@ def _fenced(text: str, layout: Layout, known: KnownTools) -> _Taken | None:
 
 
 def _tell_of_fences(text: str, layout: Layout, known: KnownTools, taken: _Taken) -> None:
-    """Says of a call in a fence that it was not taken: it may be an example, and must not vanish.
+    """Reports a call in a fence that was not taken. It may be an example, but must not disappear silently.
 
     Raises:
-        Refusal: the reply makes no other call.
+        Refusal: The reply makes no other call.
     """
     for place, piece in enumerate(layout.pieces):
         if place in taken.places or not isinstance(piece, FencePiece) or not _may_hold_calls(piece):
@@ -153,7 +156,7 @@ def _tell_of_fences(text: str, layout: Layout, known: KnownTools, taken: _Taken)
 
 
 def _holds_call_of_known_tool(text: str, fence: FencePiece, known: KnownTools) -> bool:
-    """Whether a call in the fence is of a tool that there is, or cannot be read; of any tool where none are known."""
+    """True if the fence holds a call of a known tool, or an unreadable call. Without tools, any call counts."""
     try:
         found = _inside(text, fence, known)
     except Refusal:
@@ -166,8 +169,8 @@ def _may_hold_calls(fence: FencePiece) -> bool:
 
 
 def _inside(text: str, fence: FencePiece, known: KnownTools) -> _Taken | None:
-    """The calls of a fence that holds nothing else."""
-    # Empty lines in front of the content give its lines the numbers they have in the reply.
+    """Returns the calls of a fence that holds only calls. None for any other fence."""
+    # Empty lines before the content keep the line numbers of the reply.
     content = "\n" * (text.count("\n", 0, fence.start) + 1) + fence.content
     layout = find_layout(content, has_fences=False)
     taken = _calls(content, layout, known)
@@ -180,9 +183,9 @@ def _inside(text: str, fence: FencePiece, known: KnownTools) -> _Taken | None:
 
 
 def _program(text: str, layout: Layout, known: KnownTools) -> ToolCall | None:
-    """The program of a reply that is one block of Python and nothing else.
+    """Returns the program of a reply that is one Python block and nothing else.
 
-    Where tools are known, and neither programs are offered nor a tool is called, such a reply is an answer.
+    If tools are known, the reply is an answer unless programs are offered or the block calls a known tool.
     """
     piece = layout.pieces[0] if len(layout.pieces) == 1 else None
     if not isinstance(piece, FencePiece) or piece.language not in PYTHON_LANGUAGES or not piece.content.strip():

@@ -1,4 +1,4 @@
-"""The system prompt of JSON in text: how a call is written, the tools, and an example made of them."""
+"""The system prompt of JSON in text: the form of a call, the tools, and an example with the given tools."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 
 _REQUEST_LIMIT = 60
-"""Characters of a tool's description that the example's request takes over."""
+"""Maximum length in characters of a tool description that the example uses as its request."""
 
 
 def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
-    """The whole system prompt.
+    """Returns the whole system prompt.
 
     Raises:
-        ConfigurationError: an unknown language or thought.
-        DefinitionError: something among the tools that is none.
+        ConfigurationError: The language or the thought style is unknown.
+        DefinitionError: One of the objects is not a tool.
     """
     words = WORDINGS.get(language)
     if words is None:
@@ -55,7 +55,7 @@ def _rules(words: Wording, thought: Thought) -> str:
 
 
 def _samples(tools: Sequence[Tool]) -> list[tuple[Tool, Mapping[str, Any]]]:
-    """Two calls that the tools accept: of two tools if there are, else two of one; none if none can be made."""
+    """Returns up to two calls that the tools accept, of two different tools if possible."""
     found = [(tool, samples) for tool in tools if (samples := sample_arguments(tool))]
     telling = [(tool, samples) for tool, samples in found if samples[0]] or found
     if len(telling) == 1:
@@ -79,6 +79,6 @@ def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: Wording) 
 
 def _request(tool: Tool, words: Wording) -> str:
     first = tool.description.strip().partition("\n")[0]
-    # A stranger's words do not speak for a user.
+    # An outside author's description must not appear as a user's request.
     is_told = first and len(first) <= _REQUEST_LIMIT and not tool.is_outside
     return first if is_told else words.request.format(tool.name)

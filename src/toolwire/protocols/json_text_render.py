@@ -1,4 +1,4 @@
-"""What is written in the JSON protocol: calls as a model writes them, and what a model reads after them."""
+"""Rendering for the JSON protocol: calls as a model writes them, and the text that a model reads after them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Write each call as strict JSON between tags of its own:
 
 
 def render_json_text(calls: Sequence[ToolCall]) -> str:
-    """The reply by which a model would make these calls: a lone program as Python, any other call between tags.
+    """Returns the reply with which a model would make these calls. A single program becomes Python in a fence.
 
     Raises:
-        Unrepresentable: an argument that has no JSON form.
+        Unrepresentable: JSON cannot hold one of the arguments.
     """
     if len(calls) == 1 and calls[0].name == CODE_EXECUTION and set(calls[0].arguments) == {"code"}:
         code = calls[0].arguments["code"]
@@ -35,26 +35,26 @@ def render_json_text(calls: Sequence[ToolCall]) -> str:
 
 
 def render_call(call: ToolCall) -> str:
-    """The call between its tags.
+    """Returns the call between its tags.
 
     Raises:
-        Unrepresentable: as `render_json_text`.
+        Unrepresentable: JSON cannot hold one of the arguments.
     """
     written = {"name": call.name, "arguments": plain(dict(call.arguments))}
     return f"<tool_call>\n{_json(written)}\n</tool_call>"
 
 
 def format_json_text(results: Sequence[ToolResult]) -> str:
-    """Each result between tags, as one JSON object: the call's name, and its data or its error.
+    """Returns each result between tags, as one JSON object with the call's name and its data or error.
 
-    No `<` is written before a slash, so that no result can end its tags; `parse` takes no call out of them.
+    `</` is escaped, so that no result can close its tag early. `parse` takes no call from inside these tags.
     """
     written = (_json(_said(result)).replace("</", "<\\/") for result in results)
     return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in written)
 
 
 def refuse_json_text(reply: Reply) -> str:
-    """Why nothing ran, with places and the form to write; empty for calls and for an answer."""
+    """Returns the problems and the expected form. Empty if the reply has calls or an answer."""
     if not reply.is_refused:
         return ""
     reasons = [

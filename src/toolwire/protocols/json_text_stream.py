@@ -1,7 +1,7 @@
-"""A reply in JSON text while it comes in.
+"""Streaming of JSON replies.
 
-Text is passed on once it cannot be the beginning of a call any more: what begins like a tag, a fence or JSON waits
-until it is told apart. What a fence holds is told as it comes, as a call if it begins like one.
+Text is passed on as soon as it cannot be the beginning of a call. Text that begins like a tag, a fence or JSON waits
+until its kind is known. The content of a fence is passed on as it arrives; it is a call if it begins like one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from toolwire.protocols.text_parse import parse_json_text
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 
 _HELD = 256
-"""Characters at the end of what came that may wait to be told apart."""
+"""Maximum number of characters that wait until their kind is known."""
 
 _MAYBE = re.compile(r"[<`~>\[{]")
 _BEHIND_A_VALUE = re.compile(r"[\s;,\]}]*+")
@@ -32,18 +32,18 @@ _SPACE = re.compile(r"\s*+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Block:
-    """A stretch of text in which no call begins."""
+    """A part of the text in which no call begins."""
 
     end: re.Pattern[str]
-    """What ends it, itself a part of it."""
+    """The end of the block. It belongs to the block."""
     shown: Literal["text", "code", "nothing"]
     start: int
     is_lines: bool = False
-    """Whether only a line of its own ends it."""
+    """True if the end must be on its own line."""
 
 
 class JsonTextStream:
-    """One reply while it comes in."""
+    """Parses one reply while it arrives."""
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
         self._tools = tuple(tools)
@@ -61,17 +61,17 @@ class JsonTextStream:
         self._is_in_fence = False
 
     def feed(self, delta: Any) -> list[StreamEvent]:
-        """What this piece of text means; None is no text.
+        """Returns the events of a piece of text. None means no text.
 
         Raises:
-            ConfigurationError: the host gave something that is not text.
+            ConfigurationError: The host passed something other than text.
         """
         delta = text_given(delta, "json")
         if not delta or self._size > REPLY_LIMIT_BYTES:
             return []
         self._pieces.append(delta)
         self._size += len(delta)
-        # Through a local name: the text then grows in its place instead of being copied for each piece.
+        # With a local variable as its only reference, the text grows in place and is not copied for each piece.
         text, self._text = self._text, ""
         text += delta if isinstance(delta, str) else self._decoder.decode(delta)
         self._text = text
@@ -81,14 +81,14 @@ class JsonTextStream:
         return self._events
 
     def reply(self) -> Reply:
-        """The reply as far as it has come; after its last piece, what `parse` gives for the whole."""
+        """Returns the reply so far. After the last piece it equals the result of `parse` for the whole reply."""
         if not any(isinstance(piece, bytes) for piece in self._pieces):
             return parse_json_text("".join(str(piece) for piece in self._pieces), self._tools)
         parts = (piece if isinstance(piece, bytes) else piece.encode("utf-8", "replace") for piece in self._pieces)
         return parse_json_text(b"".join(parts), self._tools)
 
     def _advance(self) -> bool:
-        """One step through what has come; False when more must come first."""
+        """Takes one step through the text. False if more text is needed first."""
         if self._walk is not None:
             return self._in_json(self._walk)
         if self._block is not None:
@@ -98,11 +98,11 @@ class JsonTextStream:
             self._say(self._safe_end())
             return False
         self._say(found.start())
-        # One character more: a line that ends here may go on.
+        # One more character is needed, because a line that ends here may continue.
         return found.end() < len(self._text) and self._landmark(found)
 
     def _safe_end(self) -> int:
-        """Up to where nothing can be the beginning of a landmark."""
+        """Returns the end of the text in which no landmark can begin."""
         line = max(self._text.rfind("\n", self._at) + 1, self._at)
         maybe = _MAYBE.search(self._text, line)
         hold = line if not self._text[line:].strip() else maybe.start() if maybe else len(self._text)

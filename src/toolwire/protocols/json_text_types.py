@@ -1,4 +1,4 @@
-"""A tool in few words for models that write JSON: parameters with JSON types, each thing said once."""
+"""Short descriptions of tools for models that write JSON, with JSON types for the parameters."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, resolve
 
 CHOICES_LIMIT = 24
-"""Allowed values that are listed; of more, the first so many."""
+"""Maximum number of allowed values that are listed."""
 
 _DEPTH = 4
 _CHOICE_LIMIT = 200
-"""Characters of an allowed value that are shown."""
+"""Maximum number of characters of an allowed value that are shown."""
 
 _DEFAULT_LIMIT = 60
-"""Characters of a default that is shown."""
+"""Maximum length in characters of a default that is shown."""
 
 
 @bounded
 def tool_text(tool: Tool) -> str:
-    """`search(query: string, limit?: integer = 10): What it does`, then a line for each parameter with a description.
+    """Describes a tool as `search(query: string, limit?: integer = 10): What it does`.
 
-    Names are the ones a call writes; `?` marks what may be left out.
+    A line for each described parameter follows. Names are those that a call uses; `?` marks optional parameters.
     """
     schema = tool.input_schema
     fields = cast("Mapping[str, Any]", schema.get("properties") or {})
@@ -41,7 +41,7 @@ def tool_text(tool: Tool) -> str:
 
 
 def type_text(node: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> str:
-    """The JSON type that a schema takes: `string[]`, `"a" | "b"`, `{name: string, age?: integer}`, `any`."""
+    """Describes the JSON type of a schema: `string[]`, `"a" | "b"`, `{name: string, age?: integer}`, `any`."""
     schema = resolve(node, root)
     if "const" in schema:
         return _choice(schema["const"])

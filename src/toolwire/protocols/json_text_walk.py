@@ -1,4 +1,4 @@
-"""One JSON value of a reply while it comes in: which calls begin in it, and their arguments as they are written."""
+"""Streaming of one JSON value: the calls that begin in it, and their arguments as they are written."""
 
 from __future__ import annotations
 
@@ -18,35 +18,38 @@ _OUTSIDE = re.compile(r'[^"{}\[\]:,]*+')
 
 @dataclass(slots=True, kw_only=True)
 class _Frame:
-    """An object or a list that is open, outside of any arguments."""
+    """An open object or array outside of any arguments."""
 
     start: int
     is_object: bool
     key: str = ""
-    """The key whose value is being written; empty before its colon."""
+    """The key of the current value; empty before its colon."""
     last: str = ""
-    """The string that was read last, with its quotes."""
+    """The last string, with its quotes."""
     name: str = ""
     arguments_from: int = -1
-    """Where the arguments begin that have not been passed on yet; -1 when there are none."""
+    """The start of the arguments that were not passed on yet; -1 if there are none."""
     arguments_end: int = -1
-    """Where they ended, if their call's name comes only after them."""
+    """The end of the arguments, if the call's name follows them."""
     has_begun: bool = False
-    """Whether some of them have been passed on."""
+    """True if some of the arguments were passed on."""
     index: int = -1
-    """The call's place; -1 until it has begun."""
+    """The position of the call in the reply; -1 until it has begun."""
 
 
 class JsonWalk:
-    """Reads on with each piece. It follows strict JSON; of damaged JSON it may tell less than there is."""
+    """Reads on with each piece. It follows strict JSON, and may report too little of damaged JSON."""
 
     def __init__(self, start: int, known: KnownTools, *, calls: int, name: str = "", is_data: bool = False) -> None:
-        """`name`: the tool's, where a tag gave it and the value is all arguments. `is_data`: no calls are told."""
+        """`name` is the tool's name if a tag gave it; the value is then its arguments.
+
+        `is_data` suppresses all calls.
+        """
         self.start = self.at = start
         self.calls = calls
-        """Calls that the reply has begun so far."""
+        """Number of calls that the reply has begun so far."""
         self.has_calls = False
-        """Whether one of them began in this value."""
+        """True if one of the calls began in this value."""
         self.is_done = False
         self._known = known
         self._name = name
@@ -54,14 +57,14 @@ class JsonWalk:
         self._frames: list[_Frame] = []
         self._string_from = -1
         self._inside = -1
-        """Levels that are open inside of a call's arguments; -1 outside of them."""
+        """Number of open levels inside a call's arguments; -1 outside of them."""
         self._events: list[StreamEvent] = []
         if name:
             self._frames.append(_Frame(start=start, is_object=True, name=name, arguments_from=start))
             self._inside = 0
 
     def feed(self, text: str) -> list[StreamEvent]:
-        """What is new in the text, which has grown since the last time."""
+        """Returns the events of the new text. `text` is all text so far."""
         self._events = []
         while self.at < len(text) and not self.is_done:
             if not (self._in_string(text) if self._string_from >= 0 else self._outside(text)):
@@ -127,7 +130,7 @@ class JsonWalk:
             self._close(text)
 
     def _pass_on(self, text: str, end: int) -> None:
-        """The arguments up to here, as soon as the call's name is known."""
+        """Passes on the arguments up to `end`, once the call's name is known."""
         frame = self._frames[-1]
         if frame.arguments_from < 0 or not frame.name:
             frame.arguments_end = end

@@ -1,4 +1,4 @@
-"""The words of the JSON protocol's system prompt, in English and in Chinese."""
+"""The text of the JSON protocol's system prompt, in English and in Chinese."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Wording:
     introduction: str
     rules: tuple[str, ...]
     thought_rule: dict[Thought, str]
-    """Empty where nothing is asked for."""
+    """Empty if the model is not asked for a thought."""
     tools_heading: str
     no_tools: str
     program: str
-    """Said where programs are offered; `{}` is the example's code."""
+    """Used if programs are offered. `{}` is replaced by the example's code."""
     example: str
     request: str
-    """A request for a tool without a description, `{}` its name."""
+    """The request for a tool without a description. `{}` is replaced by the tool's name."""
     and_then: str
 
 

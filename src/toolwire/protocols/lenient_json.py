@@ -1,7 +1,7 @@
-"""JSON with the slips that models make, read only where one reading is left; each slip is told.
+"""A parser for JSON with the mistakes that models make. It accepts a mistake only if one reading remains.
 
-A reader of our own: the general repairers close what was cut off, keep the last of two equal keys, quote bare words
-and guess at missing commas. Here every scalar is a piece of the text, and `check_said` holds that afterwards.
+General repair libraries close truncated text, keep the last of two equal keys, quote bare words and guess missing
+commas. Here every scalar is a piece of the text, and `check_said` verifies that afterwards.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from toolwire.protocols.strict_json import check_key, integer, no_number, real, 
 from toolwire.vocabulary.calls import Problem
 
 VALUE_LIMIT = 4_096
-"""Keys and values of a damaged text. Undamaged ones have no such limit: reading them is much faster."""
+"""Maximum number of keys and values in a damaged text. Valid JSON parses much faster and has no such limit."""
 
 _GAP = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
 _NUMBER = re.compile(
@@ -26,7 +26,7 @@ _NUMBER = re.compile(
 )
 _STRICT_NUMBER = re.compile(r"-?[0-9][^_]*+")
 _SHOWN = 40
-"""Characters of a number that are shown."""
+"""Maximum number of characters of a number in a message."""
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*+")
 _WORDS = {
@@ -48,7 +48,7 @@ _CUT = "The JSON ends before it is closed: it was cut off, so it was not run. Wr
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A scalar or a key, and the piece of text that it was read from."""
+    """A scalar or key, and the piece of text that it was read from."""
 
     value: Any
     source: str
@@ -56,22 +56,24 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lenient:
-    """What a damaged text was read as."""
+    """The reading of a damaged text."""
 
     value: Any
     end: int
-    """Where the value ends in the text."""
+    """The position in the text where the value ends."""
     problems: tuple[Problem, ...]
-    """The slips, one of a kind, each with the first place where it was made."""
+    """The mistakes, one per kind, each with its first position."""
     said: tuple[Said, ...]
     """Every key and scalar of the value, in order."""
 
 
 def read_lenient(text: str, position: int = 0, *, depth: int = DEPTH_LIMIT, values: int = VALUE_LIMIT) -> Lenient:
-    """The value that begins at this position, of at most `values` keys and values. Characters are taken for checked.
+    """Reads the value that begins at `position`, with at most `values` keys and values.
+
+    The caller checked the characters.
 
     Raises:
-        Refusal: it is cut off, has more than one reading, or passes a limit.
+        Refusal: The value is truncated or ambiguous, or exceeds a limit.
     """
     reader = _Reader(text=text, position=position, depth=depth, values=values)
     value = reader.value("top")
@@ -81,10 +83,10 @@ def read_lenient(text: str, position: int = 0, *, depth: int = DEPTH_LIMIT, valu
 
 
 def check_said(found: Lenient) -> None:
-    """Holds that nothing was invented: the value's keys and scalars are pieces of the text, in their order.
+    """Verifies that nothing was invented: keys and scalars are pieces of the text, in the same order.
 
     Raises:
-        Refusal: one of them is not.
+        Refusal: A key or scalar is not in the text.
     """
     said = iter(found.said)
     for value in _scalars(found.value):
@@ -94,7 +96,7 @@ def check_said(found: Lenient) -> None:
 
 
 def place(text: str, position: int) -> str:
-    """`line 3, column 5`."""
+    """Returns the position as text, such as `line 3, column 5`."""
     return f"line {text.count(chr(10), 0, position) + 1}, column {position - text.rfind(chr(10), 0, position)}"
 
 
@@ -230,7 +232,7 @@ class _Reader:
             self.position = found.end()
 
     def _takes(self, marks: str) -> bool:
-        """Steps over one of these marks, if one is next."""
+        """Consumes one of these marks if it is next."""
         self._gap()
         mark = self.text[self.position : self.position + 1]
         if not mark or mark not in marks:
@@ -267,7 +269,7 @@ _ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
 
 def _is_said(piece: Said) -> bool:
-    """Whether a value can be what its source says: worked out in another way than it was read."""
+    """True if the value can be what its source says. The check does not reuse the parser's own decoding."""
     value, source = piece.value, piece.source
     if not isinstance(value, str):
         return _WORDS.get(source, source) is value or str(value) == source or float(source) == value

@@ -1,4 +1,4 @@
-"""A string of damaged JSON: where it ends, and what its backslashes mean."""
+"""A string in damaged JSON: its end, and the meaning of its backslashes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from toolwire.protocols.base import Refusal
 from toolwire.protocols.strict_json import check_characters
 
 Role = Literal["key", "member", "item", "top"]
-"""What a string is: an object's key, its value, an array's item, or all there is."""
+"""The role of a string: an object's key, an object's value, an array's item, or the whole JSON value."""
 
 OPENING = "\"'“”„‘’"
 """Marks that open a string."""
 
 INNER_LIMIT = 256
-"""Quotes that one string may hold without a backslash before them."""
+"""Maximum number of unescaped quotes inside one string."""
 
-# What ends a string of each opening mark.
+# The closing marks for each opening mark.
 _CLOSING = {'"': '"', "'": "'", "“": '“”"', "”": '“”"', "„": '“”"', "‘": "‘’'", "’": "‘’'"}
 _BODY = {
     marks: re.compile(rf"[^\\{marks}]*+(?:\\.[^\\{marks}]*+)*+", re.DOTALL)
@@ -30,7 +30,7 @@ _QUOTES = "\"'“”„‘’"
 _END = r"\s*+(?:[:：]|\Z)"
 _NEXT_KEY = rf"(?:[{_QUOTES}][^{_QUOTES}\n]{{0,256}}(?:[{_QUOTES}]{_END}|\Z)|[A-Za-z_$][\w$]*+{_END})"
 NEXT_LINE_KEY = re.compile(rf"[{_QUOTES}][^{_QUOTES}\n]{{0,256}}[{_QUOTES}]\s*+[:：]")
-"""A key in quotes: where it begins a line, the value before it has ended, with or without a comma."""
+"""A quoted key. At the start of a line it ends the value before it, even without a comma."""
 
 _COMMENT = r"//|\#|/\*"
 _WORDS = "true|false|null|True|False|None|TRUE|FALSE|NULL"
@@ -45,36 +45,36 @@ _AFTER: dict[Role, re.Pattern[str]] = {
     ),
     "top": re.compile(r"\s*+\Z"),
 }
-"""What must follow the mark that ends a string; any other mark of its kind is a part of it."""
+"""The text that must follow the closing mark of a string. Any other mark of the same kind belongs to the string."""
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _PLAIN = frozenset('"\\/bfnrt')
 _WITH_A_MEANING_ELSEWHERE = frozenset("xuU0aveN\n")
 _PATH = re.compile(r'(?:[A-Za-z]:|\\\\[^\\/:*?"<>|\n]++)(?:\\{1,2}[^\\/:*?"<>|\n]++)*+\\?')
 _OF_PYTHON = re.compile(r"\\x[0-9a-f]{2}|\\U[0-9a-f]{8}")
-"""Escapes that Python prints: a text that begins like a network path and holds one may be no path."""
+"""Escapes in Python's output. A text that begins like a network path and holds one may not be a path."""
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _TO_JSON = re.compile(r"\\(.)|\"", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LenientString:
-    """A string, and where it stands."""
+    """A string and its position."""
 
     value: str
     source: str
-    """The text between its quotes."""
+    """The text between the quotes."""
     end: int
-    """Behind its closing mark."""
+    """The position after the closing mark."""
     slips: tuple[str, ...]
-    """What is wrong with it and was put right."""
+    """The mistakes that were repaired."""
 
 
 def read_string(text: str, start: int, role: Role) -> LenientString:
-    """The string that opens at `start`.
+    """Reads the string that opens at `start`.
 
     Raises:
-        Refusal: it is never closed, it is not clear where it ends, or its backslashes have more than one reading.
+        Refusal: The string is never closed, its end is unclear, or its backslashes are ambiguous.
     """
     mark = text[start]
     if text.startswith('"""', start) and role != "key" and not _AFTER[role].match(text, start + 2):
@@ -104,7 +104,7 @@ def _triple(text: str, start: int) -> LenientString:
 
 
 def _end(text: str, start: int, role: Role) -> tuple[int, bool]:
-    """Where the closing mark stands, and whether other marks of its kind stand before it."""
+    """Returns the position of the closing mark, and True if the string contains other marks of the same kind."""
     body = _BODY[_CLOSING[text[start]]]
     is_apostrophe = text[start] in "'‘’"
     position, inner, is_open = start + 1, 0, False
@@ -128,13 +128,13 @@ def _end(text: str, start: int, role: Role) -> tuple[int, bool]:
 
 
 def _opens(text: str, position: int, start: int) -> bool:
-    """Whether a quote inside of a string opens a quotation."""
+    """True if a quote inside a string opens a quotation."""
     before, after = text[position - 1], text[position + 1 : position + 2]
     return (position - 1 == start or not before.isalnum()) and bool(after.strip()) and after not in _QUOTES + ":："
 
 
 def _closes(text: str, position: int) -> bool:
-    """Whether a quote inside of a string closes a quotation."""
+    """True if a quote inside a string closes a quotation."""
     before, after = text[position - 1], text[position + 1 : position + 2]
     return bool(before.strip()) and not after.isalnum() and after not in _QUOTES + ":："
 

@@ -99,8 +99,7 @@ class OpenAi(NativeProtocol):
         """Returns a tool message for each result, in order.
 
         Tool messages hold only text. The images and sounds of all results follow in one user message. A function
-        message
-        answers the `function_call` of an older message.
+        message answers the `function_call` of an older message.
         """
         messages = [_answer(result) for result in results]
         media = [part for result in results for part in _media_parts(result)]

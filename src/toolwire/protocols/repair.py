@@ -1,6 +1,6 @@
-"""The JSON that models write, read strictly at first, then with each slip told, then fitted to the tool's schema.
+"""Reading of the JSON that models write: strictly first, then with repairs, then fitted to the tool's schema.
 
-A value is never invented, and what was cut off is never run.
+A value is never invented, and truncated JSON never runs. Every repair is reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolwire.vocabulary.calls import Problem
 _FENCED = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+\n(.*)\n[ \t]*+\1\s*+", re.DOTALL)
 _FENCE_OPENS = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+(?=[\[{])")
 DECODED_LIMIT = 256
-"""Texts inside of one call's arguments that are decoded; what comes after them stays text."""
+"""Maximum number of JSON texts inside one call's arguments that are decoded. Later ones stay text."""
 
 _CONTAINERS = frozenset({"object", "array"})
 _JSON_TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
@@ -33,10 +33,10 @@ _SCHEMA_KEYS = frozenset(
 def read_arguments(
     text: str, schema: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any] | None, tuple[Problem, ...]]:
-    """A call's arguments from their JSON text, and every repair that was made.
+    """Reads a call's arguments from JSON text, and returns them with every repair.
 
-    `schema` is the tool's input schema; None when the tool is not known. The arguments are None when there is no one
-    reading or the text was cut off: the only problem then says why, and is not repaired. They are not validated.
+    `schema` is the tool's input schema, or None for an unknown tool. The arguments are None if the text is truncated or
+    ambiguous; the only problem then gives the reason and is not repaired. The arguments are not validated.
     """
     try:
         return _arguments(text, schema)
@@ -45,10 +45,10 @@ def read_arguments(
 
 
 def read_json(text: str, *, depth: int = DEPTH_LIMIT) -> tuple[Any, tuple[Problem, ...]]:
-    """The one JSON value that the text is, and every repair that was made.
+    """Reads a text as one JSON value, and returns it with every repair.
 
     Raises:
-        Refusal: it is cut off, has no one reading, or passes a limit.
+        Refusal: The text is truncated or ambiguous, or exceeds a limit.
     """
     try:
         return load_json(text, depth=depth), ()
@@ -60,10 +60,10 @@ def read_json(text: str, *, depth: int = DEPTH_LIMIT) -> tuple[Any, tuple[Proble
 def fit_arguments(
     arguments: Mapping[str, Any], schema: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """The arguments with JSON texts decoded where the schema takes an object or an array and no text.
+    """Decodes JSON texts where the schema accepts an object or an array but no string.
 
     Raises:
-        Refusal: they are the tool's schema, or schemas stand where values belong.
+        Refusal: The arguments are the tool's schema, or contain schemas in place of values.
     """
     if schema is None:
         return dict(arguments), ()
@@ -87,7 +87,7 @@ def _arguments(text: str, schema: Mapping[str, Any] | None) -> tuple[dict[str, A
 
 
 def _nothing(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    # A reply that is cut off before its arguments looks the same: a tool that takes some is not called without.
+    # A reply that is cut off before its arguments looks the same, so a tool with parameters is not called without any.
     if schema is not None and schema.get("properties"):
         raise Refusal("There are no arguments. Write one JSON object with the parameters' names as keys.")
     return {}
@@ -104,7 +104,7 @@ def _repaired(text: str, depth: int, error: json.JSONDecodeError) -> tuple[Any, 
         problems.append(_repair("Every quote of the JSON stands behind a backslash; they were left out."))
         value, more = read_json(plain, depth=depth)
         return value, (*problems, *more)
-    check_depth(text, depth * 2)  # cheap, and keeps what follows from walking what cannot be read anyway
+    check_depth(text, depth * 2)  # cheap, and avoids a slow pass over unreadable text
     found = read_lenient(text, depth=depth)
     rest = text[found.end :].strip().lstrip("]}").strip()
     if rest:
@@ -121,7 +121,7 @@ def _repaired(text: str, depth: int, error: json.JSONDecodeError) -> tuple[Any, 
 
 
 def _without_fence(text: str) -> str | None:
-    """What stands in the fence that is the whole text, on lines of its own or on one line; None without a fence."""
+    """Returns the content of a fence that is the whole text, on one line or several. None without such a fence."""
     if fenced := _FENCED.fullmatch(text):
         return fenced[2]
     opening = _FENCE_OPENS.match(text)
@@ -166,7 +166,7 @@ def _is_schema(value: Any) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class _Fitting:
-    """Values brought into the form that a schema takes."""
+    """Converts values to the form that a schema accepts."""
 
     root: Mapping[str, Any]
     problems: list[Problem] = field(default_factory=list[Problem])
@@ -205,7 +205,7 @@ class _Fitting:
         try:
             value, problems = read_json(text, depth=depth)
         except Refusal:
-            return text  # validation says what is wanted in its place
+            return text  # validation will report the expected type
         if ("object" if isinstance(value, dict) else "array" if isinstance(value, list) else "") not in kinds:
             return text
         name = path_text(steps)
@@ -221,7 +221,7 @@ class _Fitting:
 
 
 def _branch(schema: Any, kind: str, root: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
-    """The schema that a value of this kind has: among alternatives, the only one for it."""
+    """Returns the schema for a value of this kind: the only fitting alternative, or the schema itself."""
     node = resolve(schema, root)
     options = [option for key in ("anyOf", "oneOf") for option in cast("list[Any]", node.get(key, []))]
     fitting = [option for option in options if kind in _kinds(option, root)]
@@ -229,7 +229,7 @@ def _branch(schema: Any, kind: str, root: Mapping[str, Any], depth: int = 4) -> 
 
 
 def _kinds(schema: Any, root: Mapping[str, Any], depth: int = 4) -> frozenset[str]:
-    """The JSON types that a schema takes; all of them where it does not say."""
+    """Returns the JSON types that a schema accepts. A schema without types accepts all."""
     node = resolve(schema, root)
     options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
     if options and depth:

@@ -73,8 +73,7 @@ class ReplyStream(Protocol):
         """Returns the events of one piece. Never raises for a model's mistake.
 
         A piece is text or, with a native protocol, an SDK chunk, an SDK event or a mapping of one. After the reply
-        exceeds
-        its size limit, further pieces are dropped and `reply()` reports the problem.
+        exceeds its size limit, further pieces are dropped and `reply()` reports the problem.
         """
         ...
 

@@ -23,8 +23,7 @@ def load_json(text: str, *, depth: int = DEPTH_LIMIT) -> Any:
     Raises:
         JSONDecodeError: The text is not JSON.
         Refusal: The JSON is ambiguous or exceeds a limit: a repeated key, NaN, a lone surrogate, more than `depth`
-            levels
-            or a number of more than 4,300 digits.
+            levels or a number of more than 4,300 digits.
     """
     check_characters(text)
     check_depth(text, depth)

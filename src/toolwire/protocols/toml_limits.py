@@ -1,4 +1,4 @@
-"""TOML, parsed only once its depth, dotted keys, digits and amount of structure are known to be bearable."""
+"""A TOML parser that first checks limits on depth, dotted keys, digits and amount of structure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from toolwire.protocols.incoming import line
 from toolwire.protocols.toml_strings import string_end
 
 MARK_LIMIT = 2_048
-"""Characters `= , . [ {` outside of strings. The parser takes up to 20 microseconds for each; a reply needs ten."""
+"""Maximum number of the characters `= , . [ {` outside of strings.
+
+The parser takes up to 20 microseconds for each; a reply needs ten.
+"""
 
 _MARKS = "=,.[{"
 _WORD = re.compile(r"['\"=,.\[\]{}]|(?:#[^\n]*+)?\n|#|[0-9][0-9_]*+")
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """The document.
+    """Parses a TOML document.
 
     Raises:
-        TOMLDecodeError: it is not TOML.
-        Refusal: a limit is passed.
+        TOMLDecodeError: The text is not TOML.
+        Refusal: The text exceeds a limit.
     """
     _check(text)
     try:
@@ -30,7 +33,7 @@ def load_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError:
         raise
     except (ValueError, RecursionError) as error:
-        # Not known to happen once the limits hold; a parser of another Python version may have limits of its own.
+        # No known text within the limits gets here, but another Python version may have parser limits of its own.
         raise Refusal(f"The reply cannot be read as TOML: {error}. Write `thought` and `[tool_call]`.") from error
 
 

@@ -1,4 +1,4 @@
-"""TOML strings as text: where one ends, and what one reads when its escapes are in doubt."""
+"""TOML strings in damaged text: their end, and the possible readings of their escapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_CLOSING_QUOTES = 5  # a triple-quoted string may end in two quotes of its 
 
 
 def string_end(text: str, position: int) -> int:
-    """Where the string that opens at this quote ends, its closing quotes included; -1 when it does not."""
+    """Returns the end of the string that opens at this quote, including its closing quotes. -1 if it is not closed."""
     quote = text[position]
     if not text.startswith(quote * 3, position):
         return _short_end(text, position + 1, _BASIC_END if quote == '"' else _LITERAL_END)
@@ -48,9 +48,9 @@ _PLAIN_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"
 
 
 def readings(raw: str) -> tuple[str, ...]:
-    """What the inside of a damaged basic string may mean: with its escapes read, and as it stands.
+    """Returns the possible readings of the content of a damaged basic string: with escapes decoded, and unchanged.
 
-    Escapes that TOML does not know stand as they are in both. One reading when the two agree.
+    Escapes that TOML does not know stay unchanged in both. Equal readings are returned once.
     """
     if "\\" not in raw:
         return (raw,)

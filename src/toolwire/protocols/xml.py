@@ -1,4 +1,4 @@
-"""XML: a model writes each call as `<tool_call>` with its parameters in CDATA, and its text around them."""
+"""XML: the model writes each call as a `<tool_call>` element with its parameters in CDATA, and its text around it."""
 
 from __future__ import annotations
 
@@ -26,70 +26,74 @@ _CALL = re.compile(
 
 @writes_encodable
 class Xml:
-    """The protocol object. It holds nothing."""
+    """The protocol `xml`. The object has no state."""
 
     @property
     def name(self) -> str:
-        """`xml`."""
+        """Always `xml`."""
         return "xml"
 
     @property
     def is_native(self) -> bool:
-        """No: calls stand in text."""
+        """Always False. The model writes calls into its text."""
         return False
 
     @property
     def writes_programs(self) -> bool:
-        """No: `code_execution` is listed among the tools where there is one."""
+        """Always False. `code_execution` is listed among the tools if it is given."""
         return False
 
     def describe(self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
-        """The whole system prompt: rules, the tools, two examples. `thought="full"` asks for thinking in `<think>`.
+        """Returns the system prompt: rules, tools and two examples. `thought="full"` asks for thinking in `<think>`.
 
         Raises:
-            ConfigurationError: an unknown language or thought.
+            ConfigurationError: The language or the thought style is unknown.
         """
         return describe_xml(tools, language=language, thought=thought)
 
     def recognises(self, reply: Any) -> bool:
-        """Whether a call of this form stands in the text, wherever it stands, but in a string of JSON."""
+        """True if the text contains a call of this form anywhere except in a JSON string."""
         if isinstance(reply, bytes):
             reply = reply.decode("utf-8", "replace")
         return isinstance(reply, str) and _CALL.search(reply) is not None and not is_json(reply)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """Its calls, with arguments converted by the tools' schemas; a failure; text; or problems.
+        """Returns the calls, a failure, a plain text answer, or problems. The tools' schemas convert the arguments.
 
-        Where a tool is not known, `true`, `false`, whole and decimal numbers are converted, and all else is text.
+        For an unknown tool, `true`, `false`, integers and decimals are converted, and all other text stays a string.
         """
         return parse_xml(reply, tools)
 
     def stream(self, tools: Iterable[Any] = ()) -> XmlStream:
-        """Reads a reply while it comes in: text, or bytes in UTF-8."""
+        """Returns a parser for a reply that arrives in pieces of text or UTF-8 bytes."""
         return XmlStream(tools)
 
     def render(self, calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
-        """The reply by which a model would make these calls.
+        """Returns the reply with which a model would make these calls.
 
-        A value that its text alone would not bring back is marked `type="json"`, less often where `tools` are given.
+        A value that cannot be restored from its text alone is marked `type="json"`. With `tools`, fewer values need the
+        mark.
 
         Raises:
-            Unrepresentable: an argument that JSON cannot hold.
+            Unrepresentable: JSON cannot hold one of the arguments.
         """
         return render_xml(calls, tools=tools)
 
     def format(self, results: Sequence[ToolResult]) -> str:
-        """A `<tool_result>` for each result, in order; none of them is ever read as a call."""
+        """Returns a `<tool_result>` for each result, in order. The parser never reads one as a call."""
         return format_xml(results)
 
     def refuse(self, reply: Reply) -> str:
-        """Why nothing ran, and the form to write; for a reply that gave up, its message. Empty for a call."""
+        """Returns the problems and the expected form, or the message of a reply that failed.
+
+        Empty if the reply has calls.
+        """
         return refuse_xml(reply)
 
     def grammar(self, tools: Iterable[Any]) -> str:
-        """GBNF of replies that are nothing but calls of these tools.
+        """Returns a GBNF grammar for replies that consist only of calls of these tools.
 
         Raises:
-            ConfigurationError: no tool that can be called.
+            ConfigurationError: None of the tools can be called.
         """
         return xml_grammar(tools)

@@ -1,4 +1,4 @@
-"""What a model reads after a reply in XML: the results of its calls, or why there are none."""
+"""The text for the model after an XML reply: the results of its calls, or the reasons for a refusal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ If the task cannot be done, write
 
 
 def format_xml(results: Sequence[ToolResult]) -> str:
-    """A block for each result, in order: the tool's name, and its data or the error with what to do about it."""
+    """Returns a block for each result, in order: the tool's name, and its data or its error with a hint."""
     return "\n".join(
         result_block("" if result.call is None else result.call.name, success=result.success, text=result.text)
         for result in results
@@ -30,7 +30,10 @@ def format_xml(results: Sequence[ToolResult]) -> str:
 
 
 def refuse_xml(reply: Reply) -> str:
-    """Why nothing ran, with places and the form to write; for a reply that gave up, its message. Empty for a call."""
+    """Returns the problems and the expected form, or the message of a reply that failed.
+
+    Empty if the reply has calls.
+    """
     if reply.failure is not None:
         return f"Nothing was run: you replied that the task cannot be done.\n{reply.failure}".rstrip()
     if not reply.is_refused:

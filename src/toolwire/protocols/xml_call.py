@@ -1,4 +1,4 @@
-"""One call in XML, read by a scanner of our own: no DTD, nothing expanded, no tree."""
+"""The parser for one XML call. It is a scanner without a DTD, without entity expansion and without a tree."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ from toolwire.protocols.xml_element import (
 )
 
 KEY_LIMIT = 256
-"""Characters in the name of a tool or a parameter."""
+"""Maximum number of characters in the name of a tool or a parameter."""
 
 _IS_BLOCK = re.compile(BLOCK_TAGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawParameter:
-    """A parameter as it is written."""
+    """A parameter as written."""
 
     name: str
     text: str
-    """The value, character for character, CDATA sections joined."""
+    """The unchanged value, with CDATA sections joined."""
     is_json: bool
-    """Whether it is marked as JSON by `type="json"`."""
+    """True if the parameter has `type="json"`."""
     position: int
-    """Where its tag stands."""
+    """The position of its tag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawCall:
-    """A call as it is written."""
+    """A call as written."""
 
     name: str
     parameters: tuple[RawParameter, ...]
-    """In order, each name once."""
+    """The parameters in order, each name once."""
     start: int
     end: int
-    """Where it begins, and where what follows it begins."""
+    """The start of the call, and the position after it."""
     is_nested: bool
-    """Whether CDATA within CDATA was met: a loose `]]>` behind the call would then belong to it."""
+    """True if a value held CDATA within CDATA. A loose `]]>` after the call would then belong to that value."""
 
 
 Known = Callable[[str], frozenset[str]]
-"""The names of a tool's parameters; empty for a tool that is not known."""
+"""Returns the names of a tool's parameters; empty for an unknown tool."""
 
 
 class CallReader:
-    """Reads one call. Made for each."""
+    """Reads one call. Make a new reader for each call."""
 
     def __init__(self, text: str, known: Known, repairs: Repairs) -> None:
         self._text = text
@@ -71,13 +71,13 @@ class CallReader:
         self._parameters: dict[str, RawParameter] | None = None
         self._is_named_by_attribute = False
         self._is_without_block = False
-        """Whether parameters stand in `<tool_call>` itself."""
+        """True if the parameters are directly in `<tool_call>`."""
 
     def wrapped(self, start: int, position: int) -> RawCall:
-        """The call whose `<tool_call>` begins at `start` and ends at `position`.
+        """Reads the call whose `<tool_call>` tag extends from `start` to `position`.
 
         Raises:
-            Refusal: it cannot be read.
+            Refusal: The call cannot be read.
         """
         self._take_name_attribute(start)
         while True:
@@ -99,10 +99,10 @@ class CallReader:
                 raise self._unexpected(position, start)
 
     def bare(self, start: int, position: int, name: str) -> RawCall:
-        """The call without its `<tool_call>` whose `<params>` begins at `position`.
+        """Reads a call without `<tool_call>`. Its `<params>` begins at `position`.
 
         Raises:
-            Refusal: it cannot be read.
+            Refusal: The call cannot be read.
         """
         self._set_tool(name, start)
         opening = OPENING.match(self._text, position)
@@ -144,18 +144,18 @@ class CallReader:
             self._repairs.note("The name was read from the attribute of <tool_call>.", start)
 
     def _is_tool_name(self) -> bool:
-        """Whether a `<name>` in the call is the tool's, and not a parameter of that name."""
+        """True if a `<name>` in the call is the tool's name, and not a parameter called `name`."""
         if self._tool is None:
             return True
         return self._is_named_by_attribute and self._parameters is None and "name" not in self._elements.names
 
     def _is_loose_parameter(self, opening: re.Match[str]) -> bool:
-        """Whether a tag directly in `<tool_call>` is a parameter's."""
+        """True if a tag directly in `<tool_call>` is a parameter."""
         is_block = _IS_BLOCK.fullmatch(opening["name"]) and opening["name"] not in self._elements.names
         return self._tool is not None and not is_block and (self._parameters is None or self._is_without_block)
 
     def _is_left_over(self, opening: re.Match[str] | None) -> bool:
-        """Whether a second block of parameters, or a parameter outside of the block, follows."""
+        """True if a second block of parameters follows, or a parameter outside of the block."""
         return opening is not None and (
             opening["name"] in self._elements.names or _IS_BLOCK.fullmatch(opening["name"]) is not None
         )
@@ -257,10 +257,10 @@ _MARK_BEHIND = re.compile(r"<!\[CDATA\[|</?tool_call\b[^<>]*+>")
 
 
 def end_of_unread(text: str, position: int) -> int | None:
-    """The end of a call that cannot be read; None where that is not clear.
+    """Returns the end of a call that cannot be read. None if the end is unclear.
 
-    It is clear where the next tag of a call, outside of CDATA, is the closing one. Reading on from any other place
-    could take a part of the unread call's values for a call.
+    The end is clear if the next call tag outside of CDATA is a closing one. Otherwise the scanner could take a part of
+    the unread call's values for a call.
     """
     while mark := _MARK_BEHIND.search(text, position):
         if mark[0] != CDATA:

@@ -1,7 +1,7 @@
-"""One element of a call, read: its tag, and the text in it.
+"""The parser for one element of a call: its tag and its text.
 
-What is well written is read strictly. What is not is repaired only where one reading is left, and each repair is told;
-there may be only so many of them in a reply, since each may look through all that is left of it.
+Well-formed elements are read strictly. Others are repaired only if one reading remains, and each repair is reported.
+The number of repairs per reply is limited, because each may scan the rest of the reply.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from toolwire.vocabulary.calls import Problem
 CDATA = "<![CDATA["
 CDATA_END = "]]>"
 SPLIT_END = "]]]]><![CDATA[>"
-"""What `]]>` is written as where it is part of a value."""
+"""The form of `]]>` inside a value."""
 
 BLOCK_TAGS = r"params|parameters|arguments|args"
-"""What the element around the parameters is called: `params`, and what models take it for."""
+"""Names of the element around the parameters: `params`, and its variants in models' replies."""
 
 _NAME = r"[^\W\d][\w.\-]*+"
 OPENING = re.compile(rf"<(?P<name>{_NAME})(?P<attributes>[\s/][^<>]*+)?+>")
 CLOSING = re.compile(rf"</({_NAME})\s*+>")
 CLOSES_BLOCK = re.compile(rf"\s*+</(?P<name>(?:{BLOCK_TAGS}|tool_call))\s*+>")
 NAMED_TAGS = frozenset({"param", "parameter", "argument"})
-"""Tags that may carry a parameter's name as an attribute, for names that no tag can have."""
+"""Tags that may give the parameter's name as an attribute, for names that cannot be a tag."""
 
 _SPACE = re.compile(r"(?:\s++|<!--(?:(?!-->).)*+-->)*+", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""([\w.:\-]+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|'[^']*+')""", re.DOTALL)
@@ -42,9 +42,9 @@ _CHARACTER = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def expanded(text: str) -> str | None:
-    """Text outside of CDATA as XML reads it: the five entities and character references become their characters.
+    """Returns text outside of CDATA with the five entities and character references replaced by their characters.
 
-    None where the text is not well-formed XML: a bare `&`, an unknown entity, a character that XML forbids, or `]]>`.
+    None if the text is not well-formed XML: a bare `&`, an unknown entity, a character that XML forbids, or `]]>`.
     """
     if CDATA_END in text:
         return None
@@ -60,7 +60,7 @@ def expanded(text: str) -> str | None:
 
 
 def _character(reference: re.Match[str]) -> str:
-    """The character that a reference stands for; empty where XML forbids it."""
+    """Returns the character of a reference; empty if XML forbids it."""
     named, decimal, hexadecimal = reference.groups()
     if named:
         return _NAMED_CHARACTERS[named]
@@ -70,13 +70,13 @@ def _character(reference: re.Match[str]) -> str:
 
 
 class Repairs:
-    """The repairs that one reply needed."""
+    """The repairs of one reply."""
 
     LIMIT = 32
-    """Repairs that are told."""
+    """Maximum number of reported repairs."""
 
     LOOK_LIMIT = 12
-    """Times that all that is left of the reply may be looked through: once is 2 ms where the reply has 64 KiB."""
+    """Maximum number of scans of the rest of the reply. One scan takes 2 ms in a reply of 64 KiB."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -84,19 +84,19 @@ class Repairs:
         self.problems: list[Problem] = []
 
     def look(self) -> None:
-        """Says that the rest of the reply is about to be looked through.
+        """Counts one scan of the rest of the reply.
 
         Raises:
-            Refusal: that was done too often.
+            Refusal: The scan limit is exceeded.
         """
         self._looks += 1
         self._check(self._looks, self.LOOK_LIMIT)
 
     def note(self, message: str, position: int) -> None:
-        """Takes down a repair.
+        """Reports a repair.
 
         Raises:
-            Refusal: there are too many of them.
+            Refusal: The repair limit is exceeded.
         """
         self._check(len(self.problems) + 1, self.LIMIT)
         self.problems.append(Problem(message=message, repaired=True, place=line(self._text, position)))
@@ -111,14 +111,14 @@ class ElementReader:
 
     def __init__(self, text: str, repairs: Repairs) -> None:
         self.names: frozenset[str] = frozenset()
-        """The parameters that the tool has; empty when it is not known."""
+        """The names of the tool's parameters; empty for an unknown tool."""
         self._text = text
         self._repairs = repairs
         self.is_nested = False
-        """Whether CDATA within CDATA was met: a loose `]]>` behind the call would then belong to it."""
+        """True if a value held CDATA within CDATA. A loose `]]>` after the call would then belong to that value."""
 
     def value(self, tag: str, opening: re.Match[str]) -> tuple[str, int]:
-        """What stands in an element, and where it ends."""
+        """Returns the text of an element, and the position after the element."""
         position = opening.end()
         if is_empty(opening):
             return "", position
@@ -147,9 +147,9 @@ class ElementReader:
         return "".join([*pieces, value]), end
 
     def _nested(self, tag: str, position: int, piece: str) -> tuple[int, int] | None:
-        """Where a value ends that holds whole CDATA sections, and where its element does; None if it holds none.
+        """Returns the ends of a value that contains whole CDATA sections, and of its element. None if it has none.
 
-        By the book it ends at the first `]]>`, and then there is one too many behind it.
+        In strict XML such a value ends at the first `]]>`, which leaves an extra `]]>` after it.
         """
         self.is_nested = True
         if re.search(rf"</{re.escape(tag)}\s*>", piece[: piece.index(CDATA)]):
@@ -170,7 +170,10 @@ class ElementReader:
         return None
 
     def _mended(self, tag: str, start: int, piece: str, after: int) -> tuple[str, int]:
-        """The value whose first `]]>` is not followed by its closing tag, and where it ends."""
+        """Reads a value whose first `]]>` is not followed by its closing tag.
+
+        Returns it with the end of its element.
+        """
         self._repairs.look()
         for found in re.compile(rf"\]\]>\s*+</{re.escape(tag)}\s*+>").finditer(self._text, after):
             if self._is_structure(found.end()):
@@ -185,10 +188,10 @@ class ElementReader:
         return piece, self._loose_end(tag, after)
 
     def _loose_end(self, tag: str, position: int) -> int:
-        """Where an element ends that has the wrong closing tag, or none.
+        """Returns the end of an element with a wrong or missing closing tag.
 
         Raises:
-            Refusal: that is not clear.
+            Refusal: The end is unclear.
         """
         position = self.skip(position)
         closing = CLOSING.match(self._text, position)
@@ -201,12 +204,12 @@ class ElementReader:
         raise self._cut(tag, position) if self.is_end(position) else self._unclear(tag, position)
 
     def _loose(self, tag: str, position: int) -> tuple[str, int]:
-        """A value that stands in no CDATA, and where its element ends."""
+        """Reads a value outside of CDATA, and returns it with the end of its element."""
         text = self._text
         end = _match_end(_PLAIN, text, position)
         closing = CLOSING.match(text, end)
         if closing and closing[1] == tag:
-            # Anything but a tag behind it may mean that this closing tag is part of the value.
+            # Unless a tag follows, this closing tag may be part of the value.
             follows = self.skip(closing.end())
             if follows >= len(text) or text[follows] == "<":
                 return self._plain(tag, position, end), closing.end()
@@ -224,7 +227,7 @@ class ElementReader:
         return text[position:end], self._loose_end(tag, end)
 
     def _plain(self, tag: str, start: int, end: int) -> str:
-        """A value without markup: as XML reads it where it is well-formed, else as the model wrote it."""
+        """Returns a value without markup: decoded if it is well-formed XML, else unchanged."""
         text = self._text[start:end]
         value = expanded(text)
         if value is not None:
@@ -235,9 +238,9 @@ class ElementReader:
         return text
 
     def _is_structure(self, position: int) -> bool:
-        """Whether what stands here can only follow a parameter: the end of its block, or another parameter.
+        """True if the text here can only follow a parameter: the end of its block, or another parameter.
 
-        Where the tool is not known, any tag may be a parameter's.
+        For an unknown tool, any tag may be a parameter.
         """
         if CLOSES_BLOCK.match(self._text, position):
             return True
@@ -256,7 +259,7 @@ class ElementReader:
         return _match_end(_SPACE, self._text, position)
 
     def is_end(self, position: int) -> bool:
-        """Whether nothing is left, or nothing but the beginning of a tag."""
+        """True if only the beginning of a tag, or nothing, remains."""
         return _END.match(self._text, position) is not None
 
     def _cut(self, tag: str, position: int) -> Refusal:
@@ -278,7 +281,7 @@ def _match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def is_empty(opening: re.Match[str]) -> bool:
-    """Whether a tag also closes its element: `<limit/>`."""
+    """True for an empty-element tag such as `<limit/>`."""
     return (opening["attributes"] or "").endswith("/")
 
 
@@ -287,7 +290,7 @@ def attributes(opening: re.Match[str]) -> dict[str, str]:
 
 
 def _attribute(quoted: str) -> str:
-    """An attribute's text; with escapes as in JSON where a name needs them."""
+    """Returns an attribute's text. Names that need escapes use those of JSON."""
     if quoted[0] == '"' and "\\" in quoted:
         try:
             return str(json.loads(quoted))

@@ -1,4 +1,4 @@
-"""A reply in XML, read: its calls by the scanner, their arguments by the tools' schemas."""
+"""The XML parser. The scanner finds the calls, and the tools' schemas convert their arguments."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _LOG = logging.getLogger("toolwire.xml")
 
 
 def read_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
-    """What the reply asks for: calls, a failure, text for the user, or nothing with the reasons why it was refused.
+    """Parses a reply into calls, a failure, a plain text answer, or the reasons for a refusal.
 
     Raises:
-        ConfigurationError: the host gave something that is not text.
+        ConfigurationError: The host passed something other than text.
     """
     given = text_given(reply, "xml")
     try:
@@ -46,16 +46,19 @@ def read_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCalls:
-    """The calls of a text, for an owner who drives the model."""
+    """The calls of a text, for a host that drives the model itself."""
 
     calls: tuple[ToolCall, ...]
-    """In order. The arguments of a tool that is not known are `WrittenArguments`."""
+    """The calls in order. The arguments of an unknown tool are `WrittenArguments`."""
     problems: tuple[Problem, ...]
     """Each repair, and each reason why a call was not read."""
 
 
 def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) -> ReadCalls:
-    """The calls of a text. One unreadable call leaves none, unless `is_strict` is False: then the others are given."""
+    """Returns the calls of a text.
+
+    One unreadable call discards all calls. With `is_strict=False`, only the unreadable calls are left out.
+    """
     calls, problems = list[ToolCall](), list[Problem]()
     try:
         incoming = read_incoming(text)
@@ -76,7 +79,7 @@ def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) 
 
 
 class XmlArguments(WrittenArguments):
-    """Arguments with guessed types, beside the texts that they were read from."""
+    """Arguments with guessed types, together with their original texts."""
 
     def __init__(self, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:
         super().__init__(values)
@@ -87,7 +90,7 @@ class XmlArguments(WrittenArguments):
         return type(self), (dict(self), texts)
 
     def read_by(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as the schema says; each repair that a text needed is logged."""
+        """Returns the arguments converted by the schema. Each repair is logged."""
         arguments, problems = dict[str, Any](self), list[Problem]()
         for name, (text, guessed) in self._texts.items():
             if name in self and self[name] is guessed:
@@ -101,14 +104,14 @@ class XmlArguments(WrittenArguments):
 
 
 class Schemas:
-    """What tools take, looked up when a call of one is met."""
+    """The input schemas of tools, loaded when a call of the tool is found."""
 
     def __init__(self, tools: Iterable[Any]) -> None:
         self._tools: dict[str, Tool] = {tool.name: tool for tool in map(tool_of, tools)}
         self._schemas: dict[str, dict[str, Any]] = {}
 
     def schema(self, name: str) -> dict[str, Any] | None:
-        """The input schema of a tool; None when it is not known."""
+        """Returns the input schema of a tool. None if the tool is unknown."""
         if name not in self._tools:
             return None
         if name not in self._schemas:
@@ -116,7 +119,7 @@ class Schemas:
         return self._schemas[name]
 
     def parameters(self, name: str) -> frozenset[str]:
-        """The names of a tool's parameters; empty when it is not known."""
+        """Returns the names of a tool's parameters. Empty if the tool is unknown."""
         schema = self.schema(name)
         return frozenset() if schema is None else frozenset(_properties(schema))
 

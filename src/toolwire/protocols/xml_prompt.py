@@ -1,4 +1,4 @@
-"""The XML protocol's system prompt: rules, the tools a line a parameter, and two examples made of the tools given."""
+"""The XML protocol's system prompt: rules, tools with one line per parameter, and two examples for the given tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.values import plain, show
 
 _REQUEST_LIMIT = 60
-"""Characters of a tool's description that an example's request takes over."""
+"""Maximum length in characters of a tool description that an example uses as its request."""
 
 _PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
 _NOTES = """\
@@ -31,11 +31,11 @@ Notes:
 
 
 def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
-    """The whole system prompt.
+    """Returns the whole system prompt.
 
     Raises:
-        ConfigurationError: an unknown language or thought.
-        DefinitionError: something among the tools that is none.
+        ConfigurationError: The language or the thought style is unknown.
+        DefinitionError: One of the objects is not a tool.
     """
     words = XML_WORDINGS.get(language)
     if words is None:
@@ -56,7 +56,7 @@ def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Th
 
 
 def tool_instruction(tools: Iterable[Any]) -> str:
-    """Each tool with its parameters and a call of it with all of them, then what to mind."""
+    """Returns a description and a full sample call of each tool, and notes on the format."""
     blocks = [_block(tool_of(tool)) for tool in tools]
     return "\n\n".join(["Available tools, and how to call each of them:", *blocks, _NOTES])
 
@@ -84,13 +84,13 @@ def _facts(parameter: Parameter, root: Mapping[str, Any], words: XmlWording) -> 
 
 
 def _shown(name: str) -> str:
-    """The name, or how to write it where no tag can have it."""
+    """Returns the parameter's name, or its tag if the name cannot be a tag."""
     tag = parameter_tag(name)
     return name if tag == name else f"<{tag}>"
 
 
 def _default(parameter: Parameter) -> Any:
-    """The default in JSON types; None when there is none that could be told."""
+    """Returns the default as JSON types. None without a default that can be shown."""
     if parameter.default is MISSING:
         return None
     try:
@@ -116,7 +116,7 @@ def _examples(tools: Sequence[Tool], words: XmlWording) -> str:
 
 
 def _samples(tools: Sequence[Tool]) -> Sequence[tuple[Tool, Mapping[str, Any]]]:
-    """A call of each of the first two tools that take arguments, else of whatever can be called."""
+    """Returns calls of the first two tools that take arguments, else of any tools that can be called."""
     found = [(tool, sample[0]) for tool in tools if (sample := sample_arguments(tool))]
     telling = [(tool, arguments) for tool, arguments in found if arguments]
     return [*(telling or found)[:2]]
@@ -124,7 +124,7 @@ def _samples(tools: Sequence[Tool]) -> Sequence[tuple[Tool, Mapping[str, Any]]]:
 
 def _request(tool: Tool, words: XmlWording) -> str:
     first = tool.description.strip().partition("\n")[0]
-    # A stranger's words do not speak for a user.
+    # An outside author's description must not appear as a user's request.
     if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
         return words.call_request.format(tool.name)
     return first if first[-1] in ".。!！?？" else f"{first}{words.full_stop}"

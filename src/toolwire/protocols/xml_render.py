@@ -1,4 +1,4 @@
-"""Calls and results as text in XML. What is written here is read back exactly: nothing in a value ends its CDATA."""
+"""Calls and results as XML. The parser restores every value exactly, because no value can end its CDATA."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
-    """The reply by which a model would make these calls; empty for none.
+    """Returns the reply with which a model would make these calls; empty without calls.
 
-    A value that its text alone would not bring back is marked `type="json"`, such as the string `10`, a list or null.
-    Where `tools` are given, their schemas bring back most, and the mark is left out.
+    A value that cannot be restored from its text alone is marked `type="json"`, such as the string `10`, a list or
+    null. With `tools`, their schemas restore most values without the mark.
 
     Raises:
-        Unrepresentable: an argument that JSON cannot hold.
+        Unrepresentable: JSON cannot hold one of the arguments.
     """
     schemas = Schemas(tools)
     return "\n".join(_call(call, schemas) for call in calls)
 
 
 def cdata(text: str) -> str:
-    """The text as CDATA that ends nowhere but at its end."""
+    """Returns the text as CDATA that no part of the text can end early."""
     broken = _BREAKS.sub(lambda found: f"{found[0][:2]}{CDATA_END}{CDATA}{found[0][2:]}", text)
     return f"{CDATA}{broken}{CDATA_END}"
 
 
 def parameter_tag(name: str) -> str:
-    """What stands in a parameter's opening tag: its name, or `param name="my name"` where no tag can have that name."""
+    """Returns the content of a parameter's opening tag: its name, or `param name="my name"` for an invalid tag name."""
     if _TAG.fullmatch(name) and name not in NAMED_TAGS:
         return name
     quoted = json.dumps(name, ensure_ascii=False)
@@ -48,7 +48,7 @@ def parameter_tag(name: str) -> str:
 
 
 def result_block(name: str, *, success: bool, text: str) -> str:
-    """One result as a block that no reader takes for a call. Characters that XML does not have become U+FFFD."""
+    """Returns one result as a block that is never read as a call. Characters that XML forbids become U+FFFD."""
     tag = "data" if success else "error"
     return (
         f"<tool_result>\n  <name>{_name(_readable(name))}</name>\n  <success>{str(success).lower()}</success>\n"
@@ -92,7 +92,7 @@ def _read(name: str, text: str, schema: Mapping[str, Any] | None) -> Any:
 
 
 def _is_ambiguous(value: Any) -> bool:
-    """Whether it is a string that some schema takes for something else."""
+    """True for a string that some schema would convert to another type."""
     if not isinstance(value, str):
         return False
     try:

@@ -1,6 +1,6 @@
-"""Where in a reply its XML calls stand: outside of thinking, results, fences, code spans, comments and quotes.
+"""A scanner for XML calls in a reply, outside of thinking, results, fences, code spans, comments and quotes.
 
-One pass, left to right: each mark that could matter is looked at once, and what is not closed is not looked for again.
+It makes one pass from left to right. Each mark is examined once, and an unclosed mark is not searched for again.
 """
 
 from __future__ import annotations
@@ -46,30 +46,29 @@ _WRAPPERS = re.compile(r"</?tool_calls>|</tool_call>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
-    """What stands in a reply."""
+    """The parts of a reply."""
 
     calls: tuple[RawCall, ...]
     text: str
-    """What stands outside of calls and thinking."""
+    """The text outside of calls and thinking."""
     thought: str
-    """What stands in `<think>`."""
+    """The text in `<think>`."""
     failure: str | None
-    """What stands in `<fail>`; None when there is none."""
+    """The text in `<fail>`; None if there is none."""
     problems: tuple[Problem, ...]
     """The repairs that were made."""
 
 
 def scan(text: str, known: Known, *, is_strict: bool = True) -> Scanned:
-    """The calls of a reply, and its text.
+    """Returns the calls of a reply, and its text.
 
-    Unless `is_strict`, a call that cannot be read is left out and told among the problems, and the calls beside it
-    are given.
+    With `is_strict=False`, an unreadable call is left out and reported in the problems, and the other calls are kept.
 
     Raises:
-        Refusal: something that is meant as a call cannot be read, or may be a quotation.
+        Refusal: A call cannot be read, or may be a quotation.
     """
     if is_json(text):
-        # Whatever looks like a call in there stands in a string.
+        # Anything like a call is inside a JSON string here.
         return Scanned(calls=(), text=text.strip(), thought="", failure=None, problems=())
     reading = _Reading(text=text, known=known, repairs=Repairs(text), is_strict=is_strict)
     reading.read(0)
@@ -86,22 +85,22 @@ class _Reading:
     pieces: list[str] = field(default_factory=list[str])
     """The text outside of calls and thinking."""
     thoughts: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """Where thinking begins and ends."""
+    """The start and end of each part of thinking."""
     failure: str | None = None
     dtd: int | None = None
-    """Where a document type is declared."""
+    """The position of a document type declaration."""
     fenced: int | None = None
-    """Where a fence stands that begins with a call, among other text."""
+    """The position of a fence that begins with a call and has text around it."""
     dropped: int | None = None
-    """Where the calls stand that a closing `</think>` made thoughts of."""
+    """The position of calls that a closing `</think>` turned into thinking."""
     is_over: bool = False
-    """Whether the model went on to write the result itself: what follows rests on nothing."""
+    """True if the model wrote a result itself. The text after it depends on an invented result and is ignored."""
     unclosed: set[str] = field(default_factory=set[str])
-    """What is never closed from here on."""
+    """Closing marks that do not occur in the rest of the text."""
     line_start: int = 0
-    """Where the line begins that was last asked about."""
+    """The start of the line that was last asked for."""
     taken: int = 0
-    """How far the text has been told apart."""
+    """The end of the text that has been classified."""
 
     def read(self, position: int) -> None:
         self.taken = position
@@ -142,7 +141,7 @@ class _Reading:
             raise Refusal("The reply is all thinking." if self.thoughts else "The reply is empty.")
 
     def _take(self, mark: re.Match[str]) -> int:
-        """Deals with a mark, and gives the place to go on from."""
+        """Handles a mark and returns the position to continue from."""
         kind = mark.lastgroup or ""
         steps: dict[str, Callable[[re.Match[str]], int]] = {
             "think": self._think,
@@ -162,7 +161,7 @@ class _Reading:
         return steps[kind](mark) if kind in steps else self._span(mark)
 
     def _keep(self, end: int) -> None:
-        """What was not taken up to here is text."""
+        """Adds the unclassified text up to `end` to the reply's text."""
         self.pieces.append(self.text[self.taken : end])
         self.taken = end
 
@@ -184,7 +183,7 @@ class _Reading:
         return self._leave_out(mark.start(), end + len(mark[0]) + 1)
 
     def _thought_out(self, mark: re.Match[str]) -> int:
-        """Thinking whose beginning is not part of the reply: all before its end is thought."""
+        """Handles thinking whose beginning is not in the reply. All text before the mark is thinking."""
         if self.calls:
             self.dropped = self.calls[0].start
             self.repairs.note(f"What stands before {mark[0]} was left out, a call too.", mark.start())
@@ -195,7 +194,7 @@ class _Reading:
 
     def _call(self, mark: re.Match[str]) -> int:
         if not _TAG_OR_END.match(self.text, mark.end()):
-            return mark.end()  # the tag is spoken of
+            return mark.end()  # the tag is only mentioned
         return self._add(mark.start(), lambda reader: reader.wrapped(mark.start(), mark.end()))
 
     def _bare(self, mark: re.Match[str]) -> int:
@@ -246,7 +245,7 @@ class _Reading:
         return end >= 0 and not 0 <= opening < end
 
     def _is_block_quote(self, start: int) -> bool:
-        # From where the last one stood: lines may be long, and hold many calls.
+        # Starts at the last known line, because lines may be long and hold many calls.
         self.line_start = max(self.line_start, self.text.rfind("\n", self.line_start, start) + 1)
         return self.text[self.line_start : self.line_start + 8].lstrip(" ").startswith(">")
 
@@ -255,7 +254,7 @@ class _Reading:
         return bool(before) and _QUOTES.get(before) == after
 
     def _result(self, mark: re.Match[str]) -> int:
-        """A result that the model repeats or makes up; no call stands in it."""
+        """Skips a result that the model repeats or invents. It contains no calls."""
         if self.calls and not self.is_over:
             self.is_over = True
             self.repairs.note("The reply goes on with a result of its own; calls after it were left out.", mark.start())
@@ -322,11 +321,11 @@ class _Reading:
         return (found for found in lines if found[1].startswith(mark["fence"]))
 
     def _takes_whole_fence(self, mark: re.Match[str]) -> bool:
-        """Takes the calls in a fence that is the whole reply; where there is more, it is a quotation."""
+        """Takes the calls in a fence that is the whole reply. A fence with other text is a quotation."""
         last = deque(self._closings(mark), maxlen=1)
         if last and self.text[last[0].end() :].strip():
             return False
-        # Cut rather than bounded: nothing in the fence may reach beyond it.
+        # Truncated, because nothing in the fence may extend beyond it.
         text = self.text[: last[0].start()] if last else self.text
         inner = _Reading(text=text, known=self.known, repairs=Repairs(text), is_strict=self.is_strict)
         inner.read(mark.end())

@@ -1,7 +1,7 @@
-"""A reply in XML while it comes in: what is said is told at once; what it asks for is read when it is whole.
+"""Streaming of XML replies. Text is reported at once; calls are read when they are complete.
 
-Only what is well written is told piece by piece. From the first slip in a call on, nothing more is: mending needs the
-rest of the reply, and `reply()` reads that as `parse` does.
+Arguments are reported piece by piece only while the call is well-formed. After the first mistake in a call, nothing
+more is reported: a repair needs the rest of the reply. `reply()` then reads the whole reply as `parse` does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from toolwire.protocols.xml_parse import read_xml
 from toolwire.vocabulary.calls import Reply
 
 _HELD_MAX = 512
-"""Characters that are held back to see whether a call begins. No tag or code span of a clean reply is longer."""
+"""Maximum number of characters held back while a call may begin. No valid tag or code span is longer."""
 
 _THINKING = r"think|thinking|reasoning|reflection"
 _QUOTING = r"tool_results?|tool_responses?|function_results?|observation|code|pre|example|blockquote|fail"
@@ -59,7 +59,7 @@ _QUOTES = "\"'“‘«「『"
 
 
 class XmlStream:
-    """One reply while it comes in. Used once, by one reader."""
+    """Parses one reply while it arrives. Use it once, from one reader."""
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
         self._tools = tuple(tools)
@@ -79,10 +79,10 @@ class XmlStream:
         self._is_fenced = False
 
     def feed(self, delta: Any) -> list[StreamEvent]:
-        """What this piece of text means; None is no text.
+        """Returns the events of a piece of text. None means no text.
 
         Raises:
-            ConfigurationError: the host gave something that is not text.
+            ConfigurationError: The host passed something other than text.
         """
         delta = text_given(delta, "xml")
         if self._size <= REPLY_LIMIT_BYTES:
@@ -96,7 +96,7 @@ class XmlStream:
         return events
 
     def reply(self) -> Reply:
-        """The reply as far as it has come."""
+        """Returns the reply so far."""
         if all(isinstance(piece, str) for piece in self._pieces):
             return parse_xml("".join(map(str, self._pieces)), self._tools)
         whole = b"".join(
@@ -104,7 +104,7 @@ class XmlStream:
         )
         return parse_xml(whole, self._tools)
 
-    # Each step takes what it can from the front of what is held, and says whether another may follow at once.
+    # Each step consumes the beginning of the held text, and returns True if another step may follow at once.
 
     def _outside(self) -> bool:
         held = self._held
@@ -153,7 +153,7 @@ class XmlStream:
         return self._say(1) if has_line_end or held[0] == "~" else False
 
     def _unsaid(self) -> bool:
-        """Thinking, and a failure's message: told when the reply is whole."""
+        """Skips thinking and a failure's message. They are reported with the complete reply."""
         end = self._held.find(self._closing)
         if end < 0:
             kept = len(self._closing) - 1
@@ -163,7 +163,7 @@ class XmlStream:
         return self._take(end + len(self._closing))
 
     def _quoted(self) -> bool:
-        """What is repeated: text in which no call is meant."""
+        """Passes on quoted text, in which no call counts."""
         end = self._held.find(self._closing)
         section = self._held.find(CDATA) if self._has_sections else -1
         if section >= 0 and not 0 <= end < section:
@@ -196,7 +196,7 @@ class XmlStream:
         return self._take(mark.end()) if kind == "call" else True
 
     def _head(self) -> bool:
-        """`<name>` and `<params>`."""
+        """Reads `<name>` and `<params>`."""
         self._take(_end(_SPACE, self._held))
         if name := _NAME.match(self._held):
             block = _BLOCK.match(self._held, _end(_SPACE, self._held, name.end()))
@@ -208,7 +208,7 @@ class XmlStream:
         return self._wait() if not self._held or _BEGUN.match(self._held) else self._go_quiet()
 
     def _between(self) -> bool:
-        """A parameter, or the end of the parameters."""
+        """Reads the start of a parameter, or the end of the parameters."""
         self._take(_end(_SPACE, self._held))
         if closing := CLOSING.match(self._held):
             if closing[1] != self._block:
@@ -254,7 +254,10 @@ class XmlStream:
         return self._end_of_value(start)
 
     def _loose(self) -> bool:
-        """A value outside of CDATA. From its first `&` on it is held until it ends, since the whole decides on it."""
+        """Reads a value outside of CDATA.
+
+        It is held from its first `&` until its end, which decides how to decode it.
+        """
         end = self._held.find("<")
         reference = self._held.find("&", 0, len(self._held) if end < 0 else end)
         if reference >= 0:
@@ -277,7 +280,7 @@ class XmlStream:
         return self._wait() if is_begun else self._go_quiet()
 
     def _tail(self) -> bool:
-        """`</tool_call>`, or whatever follows where it is missing."""
+        """Reads `</tool_call>`, or ends the call if it is missing."""
         start, closing = _end(_SPACE, self._held), "</tool_call>"
         if self._held.startswith(closing, start):
             self._take(start + len(closing))
@@ -294,7 +297,7 @@ class XmlStream:
         self._step = self._outside
 
     def _wait(self) -> bool:
-        """Waits for more, but not for ever: no tag is that long."""
+        """Waits for more text, up to the length of the longest valid tag."""
         return self._go_quiet() if len(self._held) >= _HELD_MAX else False
 
     def _go_quiet(self) -> bool:
@@ -306,14 +309,14 @@ class XmlStream:
         return False
 
     def _tell(self, end: int, text: str | None = None) -> None:
-        """Tells the front of what is held as part of a value, or `text` in its place."""
+        """Reports the beginning of the held text as part of a value, or reports `text` in its place."""
         if end:
             text = self._held[:end] if text is None else text
             self._events.append(ArgumentsDelta(index=self._index, text=text, parameter=self._parameter))
             self._take(end)
 
     def _say(self, end: int) -> bool:
-        """Tells the front of what is held as text."""
+        """Reports the beginning of the held text as text."""
         text = self._held[:end]
         self._events.append(TextDelta(text=text))
         self._is_blank = self._is_blank and not text.strip()

@@ -1,4 +1,4 @@
-"""What the text of a parameter stands for: the tool's schema says; without one, four plain forms are told apart."""
+"""Conversion of a parameter's text to a value: by the tool's schema, or without one by four simple forms."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Converted:
 
     value: Any
     problems: tuple[Problem, ...] = ()
-    """What had to be repaired to read it."""
+    """The repairs that reading the value needed."""
 
 
 def guess(text: str) -> Any:
-    """The value of a text when no schema tells: exactly `true`, `false`, `-3` and `0.5` are no strings.
+    """Converts a text without a schema. Only `true`, `false`, `-3` and `0.5` in exactly these forms are not strings.
 
-    `007`, `1e5`, ` 10 `, `True`, `NaN` and `1_000` are.
+    `007`, `1e5`, ` 10 `, `True`, `NaN` and `1_000` stay strings.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -52,10 +52,10 @@ def guess(text: str) -> Any:
 
 
 def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
-    """The value of a text where a schema applies; `root` holds what it refers to.
+    """Converts a text by its schema. `root` is the schema that its references belong to.
 
-    Text stays as it is where text is wanted, `10` and `true` too. What does not fit stays text: validation then says
-    what was expected.
+    Text stays text if the schema asks for a string, even `10` or `true`. A text that does not fit also stays text;
+    validation then reports the expected type.
     """
     node = resolve(schema, root)
     choices = _choices(node)
@@ -68,10 +68,10 @@ def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
 
 
 def load_marked(text: str) -> Any:
-    """The value of a text that is marked as JSON.
+    """Returns the value of a text that is marked as JSON.
 
     Raises:
-        Refusal: it is none.
+        Refusal: The text is not JSON.
     """
     try:
         return load_json(text)
@@ -80,7 +80,7 @@ def load_marked(text: str) -> Any:
 
 
 def types_of(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> frozenset[str]:
-    """The JSON types that a schema names; empty when it names none, and then lets through all."""
+    """Returns the JSON types that a schema names. Empty if it names none and therefore allows all."""
     node = resolve(schema, root)
     for key in _ALTERNATIVES:
         if isinstance(node.get(key), list) and depth:
@@ -98,7 +98,7 @@ def types_of(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> froze
 
 
 def _typed(text: str, types: frozenset[str]) -> Converted:
-    # Beside a string, a number stays text: exact decimals and leading zeros are text, whatever else may be there.
+    # If strings are allowed, numbers stay text. Exact decimals and leading zeros would otherwise be lost.
     wanted = types - _TEXTLIKE if "string" in types else types
     try:
         value = load_json(text)
@@ -115,7 +115,7 @@ def _typed(text: str, types: frozenset[str]) -> Converted:
 
 
 def _repaired(text: str, wanted: frozenset[str], *, is_text: bool) -> Converted:
-    """The value of a text that is no JSON, where a slip is plain."""
+    """Returns the value of a text that is not JSON but has an obvious mistake."""
     if is_text:
         return Converted(value=text)
     kind, value = _PYTHON_WORDS.get(text.strip(), ("", None))

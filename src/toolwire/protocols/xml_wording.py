@@ -1,4 +1,4 @@
-"""The words of the XML protocol's system prompt, in English and in Chinese."""
+"""The text of the XML protocol's system prompt, in English and in Chinese."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from toolwire.protocols.base import Language, Thought
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XmlWording:
-    """Every text of the prompt. `{}` is filled."""
+    """Every text of the prompt. `{}` is replaced."""
 
     title: str
     introduction: str
     rules: tuple[str, ...]
     thought_rule: dict[Thought, str]
-    """A last rule; empty for none."""
+    """A last rule; empty for no rule."""
     tools_heading: str
     no_tools: str
     optional: str
-    """Behind an optional parameter's type."""
+    """Follows an optional parameter's type."""
     default: str
-    """The same where there is a default."""
+    """Follows the type of an optional parameter with a default."""
     example_heading: str
     request: str
     reply: str
     call_request: str
-    """A request when the tool has no description."""
+    """The request for a tool without a description."""
     and_then: str
-    """Between two requests."""
+    """The text between two requests."""
     full_stop: str
     unfit: tuple[tuple[tuple[str, ...], str, str], ...]
-    """Requests that hardly any tool can meet: the words by which one that can is known, the request, the reason."""
+    """Requests that hardly any tool can meet: the words of tools that could, the request, the reason."""
 
 
 _ENGLISH = XmlWording(
