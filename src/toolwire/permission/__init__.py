@@ -1,1 +1,1 @@
-"""What may run, unasked or asked."""
+"""Permission: rules that run, deny or confirm calls, and requests to a person."""

@@ -1,4 +1,4 @@
-"""Asking a person: the request, the decision, and who can be asked."""
+"""Approval by a person: the request, the decision, and the approver interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ Answer = Literal["approve", "edit", "deny", "stop_run"]
 ANSWERS: tuple[str, ...] = get_args(Answer)
 
 REQUEST_LIFE_S = 7 * 86_400.0
-"""Seconds that a request waits: a week, so that one asked on a Friday outlives a holiday. After that it is refused."""
+"""Seconds that a request waits for a decision: one week, so that a request from a Friday outlives a holiday. After that
+it expires.
+"""
 
 RefusalCode = Literal[
     "stale_rev",
@@ -40,7 +42,13 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class DecisionRefused(ToolwireError):
-    """A decision, or a saved run, that does not count. Nothing was run for it; `code` says why."""
+    """A decision or a saved run was refused. Nothing was run for it.
+
+    Attributes:
+        code: The reason for the refusal.
+        request_id: The request that was decided; empty if the refusal concerns a run.
+        decided: With `already_decided`, the decision that counts; else None.
+    """
 
     def __init__(
         self, code: RefusalCode, message: str, *, request_id: str = "", decided: Decision | None = None
@@ -48,51 +56,53 @@ class DecisionRefused(ToolwireError):
         super().__init__(message)
         self.code: RefusalCode = code
         self.request_id = request_id
-        """The request it was for; empty when it was for none."""
         self.decided = decided
-        """With `already_decided`: the decision that counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """One call that waits for a person."""
+    """One call that waits for a person.
+
+    Attributes:
+        id: The id of the request: 128 random bits, so that it cannot be guessed.
+        call_id: The id of the call.
+        tool: The name of the tool.
+        arguments: The exact arguments that will run, as plain JSON, with defaults and conversions applied.
+        reasons: The rules and guards that require a decision.
+        caller: The caller for which the call is made.
+        run_id: The run of the call.
+        parent: The id of the call whose program makes this one; empty for a call of the model.
+        attempt: Number of the attempt at the call, from 1. Above 1 the call may have run already, and `reasons` says
+            so.
+        tool_digest: `sha256:` of the tool's name, description and schemas at the time of the request.
+        arguments_digest: `sha256:` of `arguments`. A decision is valid only for this value.
+        bound_digest: `sha256:` of the values that the host fills in and no person sees; empty without such values.
+        given: The model's own arguments as plain JSON if they differ from `arguments`; else empty.
+        effects: The effects that the tool declares.
+        taints: Labels of the data that the run has read so far.
+        arguments_schema: JSON schema of the arguments. An edit is checked against it.
+        created_at: Time of the request, in seconds since the epoch.
+        expires_at: Time after which a decision is refused, in seconds since the epoch; 0 means never.
+    """
 
     id: str
-    """The request's id: 128 random bits, so that nobody guesses another's."""
     call_id: str
-    """The call's id."""
     tool: str
-    """The tool's name."""
     arguments: Mapping[str, Any]
-    """Exactly what will run, as plain JSON: after defaults and conversion."""
     reasons: tuple[str, ...]
-    """Why it is asked."""
     caller: Caller = NOBODY
-    """On whose behalf."""
     run_id: str = ""
-    """The run the call belongs to."""
     parent: str = ""
-    """The id of the call whose program makes this one; empty at the top."""
     attempt: int = 1
-    """Which attempt at the call; above 1 it may have run already, and `reasons` say so."""
     tool_digest: str = ""
-    """`sha256:` of the tool's name, description and schemas as they were when it was asked."""
     arguments_digest: str = ""
-    """`sha256:` of `arguments`: what a decision is for."""
     bound_digest: str = ""
-    """`sha256:` of what the host fills in, which nobody is shown; empty when there is nothing of the kind."""
     given: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
-    """What the model wrote, as plain JSON, where it differs from `arguments`; else empty."""
     effects: tuple[Effect, ...] = ()
-    """What the tool says it does."""
     taints: tuple[Label, ...] = ()
-    """What the run has read so far."""
     arguments_schema: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
-    """JSON schema of the arguments, by which an edit is checked."""
     created_at: float = 0.0
-    """Seconds since the epoch."""
     expires_at: float = 0.0
-    """Seconds since the epoch after which no decision counts; 0: never."""
 
 
 def _check_text(record: Decider | Decision, name: str) -> None:
@@ -103,18 +113,20 @@ def _check_text(record: Decider | Decision, name: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
-    """Who decided, and through what.
+    """The author of a decision, and the channel it came through.
+
+    Attributes:
+        principal: The person or service; empty if unknown.
+        channel: The channel: `console`, `cli`, `callback`, `model`, or a name of your own.
+        authn: The method that authenticated the principal; empty without authentication.
 
     Raises:
-        ConfigurationError: a field is not text.
+        ConfigurationError: A field is not text.
     """
 
     principal: str = ""
-    """The person or service; empty when nobody said."""
     channel: str = ""
-    """Through what: `console`, `cli`, `callback`, `model`, or a name of your own."""
     authn: str = ""
-    """How they proved who they are; empty when they did not."""
 
     def __post_init__(self) -> None:
         for name in ("principal", "channel", "authn"):
@@ -126,28 +138,31 @@ SOMEBODY = Decider()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a person said.
+    """The answer to a request.
+
+    Attributes:
+        verdict: approve: run the call as shown. edit: run it with `arguments`. deny: do not run it. stop_run: also end
+            the run.
+        arguments: With edit, the arguments to run instead. They are validated and judged like the model's own.
+        reason: With deny and stop_run, the reason that the model receives.
+        request_id: The request that is answered. It is filled in if an approver leaves it empty.
+        remember: A rule to keep for similar calls. It is refused if it covers more than the request showed.
+        by: The author of the decision.
+        at: Time of the decision, in seconds since the epoch. It is filled in when the decision is recorded.
+        seen_arguments_digest: The `arguments_digest` that the person saw. A decision for other arguments is refused.
 
     Raises:
-        ConfigurationError: an unknown verdict, an edit without arguments, or a field of another type.
+        ConfigurationError: The verdict is unknown, an edit has no arguments, or a field has the wrong type.
     """
 
     verdict: Answer
-    """approve: run it as shown; edit: run it with `arguments`; deny: do not run it; stop_run: run nothing more."""
     arguments: Mapping[str, Any] | None = None
-    """With edit: the arguments to run instead. They are validated and judged like the model's own."""
     reason: str = ""
-    """With deny: what the model is told."""
     request_id: str = ""
-    """The request it answers; filled in when an approver answers what it was asked."""
     remember: Rule | None = None
-    """A rule to keep for calls like it; never wider than what was shown."""
     by: Decider = SOMEBODY
-    """Who decided."""
     at: float = 0.0
-    """Seconds since the epoch; filled in when it is taken down."""
     seen_arguments_digest: str = ""
-    """The request's `arguments_digest` as the person saw it; a decision for other arguments is refused."""
 
     def __post_init__(self) -> None:
         if self.verdict not in ANSWERS:
@@ -167,14 +182,14 @@ class Decision:
 
 
 Approver = Callable[[ApprovalRequest], Decision | Awaitable[Decision | None] | None]
-"""Who is asked. None: not now; a session with a store then suspends the run, anywhere else the call is not run."""
+"""Decides requests. None means "not now": a session with a store suspends the run, otherwise the call does not run."""
 
 
 def refuse_wrong_approver(approver: object) -> None:
-    """Does nothing for None and for a callable that takes one request.
+    """Accepts None and a callable that takes one request.
 
     Raises:
-        ConfigurationError: the object cannot be asked. The message says what to write instead.
+        ConfigurationError: The object is neither. The message says what to write instead.
     """
     if approver is None:
         return
@@ -188,7 +203,7 @@ def refuse_wrong_approver(approver: object) -> None:
     try:
         signature = inspect.signature(approver)
     except (ValueError, TypeError):
-        # Some callables written in C have no signature to look at.
+        # Some callables written in C have no signature.
         return
     try:
         signature.bind(None)
@@ -199,5 +214,5 @@ def refuse_wrong_approver(approver: object) -> None:
 
 
 def _decider_for(by: object) -> str:
-    """The `by=` that its author most likely meant."""
+    """Returns the `by=` that the author most likely meant."""
     return f"by=Decider(principal={by!r:.80})" if isinstance(by, str) else "by=Decider(principal='...')"

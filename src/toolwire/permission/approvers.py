@@ -1,4 +1,4 @@
-"""Who can be asked: a person at a terminal, or nobody for now. Any callable of the same shape will do as well."""
+"""Approvers: a person at a terminal, or a later decision. Any callable of the same shape is an approver too."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from toolwire.vocabulary.errors import Unrepresentable
 
 try:
     import termios
-except ImportError:  # Windows: there is no queue to empty
+except ImportError:  # Windows has no input queue to flush
     termios = None
 
 _ONE_AT_A_TIME = threading.Lock()
-"""A process has one terminal: two questions at once could not be told apart."""
+"""A process has one terminal, so only one question is open at a time."""
 
 
 def later(request: ApprovalRequest) -> None:
-    """Answers nothing: the call waits in the store, for `toolwire approvals` or a program to decide."""
+    """Leaves the call undecided. It waits in the store until `toolwire approvals` or a program decides it."""
     del request
 
 
 class ConsoleApprover:
-    """Asks at the terminal, one request at a time, whatever the thread.
+    """Asks a person at the terminal, one request at a time, from any thread.
 
-    Without a terminal, at the end of the input and on Ctrl-C there is no answer, and the call does not run. What was
-    typed before the question was shown does not count.
+    Without a terminal, at the end of the input, and on Ctrl-C the call stays undecided and does not run. Keys typed
+    before the question are discarded.
     """
 
     def __init__(
@@ -49,17 +49,17 @@ class ConsoleApprover:
         principal: str | None = None,
         remembers: bool = True,
     ) -> None:
-        """`input` and `output` are standard input and standard error when None, looked up when somebody is asked.
+        """`input` and `output` default to standard input and standard error, looked up for each request.
 
-        `principal` is who decides; None: the name that the operating system knows this process by. `remembers`: the
-        person may also choose to have calls like this one remembered.
+        `principal` is the name of the decider; None uses the user name of this process. With `remembers`, the person
+        may also choose a rule for similar calls.
         """
         self._streams = (input, output)
         self._principal = principal
         self._remembers = remembers
 
     def __call__(self, request: ApprovalRequest) -> Decision | None:
-        """What the person said; None when nobody did."""
+        """Returns the person's decision, or None if the call stays undecided."""
         terminal = _terminal(*self._streams)
         if terminal is None:
             return None
@@ -148,7 +148,7 @@ class ConsoleApprover:
 
 
 console_approver = ConsoleApprover()
-"""Asks at this process's own terminal."""
+"""The approver at this process's own terminal."""
 
 _KEYS = "[y] approve  [n] deny  [e] edit  [a] approve and remember  [s] stop the run  [l] later"
 _KEYS_WITHOUT_MEMORY = "[y] approve  [n] deny  [e] edit  [s] stop the run  [l] later"
@@ -164,7 +164,7 @@ class _Terminal:
         print(self._written(text), file=self.output, flush=True)
 
     def line(self, question: str) -> str | None:
-        """What was typed, without spaces around it; None at the end of the input."""
+        """Returns the typed line without surrounding spaces; None at the end of the input."""
         print(question, end="", file=self.output, flush=True)
         typed = self.input.readline()
         return typed.strip() if typed else None
@@ -186,7 +186,7 @@ class _Terminal:
         return True
 
     def forget_typed(self) -> None:
-        """Drops what was typed ahead: nobody approves what they have not seen."""
+        """Discards typed input, so that a person cannot approve a call before seeing it."""
         if termios is not None:
             with suppress(OSError, ValueError, termios.error):
                 termios.tcflush(self.input.fileno(), termios.TCIFLUSH)
@@ -196,7 +196,7 @@ def _terminal(given_input: TextIO | None, given_output: TextIO | None) -> _Termi
     reads = sys.stdin if given_input is None else given_input
     writes = sys.stderr if given_output is None else given_output
     for stream in (reads, writes):
-        # A process may have been started without them, or have closed them.
+        # A process may have started without these streams, or may have closed them.
         if stream is None or stream.closed or not stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]
             return None
     return _Terminal(input=reads, output=writes)

@@ -1,4 +1,4 @@
-"""Rules held against the tools there are: one that can never do what it says is a mistake, and is told of."""
+"""Checks rules against the registered tools, and reports rules that can never have an effect."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEAR
 from toolwire.vocabulary.errors import Unrepresentable
 
 _OFFERED_LATER = (ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEARCH_TOOLS)
-"""Tools that sessions add by themselves."""
+"""Tools that sessions add themselves."""
 
 
 class Described(Protocol):
-    """What has a tool: a tool itself, or what its users hold of it."""
+    """An object with a tool: the tool itself, or a `ToolSpec`."""
 
     def __tool__(self) -> Tool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleProblem:
-    """Something that is wrong with a rule, or with a permission by name."""
+    """A problem with a rule or with a permission by tool name.
+
+    Attributes:
+        rule: The rule; None for a permission.
+        place: The source of the rule.
+        message: A description of the problem, with a correction.
+    """
 
     rule: Rule | None
-    """The rule; None when it is a permission."""
     place: str
-    """Where it was written."""
     message: str
-    """What is wrong, and what to write instead."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
@@ -48,7 +51,7 @@ def problems(
     is_whole: bool,
     defaults: Mapping[str, Permission],
 ) -> list[RuleProblem]:
-    """What is wrong with the rules for these tools by name; see `Policy.check`."""
+    """Returns the problems of the rules for the given tools; see `Policy.check`."""
     seen: dict[str, str] = {}
     told: list[RuleProblem] = []
     for number, rule in enumerate(rules, 1):
@@ -142,7 +145,7 @@ def _wrong_examples(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
 
 
 def _arguments(tool: Tool, given: Mapping[str, Any]) -> Mapping[str, Any] | str:
-    """The arguments as they would run, or why they would not."""
+    """Returns the arguments as they would run, or a text that says why they would not."""
     try:
         validated = tool.validate(given)
         if isinstance(validated, Invalid):
@@ -163,7 +166,7 @@ def _why(rule: Rule, arguments: Mapping[str, Any]) -> str:
 
 
 def told(condition: Condition, arguments: Mapping[str, Any]) -> str:
-    """How a condition comes out for these arguments, in words."""
+    """Describes the result of a condition for these arguments."""
     value = found(arguments, condition.tokens)
     answer = condition.holds(arguments)
     words = {True: "holds", False: "does not hold", None: "cannot be told"}[answer]

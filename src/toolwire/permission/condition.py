@@ -1,8 +1,8 @@
-"""Conditions of rules: what is looked at in a call's arguments, and what must be true of it.
+"""Conditions of rules: a path into a call's arguments, an operator and a value.
 
-A condition holds, does not hold, or cannot be told: the argument is not there, is of another kind than the rule's value
-(a number and a text, say), or is the same but for spelling (case, width, invisible characters). What cannot be told
-never helps a rule that lets calls run, and always counts for one that holds them back.
+A condition is true, false or undecided. It is undecided if the argument is missing, or has another type than the rule's
+value. It is also undecided if both differ only in spelling: case, width or invisible characters. An undecided condition
+never lets a call run, and always holds one back.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ROOT = "arguments"
 
 
 class _Missing:
-    """Stands for an argument that is not there."""
+    """Marks an argument that is missing."""
 
 
 MISSING = _Missing()
@@ -54,24 +54,28 @@ MISSING = _Missing()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One thing that must be true of a call's arguments, as they will run.
+    """One condition on the arguments of a call, in the form in which they will run.
+
+    Attributes:
+        path: A JSON pointer: `/arguments/amount`, `/arguments/to/0`, or `/arguments` for all of them.
+        op: `==` and `!=` take any value; `<`, `<=`, `>` and `>=` take a number. `in` and `not_in` take a list of
+            values. `starts_with` and `ends_with` take a text. `contains` takes a part of a text or an item of a list.
+            `matches` takes a `Pattern` for the whole text. `exists` and `absent` take no value; null counts as absent.
+            `under` takes the folder of a path. `host_in` takes the allowed hosts of a URL: names, or `*.name` for
+            subdomains.
+        value: The value that the argument is compared with.
+        tokens: The path below `/arguments`, split into parts.
+        pattern: With `matches`, the parsed value; else None.
 
     Raises:
-        ConfigurationError: no such path or operator, or a value that the operator cannot use.
+        ConfigurationError: The path or operator is unknown, or the operator cannot use the value.
     """
 
     path: str
-    """A JSON pointer: `/arguments/amount`, `/arguments/to/0`, or `/arguments` for all of them."""
     op: Operator
-    """== != (any value), < <= > >= (numbers), in not_in (a list of values), starts_with ends_with (texts), contains (a
-    part of a text, or an item of a list), matches (a `Pattern` of the whole text), exists absent (no value; null is
-    absent), under (a path's folder), host_in (a URL's host: names, or `*.name` for those below)."""
     value: Any = None
-    """What the argument is compared with."""
     tokens: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    """The path below `/arguments`, in parts."""
     pattern: Pattern | None = field(init=False, repr=False, compare=False)
-    """With `matches`: the value, read."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -86,15 +90,15 @@ class Condition:
         return f"{where} {self.op}" + ("" if self.op in _BARE else f" {_shown(self.value)}")
 
     def holds(self, arguments: Mapping[str, Any]) -> bool | None:
-        """Whether it is true of these arguments; None when that cannot be told."""
+        """Returns True or False for these arguments, or None if it is undecided."""
         return self.holds_of(found(arguments, self.tokens))
 
     def holds_of(self, value: Any) -> bool | None:
-        """Whether it is true of the value that stands at its path."""
+        """Returns True or False for the value at the path, or None if it is undecided."""
         is_there = value is not MISSING and value is not None
         match self.op:
             case "==" if not self.tokens:
-                # All arguments of a call that was shown: 1 and 1.0 are one number and two calls.
+                # For a whole call, 1 and 1.0 are the same number but different arguments.
                 return None if value is MISSING else _same_call(value, self.value)
             case "exists":
                 return is_there
@@ -112,7 +116,7 @@ _POSITIVE: Mapping[str, Operator] = {"!=": "==", "not_in": "in"}
 
 
 def found(arguments: Mapping[str, Any], tokens: Sequence[str]) -> Any:
-    """What stands at the path; `MISSING` when nothing does."""
+    """Returns the value at the path, or `MISSING`."""
     value: Any = arguments
     for token in tokens:
         if isinstance(value, Mapping):
@@ -126,7 +130,7 @@ def found(arguments: Mapping[str, Any], tokens: Sequence[str]) -> Any:
 
 
 def kind_of(value: object) -> Kind:
-    """What kind of JSON value it is; a truth value is no number."""
+    """Returns the JSON type of a value. A boolean is not a number."""
     match value:
         case None:
             return "null"
@@ -183,12 +187,14 @@ def _matched(pattern: Pattern, text: str) -> bool | None:
 
 
 def _text_value(wanted: Any) -> Any:
-    """All but `contains` look at texts, a list of hosts too."""
+    """Returns a sample of the type that the argument must have. Only `contains` looks at lists; `host_in` takes a list
+    for a text.
+    """
     return "" if kind_of(wanted) == "list" else wanted
 
 
 def _perhaps(is_like: bool) -> bool | None:
-    """False, or that it cannot be told: the same but for spelling may be the same to the tool."""
+    """Returns False, or None if the texts differ only in spelling: the tool may treat them as equal."""
     return None if is_like else False
 
 
@@ -207,7 +213,7 @@ def _ordered(op: Operator, value: Any, wanted: Any) -> bool | None:
 
 
 def _same(value: Any, wanted: Any) -> bool | None:
-    """Whether both are one JSON value, all the way down."""
+    """Compares two JSON values in depth."""
     kind = kind_of(value)
     if kind != kind_of(wanted):
         return None
@@ -226,8 +232,10 @@ def _same_call(arguments: Any, wanted: Any) -> bool | None:
 
 
 def _among(items: list[Any], wanted: Any) -> bool | None:
-    """Whether it is one of the items. A text that is only a part of one, or goes across, may be what was meant: a
-    command in one text and in a list of words is the same command."""
+    """Looks for the wanted value among the items. A text that is part of an item, or spans items, is undecided.
+
+    A command in one text and the same command as a list of words mean the same.
+    """
     told = _any(_same(item, wanted) for item in items)
     if told is False and isinstance(wanted, str):
         return _perhaps(fold(wanted).strip() in fold(" ".join(item for item in items if isinstance(item, str))))
@@ -255,10 +263,10 @@ def _tokens(path: object) -> tuple[str, ...]:
 
 
 def _value(op: Operator, value: Any) -> Any:
-    """The value as it is compared.
+    """Returns the value in the form used for comparison.
 
     Raises:
-        ConfigurationError: the operator cannot use it.
+        ConfigurationError: The operator cannot use the value.
     """
     wrong = _wrong_value(op, value)
     if wrong:
@@ -294,7 +302,7 @@ def _is_list_of(value: Any, kinds: set[str]) -> bool:
 
 
 def _pattern(text: str) -> Pattern:
-    # Loaded here: few rules have one, and it costs every import as much as a dozen other modules.
+    # Imported here: few rules have a pattern, and importing the module takes as long as a dozen others.
     from toolwire.permission.pattern import Pattern
 
     try:

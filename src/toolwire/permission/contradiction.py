@@ -1,4 +1,4 @@
-"""Conditions that no value can meet: by themselves, or where a schema says what may stand there."""
+"""Finds conditions that no value can meet, alone or under a schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS: dict[Kind, str] = {
 
 
 def contradiction(conditions: Sequence[Condition]) -> str:
-    """Why no call can meet them all; empty when one can."""
+    """Returns why no call can meet all conditions; empty if one can."""
     by_path: dict[tuple[str, ...], list[Condition]] = {}
     for condition in conditions:
         by_path.setdefault(condition.tokens, []).append(condition)
@@ -32,7 +32,7 @@ def contradiction(conditions: Sequence[Condition]) -> str:
 
 
 def impossible(conditions: Sequence[Condition], schemas: Sequence[Schema]) -> str:
-    """Why nothing that these schemas let through can meet them all; empty when something can."""
+    """Returns why no value that the schemas allow can meet all conditions; empty if one can."""
     allowed = kinds(schemas)
     for condition in conditions:
         wanted = _wanted(condition)
@@ -42,7 +42,7 @@ def impossible(conditions: Sequence[Condition], schemas: Sequence[Schema]) -> st
 
 
 def _wanted(condition: Condition) -> frozenset[Kind]:
-    """The kinds of values of which it can be told whether it holds."""
+    """Returns the types of values for which the condition can be decided."""
     match condition.op:
         case "==" | "!=":
             return frozenset({kind_of(condition.value)})
@@ -75,7 +75,7 @@ def _clash(conditions: Sequence[Condition], listed: list[Any] | None, limits: tu
 
 
 def _candidates(conditions: Sequence[Condition], listed: list[Any] | None) -> list[Any] | None:
-    """A list that holds every value which could meet them all; None when there is none."""
+    """Returns a list of every value that might meet all conditions; None if such a list is not known."""
     if any(condition.op == "absent" for condition in conditions):
         return None
     for condition in conditions:
@@ -87,7 +87,7 @@ def _candidates(conditions: Sequence[Condition], listed: list[Any] | None) -> li
 
 
 def _is_empty(conditions: Sequence[Condition], limits: tuple[float | None, float | None]) -> bool:
-    """Whether no number lies between all bounds."""
+    """True if no number lies within all bounds."""
     least, most = limits
     low = (-math.inf if least is None else least, False)
     high = (math.inf if most is None else most, False)

@@ -1,4 +1,4 @@
-"""Who may answer a request, and what of an answer may be remembered."""
+"""Checks decisions: whether their author may decide, and whether their rule may be remembered."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MODEL = "model"
 def undecidable(
     by: Decider, request: ApprovalRequest, verdict: Answer, approvers: Mapping[str, Set[str]]
 ) -> str | None:
-    """Why they may not answer the request so; None when they may. `approvers` are principals by effect."""
+    """Returns why the author may not give this verdict; None if allowed. `approvers` maps effects to principals."""
     if by.principal and by.principal in (request.caller.agent, f"agent:{request.caller.agent}"):
         return f"{by.principal!r} is the agent that asks, and cannot answer itself"
     if verdict in ("deny", "stop_run"):
         return None
-    # What a tool did not say it might do all the same.
+    # An undeclared effect may still occur.
     named = [effect for effect in approvers if effect == "*" or not request.effects or effect in request.effects]
     for effect in named:
         if by.principal not in approvers[effect]:
@@ -38,7 +38,7 @@ def undecidable(
 
 
 def too_wide(decision: Decision, request: ApprovalRequest) -> str | None:
-    """Why what the decision wants remembered goes beyond what was shown; None when it does not, or wants nothing."""
+    """Returns why the decision's rule covers more than the request showed; None if it does not, or has no rule."""
     rule = decision.remember
     if rule is None:
         return None
@@ -60,7 +60,7 @@ def too_wide(decision: Decision, request: ApprovalRequest) -> str | None:
 
 
 def narrowed(rule: Rule, request: ApprovalRequest) -> Rule:
-    """The rule as it is kept: for the agent that asked, the tool as it was told of, and with scope run for that run."""
+    """Limits a rule to the asking agent, the tool as it was described, and with scope run to that run."""
     return replace(
         rule,
         id=rule.id or f"remembered:{request.id}",
@@ -72,9 +72,9 @@ def narrowed(rule: Rule, request: ApprovalRequest) -> Rule:
 
 
 def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = False) -> None:
-    """Refuses a decision that is for something else, or by who may not decide.
+    """Checks that a decision fits the request and that its author may decide.
 
-    `is_vetted`: who has the policy has looked at it already.
+    `is_vetted`: the owner of the policy has checked the author already.
 
     Raises:
         DecisionRefused: `unknown_request`, `approval_mismatch`, `not_permitted` or `invalid_edit`.
@@ -87,13 +87,13 @@ def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = Fal
         raise refused("unknown_request", f"the decision is for another request, {decision.request_id!r}")
     if decision.seen_arguments_digest not in ("", request.arguments_digest):
         raise refused("approval_mismatch", "the decision is for other arguments than the request's")
-    # Whether a policy names a model among its approvers, only who has the policy knows.
+    # Only the owner of the policy knows whether the policy names a model as an approver.
     by = replace(decision.by, channel="") if is_vetted else decision.by
     why = undecidable(by, request, decision.verdict, {}) or too_wide(decision, request)
     if why is not None:
         raise refused("not_permitted", why)
     if decision.verdict == "edit" and decision.arguments is not None:
-        # Loaded here: a validator of JSON schemas takes a tenth of a second, and most decisions edit nothing.
+        # Imported here: the JSON schema validator takes a tenth of a second, and most decisions edit nothing.
         from toolwire.permission.edits import check_edit
 
         check_edit(request, decision.arguments)
@@ -102,9 +102,9 @@ def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = Fal
 def rule_for(
     request: ApprovalRequest, *, scope: RuleScope = "run", same_arguments: bool = True, effect: str = "auto"
 ) -> Rule:
-    """A rule to remember for calls like the one shown: of the same tool, by the same agent, with these very arguments.
+    """Returns a rule for calls like the one shown: the same tool, the same agent, the same arguments.
 
-    `same_arguments=False` makes it for any arguments: offer that only as a choice of its own.
+    `same_arguments=False` allows any arguments; offer that only as a separate choice.
     """
     same = Condition(path="/arguments", op="==", value=dict(request.arguments))
     rule = Rule(
@@ -117,7 +117,7 @@ def rule_for(
 
 
 def _exactly(tool: str) -> str:
-    """A pattern that fits this name alone."""
+    """Returns a pattern that matches only this name."""
     return glob.escape(tool)
 
 

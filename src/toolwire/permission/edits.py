@@ -1,4 +1,4 @@
-"""Arguments that a person writes instead of the model's: read strictly, checked by the request's own schema."""
+"""Arguments edited by a person: parsed strictly and checked against the schema of the request."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain
 
 EDIT_LIMIT_CHARACTERS = 1_048_576
-"""Characters of an edit as text: more than any person writes."""
+"""Maximum characters of an edit: more than any person writes."""
 
 
 def read_edit(text: str, request: ApprovalRequest) -> dict[str, Any]:
-    """The arguments in a JSON text, checked as `check_edit` does.
+    """Parses JSON arguments and checks them as `check_edit` does.
 
     Raises:
-        DecisionRefused: `invalid_edit`, and all that is wrong with it.
+        DecisionRefused: `invalid_edit`, with all problems.
     """
     if len(text) > EDIT_LIMIT_CHARACTERS:
         raise _refused(request, f"it is longer than {EDIT_LIMIT_CHARACTERS:,} characters")
@@ -36,10 +36,10 @@ def read_edit(text: str, request: ApprovalRequest) -> dict[str, Any]:
 
 
 def check_edit(request: ApprovalRequest, arguments: object) -> dict[str, Any]:
-    """The arguments, when the request's schema lets them through; the call's own validation and rules come after.
+    """Checks arguments against the request's schema and returns them. The call's own validation and rules come later.
 
     Raises:
-        DecisionRefused: `invalid_edit`, and all that is wrong with them.
+        DecisionRefused: `invalid_edit`, with all problems.
     """
     if not isinstance(arguments, Mapping):
         raise _refused(request, 'it is no JSON object: write the arguments by name, {"amount": 4}')
@@ -59,7 +59,7 @@ def check_edit(request: ApprovalRequest, arguments: object) -> dict[str, Any]:
 def _problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
     if not schema:
         return []
-    # A schema that names another document is refused: none is fetched.
+    # A schema that refers to another document is refused; nothing is fetched.
     patterns = check_schema(schema, "its schema")
     wrong = complaint(Validator(schema, patterns, "its schema").problems(arguments))
     return [] if wrong is None else list(wrong.lines)

@@ -1,4 +1,4 @@
-"""Why a policy says what it says of one call."""
+"""Explains the verdict of a policy on one call."""
 
 from __future__ import annotations
 
@@ -15,36 +15,42 @@ from toolwire.permission.taint import gate_reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleOutcome:
-    """What one rule makes of a call."""
+    """The outcome of one rule for a call.
+
+    Attributes:
+        rule: The rule.
+        hits: True if the rule applies to the call.
+        why: The reason, for a person.
+    """
 
     rule: Rule
-    """The rule."""
     hits: bool
-    """Whether it counts for the call."""
     why: str
-    """What it comes from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A verdict, and all that led to it."""
+    """A verdict and everything that led to it.
+
+    Attributes:
+        tool: The name of the tool.
+        arguments: The arguments as they would run.
+        default: The permission that counts if no rule applies.
+        rules: Every rule for the tool, whether it applies or not.
+        guard: Why a person must decide regardless of the rules; empty if the guard does not apply.
+        verdict: The verdict.
+    """
 
     tool: str
-    """The tool's name."""
     arguments: Mapping[str, Any]
-    """The arguments as they would run."""
     default: Permission
-    """What counts where no rule hits."""
     rules: tuple[RuleOutcome, ...]
-    """Every rule about the tool, hit or not."""
     guard: str
-    """Why a person is asked whatever the rules say; empty when no guard is against it."""
     verdict: Verdict
-    """What is to happen."""
 
 
 def explain(policy: Policy, tool: str, own: Permission, subject: Subject) -> Explanation:
-    """What the policy says of this call of `tool`, whose own permission is `own`, and why."""
+    """Explains the policy's verdict on a call of `tool`, whose own permission is `own`."""
     now = policy.clock()
     return Explanation(
         tool=tool,

@@ -1,7 +1,7 @@
-"""Patterns of text for rules: a small part of regular expressions, matched in time that grows with the text alone.
+"""Text patterns for rules: a subset of regular expressions that matches in linear time.
 
-A model writes the text, so that a pattern must never take long. What makes others slow is trying again from an earlier
-place; here all ways through the pattern are followed at once, character by character.
+A model writes the text, so a pattern must never take long. Backtracking makes other engines slow. This one follows all
+ways through the pattern at once, character by character.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 PATTERN_LIMIT = 200
-"""Steps that a pattern may come to, repetitions written out: each character of a text costs at most so many tests."""
+"""Maximum steps of a pattern with its repetitions written out.
+
+Each character of a text costs at most this many tests.
+"""
 
 TEXT_LIMIT = 4_096
-"""Characters of a text that is matched; of a longer one a rule cannot tell."""
+"""Maximum characters of a text. A condition on a longer text is undecided."""
 
 _ATOM = re.compile(r"\\(?:[dDwWsSnrt]|[^A-Za-z0-9])|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[\]()|*+?{}^$]", re.DOTALL)
 _COUNT = re.compile(r"\{(\d{1,3})(?:(,)(\d{1,3})?)?\}")
@@ -50,13 +53,13 @@ _Node: TypeAlias = "_Atom | _All | _Any | _Repeat"
 
 
 class Pattern:
-    """A pattern that a whole text matches or does not.
+    """A pattern for a whole text.
 
-    Characters, `.` for any but the end of a line, classes, groups, `|`, and `* + ? {2,5}`. No back-references, no
-    looking around, no `^` and `$`: it is the whole text anyway.
+    It supports characters, `.` for any character except line ends, classes, groups, `|`, and `* + ? {2,5}`. It does not
+    support back-references, lookaround, `^` and `$`: the whole text must match anyway.
 
     Raises:
-        ValueError: it is no such pattern, or comes to more than `PATTERN_LIMIT` steps.
+        ValueError: The text is not such a pattern, or has more than `PATTERN_LIMIT` steps.
     """
 
     __slots__ = ("_exact", "_folded", "_follow", "text")
@@ -71,11 +74,11 @@ class Pattern:
         self._folded = tuple(None if atom is None else _test(atom, re.IGNORECASE) for atom in atoms)
 
     def is_too_long(self, text: str) -> bool:
-        """Whether it cannot tell of a text of that length."""
+        """True if the text is too long to match."""
         return len(text) > TEXT_LIMIT
 
     def matches(self, text: str, *, folded: bool = False) -> bool:
-        """Whether the whole text fits; `folded` takes letters in either case for the same."""
+        """True if the whole text matches. `folded` ignores case."""
         tests = self._folded if folded else self._exact
         states = self._reach((0,))
         known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
@@ -98,7 +101,7 @@ class Pattern:
         return self._reach(passed)
 
     def _reach(self, states: tuple[int, ...] | list[int]) -> frozenset[int]:
-        """These and all that follow without a character."""
+        """Returns these states and all states reachable without a character."""
         reached: set[int] = set()
         open_states = list(states)
         while open_states:
@@ -118,7 +121,7 @@ def _test(atom: str, flags: int) -> _Test:
 
 
 class _Builder:
-    """Writes a node as numbered states; the last one is the end."""
+    """Compiles a node into numbered states; the last one is the end."""
 
     def __init__(self, atoms: list[str | None], follow: list[tuple[int, ...]]) -> None:
         self.atoms, self.follow = atoms, follow
@@ -136,7 +139,7 @@ class _Builder:
         return len(self.atoms) - 1
 
     def _write(self, node: _Node) -> None:
-        """Appends states that begin at the next number and go on at the number after them."""
+        """Appends the states of a node. They start at the next number and continue at the number after them."""
         self.nodes += 1
         if self.nodes > _NODES_LIMIT:
             raise ValueError("it repeats too much: repeat less, or leave some of it out")
@@ -180,7 +183,7 @@ class _Builder:
 
 
 class _Reader:
-    """Reads the text of a pattern."""
+    """Parses the text of a pattern."""
 
     def __init__(self, text: str) -> None:
         self.text, self.place, self.depth = text, 0, 0
@@ -256,7 +259,7 @@ class _Reader:
 
 _DEPTH_LIMIT = 20
 _NODES_LIMIT = 20 * PATTERN_LIMIT
-"""Groups may be empty: then they come to no steps however often they are repeated."""
+"""Limits empty groups, which add no steps however often they are repeated."""
 _UNKNOWN = "this is not part of these patterns"
 _WRONG = {
     "^": "leave ^ out: the whole text is matched",

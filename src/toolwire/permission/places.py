@@ -1,4 +1,4 @@
-"""Where a path or a URL leads, as far as its text alone can tell."""
+"""Decides from the text of a path or a URL where it leads."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\\]+", re.ASCII)
 
 
 def under(path: str, folder: str) -> bool | None:
-    """Whether the path is the folder or below it, by whole parts; None when the text does not say.
+    """True if the path is the folder or lies below it, compared by whole parts; None if the text does not tell.
 
-    It does not say with `..` (a link may stand in between), `~`, a backslash or an escape; nor when one of both is
-    relative and the other is not; nor where both are the same but for spelling. Links are not followed.
+    The text does not tell if it contains `..` (a link may come in between), `~`, a backslash or an escape. It also does
+    not tell if only one of the two is relative, or if both differ only in spelling. Links are not followed.
     """
     if not _is_plain(path) or path.startswith("/") != folder.startswith("/"):
         return None
@@ -28,7 +28,7 @@ def under(path: str, folder: str) -> bool | None:
 
 
 def usable_path(folder: object) -> str:
-    """What is wrong with a rule's folder; empty when nothing is."""
+    """Returns the problem with a rule's folder; empty if it is valid."""
     if not isinstance(folder, str) or not folder:
         return "write a folder, as '/srv/data'"
     return "" if _is_plain(folder) else "write a folder without '..', '~', backslashes and escapes"
@@ -49,10 +49,10 @@ def _folded(parts: Sequence[str]) -> list[str]:
 
 
 def host_in(url: str, hosts: Sequence[str]) -> bool | None:
-    """Whether the URL's host is one of these, or below one that begins with `*.`; None when the text does not say.
+    """True if the URL's host is in the list, or is a subdomain of a `*.` entry; None if the text does not tell.
 
-    It does not say where programs read a URL in different ways: a name or password in it, a backslash, white space,
-    letters outside of ASCII (write `xn--`), an address in another form than four numbers.
+    The text does not tell if programs read the URL in different ways: a user name or password, a backslash, white
+    space, non-ASCII letters (write `xn--`), or an address that is not four numbers.
     """
     host = _host(url)
     if host is None:
@@ -62,7 +62,7 @@ def host_in(url: str, hosts: Sequence[str]) -> bool | None:
 
 
 def usable_host(host: str) -> str:
-    """What is wrong with a rule's host; empty when nothing is."""
+    """Returns the problem with a rule's host; empty if it is valid."""
     name = host.lower().removeprefix("*.").rstrip(".")
     is_address = name.startswith("[") and name.endswith("]")
     if is_address or _HOST.fullmatch(name):
@@ -87,7 +87,7 @@ def _host(url: str) -> str | None:
 
 
 def _is_odd_address(host: str) -> bool:
-    """Whether it is a number in disguise: `127.1`, `0x7f000001`, `0177.0.0.1`."""
+    """True for an address in an unusual form: `127.1`, `0x7f000001`, `0177.0.0.1`."""
     last = host.rpartition(".")[2]
     if not last.isdigit() and not re.fullmatch(r"0x[0-9a-f]*", last):
         return False

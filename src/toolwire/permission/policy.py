@@ -1,4 +1,4 @@
-"""The rules in force, and their verdict on a call."""
+"""A set of rules, and its verdict on a call."""
 
 from __future__ import annotations
 
@@ -21,41 +21,47 @@ from toolwire.vocabulary.values import digest, plain
 __all__ = ["STRICTNESS", "Policy", "Rule", "Subject", "Verdict"]
 
 RUN_RULES_LIMIT = 1_000
-"""Rules for single runs that are kept; of more, the oldest auto rules go, and their calls are asked about again."""
+"""Maximum number of remembered auto rules for single runs.
+
+The oldest are dropped, and their calls need approval again.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the policy says of one call."""
+    """The verdict of a policy on one call.
+
+    Attributes:
+        effect: auto: run the call. confirm: ask a person. deny: do not run it.
+        reasons: The rules that led to it, or the tool's own permission.
+    """
 
     effect: Permission
-    """What is to happen."""
     reasons: tuple[str, ...]
-    """The rules that led to it, or the tool's own default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OfTool:
-    """The rules about one tool."""
+    """The rules for one tool."""
 
     always: tuple[Rule, ...]
-    """Those that hit each call of it."""
+    """Rules that apply to each of its calls."""
     sometimes: tuple[Rule, ...]
-    """Those that look at the call."""
+    """Rules that depend on the call."""
 
 
 class RuleIndex:
-    """Rules by tool, and the verdicts that hold for every call of one. Replaced as a whole when rules change."""
+    """An index of rules by tool, with the verdicts that depend only on the tool. A change of the rules replaces it."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
         self.verdicts: dict[tuple[str, Permission], Verdict] = {}
         self.settled: dict[tuple[str, Permission], Verdict] = {}
-        """Those of them that no call can change: no rule which looks at calls is about the tool."""
+        """The verdicts that no call can change, because no rule for the tool depends on the call."""
         self._tools: dict[str, _OfTool] = {}
 
     def of(self, tool: str) -> _OfTool:
-        """The rules that fit the tool."""
+        """Returns the rules for the tool."""
         found = self._tools.get(tool)
         if found is None:
             fitting = [rule for rule in self.rules if rule.fits(tool)]
@@ -67,10 +73,10 @@ class RuleIndex:
 
 
 class Policy:
-    """Rules in force. Their order never matters: of all that hit, the strictest counts.
+    """A set of rules. Their order never matters: among the rules that apply to a call, the strictest counts.
 
-    Where none hits, the tool's own permission counts. A rule may lift a tool's `confirm`, never its `deny`, and never
-    the guard on runs that have read private data and text of strangers. Safe to use from several threads at once.
+    If none applies, the tool's own permission counts. A rule may lift `confirm` but never `deny`. It never lifts the
+    guard on runs that have read both private and untrusted data. Thread-safe.
     """
 
     def __init__(
@@ -82,15 +88,15 @@ class Policy:
         on_remember: Callable[[Rule], object] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`rules` are `Rule`s or dicts with their fields; `defaults` are permissions by tool name that stand in for the
+        """`rules` are `Rule`s or dicts with their fields. `defaults` maps tool names to permissions that replace the
         tools' own.
 
-        `approvers` are principals by effect, the only ones who may approve calls of tools that do such a thing, or that
-        do not say what they do; `"*"` is about every call. `on_remember` is told of each rule that a person chose to
-        keep, to write it down. `clock` gives seconds since the epoch.
+        `approvers` maps effects to principals. Only they may approve calls of tools with that effect, or of tools
+        without declared effects; `"*"` covers every call. `on_remember` receives each rule that a person chose to keep,
+        so that the host can save it. `clock` returns seconds since the epoch.
 
         Raises:
-            ConfigurationError: a rule, permission or effect that is none.
+            ConfigurationError: A rule, permission or effect is invalid.
         """
         self.rules = tuple(_loaded(given, f"rule {number}") for number, given in enumerate(rules, 1))
         self.defaults: dict[str, Permission] = dict(defaults or {})
@@ -111,9 +117,10 @@ class Policy:
     # -- judging ------------------------------------------------------------------------------------------------
 
     def settled(self, tool: str, own: Permission) -> Verdict | None:
-        """The verdict on every call of `tool`, whose own permission is `own`, in runs that have read nothing.
+        """Returns the verdict on every call of `tool` in runs that have read nothing. `own` is the tool's own
+        permission.
 
-        None when it may depend on the call: then `judge` wants it as its subject.
+        Returns None if the verdict may depend on the call; then use `judge` with a subject.
         """
         index = self._index if self._parent is None else self.index()
         verdict = index.settled.get((tool, own))
@@ -122,11 +129,11 @@ class Policy:
         return verdict
 
     def judge(self, tool: str, own: Permission, subject: Subject | None = None, *, was_asked: bool = False) -> Verdict:
-        """The verdict on a call of `tool`, whose own permission is `own`.
+        """Returns the verdict on a call of `tool`, whose own permission is `own`.
 
-        Without a subject rules that look at calls are left out: what is denied then is denied for every call.
-        `was_asked`: a person was asked about this very call before, so that only a rule that a person
-        chose to keep lets it run unasked.
+        Without a subject, rules that depend on the call are ignored: a denial then holds for every call. `was_asked`
+        means that a person was asked about this call before. Only a rule that a person chose to keep then lets it run
+        without another request.
         """
         index = self._index if self._parent is None else self.index()
         if subject is None:
@@ -145,11 +152,11 @@ class Policy:
         return any(id(rule) in kept for rule in hits)
 
     def own(self, tool: str, own: Permission) -> Permission:
-        """What counts where no rule hits: the permission given to this policy, or the tool's own."""
+        """Returns the permission that counts if no rule applies: this policy's own for the tool, or else the tool's."""
         return self.defaults.get(tool, own)
 
     def rules_about(self, tool: str) -> tuple[Rule, ...]:
-        """The rules that fit a tool of that name, whatever its calls are, remembered ones too."""
+        """Returns the rules for the tool regardless of the call, including remembered ones."""
         return tuple(rule for rule in self.index().rules if rule.fits(tool))
 
     def _verdict_of_name(self, index: RuleIndex, tool: str, own: Permission) -> Verdict:
@@ -166,14 +173,14 @@ class Policy:
         return Verdict(effect=strictest, reasons=tuple(_reason(rule) for rule in hits if rule.effect == strictest))
 
     def index(self) -> RuleIndex:
-        """The rules that count now, those of the policy it was made of too."""
+        """Returns the current rules, including those of the parent policy."""
         parent = self._parent
         if parent is None:
             return self._index
         if parent.index() is not self._parent_index:
             with self._lock:
                 theirs = parent.index()
-                # The index first: whoever sees the parent's new one must find its rules here.
+                # The index first: a reader that sees the parent's new index must find its rules here.
                 self._index = RuleIndex((*theirs.rules, *self._remembered))
                 self._parent_index = theirs
         return self._index
@@ -181,32 +188,32 @@ class Policy:
     # -- people -------------------------------------------------------------------------------------------------
 
     def may_decide(self, by: Decider, request: ApprovalRequest, verdict: Answer = "approve") -> str | None:
-        """Why they may not answer this request so; None when they may.
+        """Returns why `by` may not answer this request; None if allowed.
 
-        Anybody may deny but the agent that asks. A model approves nothing unless `approvers` name it.
+        Anyone except the asking agent may deny. A model may approve only if `approvers` names it.
         """
         return undecidable(by, request, verdict, self.approvers)
 
     def refuses(self, decision: Decision, request: ApprovalRequest) -> str | None:
-        """Why the decision cannot count: who decided may not, or wants more remembered than was shown; else None."""
+        """Returns why the decision cannot count, or None: its author may not decide, or its rule is too wide."""
         return self.may_decide(decision.by, request, decision.verdict) or too_wide(decision, request)
 
     # -- remembering --------------------------------------------------------------------------------------------
 
     @property
     def remembered(self) -> tuple[Rule, ...]:
-        """The rules that people chose to keep, and that still count; the oldest first."""
+        """The rules that people chose to keep and that have not expired, oldest first."""
         now = self.clock()
         theirs = () if self._parent is None else self._parent.remembered
         return (*theirs, *(rule for rule in self._remembered if not _is_over(rule, now)))
 
     def remember(self, rule: Rule) -> None:
-        """Adds a rule from now on, for calls that go on too. One of the same id takes the place of the earlier.
+        """Adds a rule at once, also for running calls. It replaces a rule with the same id.
 
-        A workspace rule is also kept for the policy that `for_session` was asked of.
+        A rule of scope workspace goes to the policy on which `for_session` was called.
 
         Raises:
-            ConfigurationError: it is for one run and does not say which.
+            ConfigurationError: The rule has scope run but no run id.
         """
         if rule.scope == "run" and not rule.run_id:
             raise ConfigurationError(f"{rule}: scope='run' wants the run_id of the run")
@@ -218,7 +225,7 @@ class Policy:
             self._on_remember(rule)
 
     def restore(self, rule: Rule) -> None:
-        """Adds a rule that was kept before, for this policy alone: nobody is told of it."""
+        """Adds a rule that was kept before, to this policy only and without calling `on_remember`."""
         with self._lock:
             now = self.clock()
             kept = [old for old in self._remembered if not (rule.id and old.id == rule.id) and not _is_over(old, now)]
@@ -227,7 +234,7 @@ class Policy:
             self._index = RuleIndex((*rules, *self._remembered))
 
     def forget(self, run_id: str) -> None:
-        """Drops the rules that were kept for that run: it is over."""
+        """Drops the rules that were kept for a run, because the run is over."""
         with self._lock:
             if not any(rule.run_id == run_id for rule in self._remembered):
                 return
@@ -238,7 +245,10 @@ class Policy:
     # -- others like it -----------------------------------------------------------------------------------------
 
     def for_session(self, defaults: Mapping[str, Permission] | None = None) -> Policy:
-        """A policy for one session: these rules, live, and beside them what is remembered for it or its runs alone."""
+        """Returns a policy for one session: these rules, live, and the rules remembered for that session and its runs.
+
+        `defaults` are added to this policy's own and take precedence.
+        """
         made = Policy(
             defaults=self.defaults if defaults is None else {**self.defaults, **defaults},
             approvers=self.approvers,
@@ -250,8 +260,11 @@ class Policy:
         return made
 
     def joined(self, other: Policy) -> Policy:
-        """A policy of both's rules. Of two permissions for one tool the stricter counts, and who may approve must be
-        named by both."""
+        """Returns a policy with the rules of both.
+
+        If both set a permission for a tool, the stricter counts. If both name approvers for an effect, only approvers
+        in both lists may approve.
+        """
         defaults: dict[str, Permission] = {**self.defaults, **other.defaults}
         for name in self.defaults.keys() & other.defaults.keys():
             defaults[name] = max(self.defaults[name], other.defaults[name], key=STRICTNESS.__getitem__)
@@ -269,15 +282,15 @@ class Policy:
     # -- looking at it ------------------------------------------------------------------------------------------
 
     def check(self, tools: Mapping[str, Described], *, is_whole: bool = True) -> list[RuleProblem]:
-        """What is wrong with the rules for these tools by name: above all rules that can never hit.
+        """Returns the problems of the rules for the given tools, above all rules that can never apply.
 
-        With `is_whole=False` there are more tools than these, and only rules that name one of them are looked at.
+        With `is_whole=False` more tools exist than are given, and only rules that name a given tool are checked.
         """
         return problems(self.rules, tools, now=self.clock(), is_whole=is_whole, defaults=self.defaults)
 
     @property
     def digest(self) -> str:
-        """`sha256:` of what was loaded: rules, permissions, approvers. What is remembered does not change it."""
+        """`sha256:` of the loaded rules, permissions and approvers. Remembered rules do not change it."""
         rules = sorted(digest(plain(_as_data(rule))) for rule in self.rules)
         approvers = {effect: sorted(names) for effect, names in self.approvers.items()}
         return digest([rules, self.defaults, approvers])

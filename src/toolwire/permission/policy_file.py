@@ -1,4 +1,4 @@
-"""Rules in a file: `toolwire.toml`."""
+"""Loads rules from a file, `toolwire.toml`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from toolwire.permission.rule import Rule, rule_of
 from toolwire.vocabulary.errors import ConfigurationError
 
 POLICY_FILE = "toolwire.toml"
-"""The name under which the command line finds it."""
+"""The file name that the command line looks for."""
 
 FILE_LIMIT_BYTES = 1_048_576
-"""Bytes of a policy file that are read: thousands of rules."""
+"""Maximum bytes of a policy file: room for thousands of rules."""
 
 _TABLES = ("rule", "permissions", "approvers")
 _RULE_LINE = re.compile(r"^\s*\[\[\s*(?:rule|'rule'|\"rule\")\s*\]\]", re.MULTILINE)
 
 
 def load_policy(path: str | Path) -> Policy:
-    """The policy that a file holds: `[[rule]]` tables with the fields of `Rule`, `[permissions]` by tool name, and
-    `[approvers]` by effect.
+    """Loads a policy file: `[[rule]]` tables with the fields of `Rule`, `[permissions]` by tool name, `[approvers]` by
+    effect.
 
     Raises:
-        ConfigurationError: it cannot be read, or something in it is wrong; all that is, each with its place.
+        ConfigurationError: The file cannot be read or has errors. The message lists all errors with their places.
     """
     path = Path(path)
     text = _text(path)
@@ -75,7 +75,7 @@ def _rules(path: Path, text: str, given: object, wrong: list[str]) -> list[Rule]
     lines = [text.count("\n", 0, found.end()) + 1 for found in _RULE_LINE.finditer(text)]
     rules: list[Rule] = []
     for number, table in enumerate(tables, 1):
-        # Rules may also be written in one line: then there are no places to tell of.
+        # Rules may also be written inline; then the line numbers are unknown.
         line = f", line {lines[number - 1]}" if len(lines) == len(tables) else ""
         try:
             rules.append(rule_of(table, f"{path}{line}, rule {number}"))

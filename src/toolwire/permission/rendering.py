@@ -1,4 +1,6 @@
-"""A request as text for a person: the whole call, nothing cut, nothing that could hide or pass for something else."""
+"""Renders a request as text for a person. The text shows the whole call, and nothing in it can hide or pose as
+something else.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +16,26 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import digest, plain
 
 WIDTH = 100
-"""Columns of a rendering. Lines are broken here, with a mark, so that no terminal breaks them without one."""
+"""Columns of a rendering. Longer lines are broken with a mark, so that the terminal does not break them without one."""
 WIDTH_MIN = 40
 
 _LABEL = 11
 _MORE = "> "
-"""Begins what belongs to the line above."""
+"""Starts the continuation of the line above."""
 _LINE = "| "
-"""Begins each line of a text that has several."""
+"""Starts each line of a multi-line text."""
 
 
 def render(request: ApprovalRequest, *, width: int = WIDTH, now: float | None = None, ascii_only: bool = False) -> str:
-    """The request as lines of text of at most `width` columns. Whatever is in it can be told from any other.
+    """Renders the request as lines of at most `width` columns. Different requests never give the same text.
 
-    Strings stand in quotes with what is unseen escaped; one of several lines stands below its name, each line after
-    `| `. A line that begins with `> ` goes on with the one above. A string that may be read as another one is spelled
-    out in ASCII as well. `now` (seconds since the epoch) adds how long there is left.
+    Strings are in quotes, with invisible characters escaped. The lines of a multi-line text are below its name, each
+    after `| `. A line after `> ` continues the line above. A string that can be mistaken for another one is repeated in
+    ASCII. `now` (seconds since the epoch) adds the time left.
 
     Raises:
-        Unrepresentable: the arguments have no written form, or are not those that the request's digest is for:
-            what cannot be shown cannot be approved.
+        Unrepresentable: The arguments have no written form, or do not match the request's digest. Such a call cannot be
+            approved.
     """
     writer = _Writer(max(width, WIDTH_MIN), ascii_only=ascii_only)
     arguments = _arguments(request)
@@ -82,7 +84,7 @@ def _expiry(expires_at: float, now: float | None) -> str:
 
 
 def span(seconds: float) -> str:
-    """A time to come in its two largest units, as `6 d 23 h`."""
+    """Formats a duration in its two largest units, as `6 d 23 h`."""
     left = max(0, int(seconds))
     parts = [(left // 86400, "d"), (left // 3600 % 24, "h"), (left // 60 % 60, "min"), (left % 60, "s")]
     while len(parts) > 1 and not parts[0][0]:
@@ -91,7 +93,7 @@ def span(seconds: float) -> str:
 
 
 class _Writer:
-    """Lines, none of them longer than the width, each of which says what it belongs to."""
+    """Collects lines no longer than the width, each with a label or an indent."""
 
     def __init__(self, width: int, *, ascii_only: bool) -> None:
         self.lines: list[str] = []
@@ -108,7 +110,7 @@ class _Writer:
             self._spelled(name, indent)
 
     def changes(self, given: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-        """What the model wrote, where that is something else."""
+        """Writes the model's own arguments that differ from those that will run."""
         if not given:
             return
         self.field("changed", "the model wrote it otherwise:")
@@ -126,7 +128,7 @@ class _Writer:
                 self._line(f"{head.rstrip()} text of {value.count(chr(10)) + 1} lines", indent=indent)
                 for line in value.split("\n"):
                     shown = visible(line, ascii_only=self._ascii_only)
-                    # A space at the end of a line is seen by nobody.
+                    # A space at the end of a line would be invisible.
                     kept = shown.rstrip(" ")
                     spaces = "\\x20" * (len(shown) - len(kept))
                     self._line(f"{_LINE}{kept}{spaces}", indent=indent + 2)
@@ -163,7 +165,7 @@ class _Writer:
 
 
 def _pieces(text: str, columns: int) -> Iterator[str]:
-    """The text in pieces that fit; what would end in a space ends before it, where the space can be seen."""
+    """Splits the text into pieces that fit. Every character counts its width on the terminal."""
     start = used = 0
     for place, character in enumerate(text):
         taken = 0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1

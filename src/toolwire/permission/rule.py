@@ -1,4 +1,4 @@
-"""A rule: which calls it is about, and what is to happen to them."""
+"""A rule: the calls that it applies to, and their permission."""
 
 from __future__ import annotations
 
@@ -23,61 +23,68 @@ SCOPES: tuple[str, ...] = get_args(RuleScope)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One call as a policy sees it."""
+    """One call as a policy sees it.
+
+    Attributes:
+        arguments: The exact arguments that will run, as plain JSON.
+        caller: The caller for which the call is made.
+        run_id: The run of the call.
+        effects: The effects that the tool declares.
+        taints: Labels of the data that the run has read so far.
+        is_outside: True if the tool comes from elsewhere, such as an MCP server.
+        tool_digest: `sha256:` of the tool's name, description and schemas; empty if no rule needs it.
+    """
 
     arguments: Mapping[str, Any]
-    """Exactly what will run, as plain JSON."""
     caller: Caller = NOBODY
-    """On whose behalf."""
     run_id: str = ""
-    """The run it belongs to."""
     effects: frozenset[Effect] = frozenset()
-    """What the tool says it does."""
     taints: frozenset[Label] = frozenset()
-    """What the run has read so far."""
     is_outside: bool = False
-    """Whether the tool comes from somewhere else, an MCP server say."""
     tool_digest: str = ""
-    """`sha256:` of the tool's name, description and schemas; empty where no rule asks for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What is to happen to calls of the tools it names.
+    """The permission for certain calls of certain tools.
+
+    Attributes:
+        effect: auto: run the call. confirm: ask a person first. deny: never run it.
+        tool: A tool's name or a pattern: `*` for any text, `?` for one character, `[ab]` for one of these. In a pattern
+            with `/` they do not match a `/`: `bank/*` means the tools of `bank`.
+        when: Conditions on the arguments; all must be true. Also accepts dicts. Stored as a tuple of `Condition`.
+        scope: The lifetime of the rule: the workspace, a session or one run.
+        run_id: With scope run, the run.
+        agent: The agent whose calls the rule applies to. None means all agents; empty means calls without an agent.
+        expires_at: The time when the rule expires: seconds since the epoch, or a datetime with a zone. None means
+            never. Stored as seconds.
+        optional: True if its tools and parameters need not exist.
+        source: The place where the rule was written, for messages.
+        note: The reason for the rule, for the person and the log.
+        id: A name that identifies the rule.
+        match: Calls that the rule must apply to, as `{"tool": ..., "arguments": {...}}`. `tool` may be omitted if the
+            rule names one tool.
+        not_match: Calls that the rule must not apply to.
+        tool_digest: The digest that the tool must have (`ApprovalRequest.tool_digest`); empty allows any.
 
     Raises:
-        ConfigurationError: an unknown effect, no tool, or a condition, scope, time or example that is none.
+        ConfigurationError: The effect, tool, scope, time, a condition or an example is invalid.
     """
 
     effect: Permission
-    """auto: run; confirm: ask first; deny: never run."""
     tool: str
-    """A tool's name, or a pattern: `*` for any text, `?` for any character, `[ab]` for one of these. In a pattern with
-    `/` these stay within their part: `bank/*` is about the tools of `bank`."""
     when: Iterable[Condition | Mapping[str, Any]] = ()
-    """What must be true of the arguments, all of it; also as dicts. Kept as a tuple of `Condition`."""
     scope: RuleScope = "workspace"
-    """How long it is kept: for good, as long as a session, or for one run."""
     run_id: str = ""
-    """With scope run: the run."""
     agent: str | None = None
-    """The agent whose calls it is about; None: everybody's. Empty: those that are made in no agent's name."""
     expires_at: float | datetime | None = None
-    """When it ends: seconds since the epoch, or a time with its zone; None: never."""
     optional: bool = False
-    """Whether it may be about tools or parameters that are not there."""
     source: str = ""
-    """Where it was written, for messages."""
     note: str = ""
-    """Why, for the person who is asked and for the log."""
     id: str = ""
-    """A name to know it by."""
     match: Iterable[Mapping[str, Any]] = ()
-    """Calls that it must be about, as `{"tool": ..., "arguments": {...}}`; `tool` may be left out if it names one."""
     not_match: Iterable[Mapping[str, Any]] = ()
-    """Calls that it must not be about."""
     tool_digest: str = ""
-    """The tool must still be told of in these words (`ApprovalRequest.tool_digest`); empty: in whatever words."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -101,12 +108,12 @@ class Rule:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """`when`."""
+        """`when` with its exact type."""
         return cast("tuple[Condition, ...]", self.when)
 
     @property
     def calls(self) -> tuple[tuple[bool, Mapping[str, Any]], ...]:
-        """The examples, each with whether it must be hit."""
+        """The examples, each with True if the rule must apply to it."""
         match = cast("tuple[Mapping[str, Any], ...]", self.match)
         not_match = cast("tuple[Mapping[str, Any], ...]", self.not_match)
         return tuple((True, call) for call in match) + tuple((False, call) for call in not_match)
@@ -118,13 +125,13 @@ class Rule:
 
     @property
     def looks_at_calls(self) -> bool:
-        """Whether the tool's name alone does not tell if it hits."""
+        """True if the tool's name alone does not decide whether the rule applies."""
         return bool(self.when) or bool(
             self.run_id or self.tool_digest or self.agent is not None or self.expires_at is not None
         )
 
     def fits(self, tool: str) -> bool:
-        """Whether it is about that tool: a name that holds `[` is a name before it is a pattern."""
+        """True if the rule is for that tool. The exact name matches first, so a name that contains `[` works."""
         if tool == self.tool:
             return True
         if "/" not in self.tool:
@@ -133,14 +140,16 @@ class Rule:
         return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
 
     def holds(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether it is about a call with these arguments: an auto rule only if all is certain, others unless it is
-        certain that they are not."""
+        """True if the conditions hold for these arguments.
+
+        An auto rule needs every condition to be true. Any other rule applies unless a condition is false.
+        """
         if self.effect == "auto":
             return all(condition.holds(arguments) is True for condition in self.conditions)
         return all(condition.holds(arguments) is not False for condition in self.conditions)
 
     def hits(self, subject: Subject, now: float) -> bool:
-        """Whether it counts for this call of a tool that it fits."""
+        """True if the rule applies to this call of a tool that it fits."""
         return (
             (self.ends_at is None or now < self.ends_at)
             and (self.scope != "run" or self.run_id == subject.run_id)
@@ -151,10 +160,10 @@ class Rule:
 
 
 def rule_of(given: Rule | Mapping[str, Any], place: str) -> Rule:
-    """The rule that a mapping with its fields stands for; `place` says where, for messages.
+    """Converts a mapping into a rule. `place` is the source of the rule, for messages.
 
     Raises:
-        ConfigurationError: a key that is unknown or not there, or as `Rule`.
+        ConfigurationError: A key is unknown or missing, or `Rule` raised it.
     """
     if isinstance(given, Rule):
         return given
@@ -196,7 +205,7 @@ _SPELLINGS: Mapping[str, str] = {
     "regex": "matches",
     "like": "matches",
 }
-"""What is written for an operator elsewhere."""
+"""Spellings of operators elsewhere, mapped to those used here."""
 
 
 def _condition(given: object) -> Condition:

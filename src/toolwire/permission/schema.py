@@ -1,4 +1,4 @@
-"""What a tool's schema lets stand at a path."""
+"""Finds the values that a tool's schema allows at a path."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ _OF_TYPE: Mapping[str, Kind] = {
     "object": "object",
 }
 _DEPTH_LIMIT = 16
-"""Schemas may refer to themselves."""
+"""Limits schemas that refer to themselves."""
 
 
 def at(schema: Schema, tokens: Sequence[str]) -> list[Schema]:
-    """The schemas of what may stand there, without references and choices; none when nothing may."""
+    """Returns the schemas for the value at the path, with references and choices resolved; empty if the schema allows
+    no value.
+    """
     found = _plain(schema, schema, 0)
     for token in tokens:
         found = [below for each in found for inner in _inside(each, token) for below in _plain(inner, schema, 0)]
@@ -32,12 +34,12 @@ def at(schema: Schema, tokens: Sequence[str]) -> list[Schema]:
 
 
 def kinds(schemas: Iterable[Schema]) -> frozenset[Kind]:
-    """The kinds of values that they let through."""
+    """Returns the types of values that the schemas allow."""
     return frozenset[Kind]().union(*map(_kinds, schemas))
 
 
 def values(schemas: Sequence[Schema]) -> list[Any] | None:
-    """All values that they let through; None when there is no such list."""
+    """Returns all values that the schemas allow; None if they cannot be listed."""
     found: list[Any] = []
     for schema in schemas:
         if "const" in schema:
@@ -52,7 +54,7 @@ def values(schemas: Sequence[Schema]) -> list[Any] | None:
 
 
 def bounds(schemas: Sequence[Schema]) -> tuple[float | None, float | None]:
-    """The least and the greatest number that they let through; None where there is no such."""
+    """Returns the smallest and the largest number that the schemas allow; None for a missing bound."""
     least = [schema.get("minimum", schema.get("exclusiveMinimum")) for schema in schemas]
     most = [schema.get("maximum", schema.get("exclusiveMaximum")) for schema in schemas]
     return (
@@ -72,7 +74,7 @@ def _kinds(schema: Schema) -> frozenset[Kind]:
 
 
 def _plain(schema: object, root: Schema, depth: int) -> list[Schema]:
-    """The schema without references and choices; of `allOf` all members' keys together."""
+    """Returns the schema with references and choices resolved, and the members of `allOf` merged."""
     if schema is False or depth > _DEPTH_LIMIT:
         return []
     if not isinstance(schema, Mapping):
@@ -105,7 +107,9 @@ def _resolved(reference: str, root: Schema) -> object:
 
 
 def _inside(schema: Schema, token: str) -> list[object]:
-    """The schemas of what stands one step further; a misspelled name is one that no schema speaks of."""
+    """Returns the schemas one step further down. A name outside `properties` has no schema unless the schema allows
+    extra ones.
+    """
     found: list[object] = []
     allowed = _kinds(schema)
     properties = schema.get("properties")

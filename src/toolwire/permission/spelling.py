@@ -1,4 +1,4 @@
-"""Ways to spell a text that a tool may take for the same."""
+"""Normalises spellings that a tool may treat as equal."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ _SELECTORS = frozenset(chr(code) for code in (0x034F, 0x115F, 0x1160, 0x3164, 0x
 
 
 def fold(text: str) -> str:
-    """The text without case, width and what cannot be seen; each run of spaces and control characters is one space.
+    """Removes case, width and invisible characters. A run of spaces and control characters becomes one space.
 
-    Letters that only look alike, a Latin and a Cyrillic `a`, stay different: they are to every tool.
+    Letters that only look alike, such as a Latin and a Cyrillic `a`, stay different: every tool treats them as
+    different.
     """
     if not text.isascii():
         visible = (

@@ -1,6 +1,6 @@
-"""The guard on runs that have read what is private and what strangers wrote: tools that send then ask first.
+"""The guard on runs that have read both private and untrusted data: tools that send need approval then.
 
-It is a guard and no proof: it knows what tools say of themselves, and takes a run as a whole.
+The guard proves nothing: it relies on the effects that tools declare, and treats a run as a whole.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _BOTH = frozenset({"untrusted", "private"})
 
 
 def gate_reason(subject: Subject) -> str:
-    """Why a person has to be asked, whatever the rules say; empty when the guard has nothing against the call."""
+    """Returns why a person must decide regardless of the rules; empty if the guard does not apply."""
     if not subject.taints >= _BOTH:
         return ""
     if "send" in subject.effects:

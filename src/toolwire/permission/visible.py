@@ -1,4 +1,4 @@
-"""Text of strangers as a person reads it: what cannot be seen, or is not what it looks like, is written out."""
+"""Makes untrusted text safe to read: invisible and misleading characters are escaped."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import unicodedata
 _BLANK = frozenset(
     {
         "\u034f",  # combining grapheme joiner
-        "\u115f",  # Hangul fillers: letters that draw nothing
+        "\u115f",  # Hangul fillers: letters without a glyph
         "\u1160",
-        "\u17b4",  # Khmer vowels that draw nothing
+        "\u17b4",  # Khmer vowels without a glyph
         "\u17b5",
         "\u2800",  # Braille without dots
         "\u3164",
@@ -18,37 +18,37 @@ _BLANK = frozenset(
         "\U0001d159",  # a null note head
     }
 )
-"""Drawn as nothing, though their category says letter, mark or symbol."""
+"""Characters without a glyph whose category is letter, mark or symbol."""
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\"}
 _MARKS_LIMIT = 2
-"""Marks that one letter may carry, as Vietnamese ones do. More of them cover the line above."""
+"""Maximum marks on one letter; Vietnamese needs two. More marks would cover the line above."""
 
 _WORD = re.compile(r"\w+")
 _LATIN_LOOKALIKES = frozenset("АВЕЅІЈКМНОРСТУХаеорсухѕіјһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧονιυρακՕՏսոօցһ")
-"""Letters of Cyrillic, Greek and Armenian that are drawn like Latin ones."""
+"""Cyrillic, Greek and Armenian letters that look like Latin ones."""
 
 _LOOKALIKES_MIN = 3
-"""Letters of a word, all of them look-alikes, from which on it may be taken for a Latin one."""
+"""Minimum letters of a word that consists of look-alikes and may be taken for a Latin word."""
 
 
 def visible_text(text: str, *, ascii_only: bool = False) -> str:
-    """The text for a terminal: nothing in it commands the terminal, hides, or overwrites the line.
+    """Returns the text for a terminal: nothing in it controls the terminal, hides, or overwrites the line.
 
-    Line ends, tabs and backslashes stay as they are. Every other character that `visible` escapes is escaped, one by
-    one, so that a text may be cut anywhere and its parts shown apart.
+    Line ends, tabs and backslashes stay. Every other character that `visible` escapes is escaped on its own, so that
+    the text can be cut anywhere.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(visible(line, ascii_only=ascii_only, keep="\t\\") for line in lines)
 
 
 def visible(text: str, *, ascii_only: bool = False, keep: str = "") -> str:
-    """The text on one line, from which it can be told character by character.
+    """Returns the text on one line, with each character recognisable.
 
-    Escaped, as Python writes them: controls, line ends, bidirectional and zero-width characters, tags, spaces other
-    than the ordinary one, half characters, unassigned ones, more than two marks on a letter, and the backslash.
-    Characters in `keep` stay.
+    It escapes as Python does: controls, line ends, bidirectional and zero-width characters, tags, spaces other than the
+    ordinary one, lone surrogates, unassigned characters, more than two marks on a letter, and the backslash. Characters
+    in `keep` stay.
     """
     if text.isascii() and text.isprintable() and ("\\" in keep or "\\" not in text):
         return text
@@ -65,8 +65,11 @@ def visible(text: str, *, ascii_only: bool = False, keep: str = "") -> str:
 
 
 def looks_like_another(text: str) -> bool:
-    """Whether the text may be read as another: right-to-left letters, which change places with what stands beside
-    them, words of several alphabets, letters drawn like Latin ones, and forms that stand for plainer characters."""
+    """True if a person may take the text for another one.
+
+    That is the case with right-to-left letters, which swap places with their neighbours, and with words of several
+    alphabets. It is also the case with letters that look like Latin ones, and with special forms of plain characters.
+    """
     if text.isascii():
         return False
     if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text):
@@ -77,7 +80,7 @@ def looks_like_another(text: str) -> bool:
 
 
 def _is_a_form(character: str) -> bool:
-    """Whether it is a letter or digit of ASCII in another form: full width, mathematical, circled."""
+    """True for a letter or digit of ASCII in another form: full width, mathematical, circled."""
     if character.isascii():
         return False
     simple = unicodedata.normalize("NFKC", character)
@@ -90,7 +93,8 @@ def _is_hidden(character: str, category: str) -> bool:
     if category in _HIDDEN_CATEGORIES or character in _BLANK:
         return True
     code = ord(character)
-    # Variation selectors, Mongolian ones too: marks that choose how another character is drawn, or carry data unseen.
+    # Variation selectors, including Mongolian ones. They choose the glyph of another character, or carry invisible
+    # data.
     return 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or 0x180B <= code <= 0x180F
 
 
@@ -110,14 +114,14 @@ def _is_mixed(word: str) -> bool:
     letters = [character for character in word if character.isalpha()]
     if all(letter.isascii() or letter in _LATIN_LOOKALIKES for letter in letters):
         looks = [letter for letter in letters if letter in _LATIN_LOOKALIKES]
-        # A short word of such letters alone is an honest one: Russian has many.
+        # A short word of look-alikes alone is genuine: Russian has many.
         return bool(looks) and (len(looks) < len(letters) or len(looks) >= _LOOKALIKES_MIN)
     alphabets = {_alphabet(letter) for letter in letters}
     return len(alphabets & _ALPHABETS) > 1
 
 
 _ALPHABETS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "GEORGIAN", "LISU"})
-"""Those whose letters are taken for each other's. Japanese and Chinese words mix scripts honestly."""
+"""Alphabets whose letters are confused with each other. Japanese and Chinese words mix scripts legitimately."""
 
 
 def _alphabet(letter: str) -> str:
