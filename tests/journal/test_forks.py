@@ -16,7 +16,7 @@ from benchmarks.kills import begun, in_child, start_of, step_number
 
 from tests.journal.world import PAID, done, started
 from tests.patience import PATIENCE_S
-from toolwire.journal import engine, forking, line
+from toolwire.journal import engine, forking, transactions
 from toolwire.journal.forking import ForkGate
 from toolwire.journal.store import Store
 from toolwire.vocabulary.errors import StoreUnavailable
@@ -106,7 +106,7 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(
         monkeypatch.setattr(ForkGate, "before_fork", lambda self: None)
         monkeypatch.setattr(ForkGate, "after_fork_in_child", lambda self: None)
         monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0.05)
-        monkeypatch.setattr(line, "TRIES", 1)
+        monkeypatch.setattr(transactions, "TRIES", 1)
 
     def parent() -> None:
         forks = threading.Event()

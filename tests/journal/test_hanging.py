@@ -22,9 +22,8 @@ from tests.journal.world import PAID, done, start, started, step
 from tests.patience import PATIENCE_S
 from tests.session.till import calls
 from toolwire import Session
-from toolwire.journal import answers
 from toolwire.journal import server as limits
-from toolwire.journal.answers import Answer
+from toolwire.journal import work
 from toolwire.journal.store import Store
 from toolwire.vocabulary.errors import StoreUnavailable
 
@@ -189,14 +188,16 @@ def test_the_server_ends_a_statement_that_takes_too_long(server: Server, monkeyp
 
 
 def test_a_thread_waits_for_a_record_no_longer_than_the_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "RECORD_LIMIT_S", 0.1)
-    late: Answer[None] = Answer()
-    late.source = store._database.writer
+    go_on = threading.Event()
+    monkeypatch.setattr(work, "RECORD_LIMIT_S", 0.1)
+    late = store._database.run(lambda _: go_on.wait(PATIENCE_S))
     with pytest.raises(StoreUnavailable) as unavailable:
         late.result()
     assert str(unavailable.value) == f"the store {store.url} did not take a record within 0.1 s"
-    # The control: an answer that comes in time.
-    monkeypatch.setattr(answers, "RECORD_LIMIT_S", PATIENCE_S)
+    go_on.set()
+    # The control: a record that is written in time.
+    monkeypatch.setattr(work, "RECORD_LIMIT_S", PATIENCE_S)
+    assert late.result()
     assert store._database.run(lambda _: 7).result() == 7
 
 

@@ -1,4 +1,4 @@
-"""Who writes a store: a thread that waits, or else the writer's own; whatever becomes of it, nobody waits for ever."""
+"""One thread writes a store, in groups; each caller gets its answer, or hears why it gets none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from benchmarks.kills import in_child, start_of, step_number
@@ -26,23 +25,14 @@ def whose(_: object) -> int:
     return threading.get_ident()
 
 
-@pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The writer's own thread writes only what it is called for."""
-    monkeypatch.setattr(writer, "UNASKED_S", 60.0)
+def test_one_thread_writes_for_all_callers(store: Store) -> None:
+    database = store._database
+    with ThreadPoolExecutor(4) as pool:
+        writers = {pool.submit(lambda: database.run(whose).result()).result(PATIENCE_S) for _ in range(8)}
+    assert len(writers) == 1
+    assert threading.get_ident() not in writers
 
 
-@pytest.mark.usefixtures("unhurried")
-def test_who_waits_writes_and_is_not_woken_for_it(store: Store) -> None:
-    is_sqlite = store.url.startswith("sqlite")
-    database, here = store._database, threading.get_ident()
-    assert (database.run(whose).result() == here) == is_sqlite
-    store.tell(run_event("r_1", "started"))
-    assert (database.run(whose).result() == here) == is_sqlite
-    assert [row.run_id for row in store.log()] == ["r_1"]
-
-
-@pytest.mark.usefixtures("unhurried")
 def test_an_event_loop_is_not_held_up(store: Store) -> None:
     database, went_on = store._database, threading.Event()
 
@@ -55,9 +45,39 @@ def test_an_event_loop_is_not_held_up(store: Store) -> None:
     assert asyncio.run(main())
 
 
-@pytest.mark.usefixtures("unhurried")
-def test_who_waits_for_so_long_and_no_longer_does_not_write(store: Store) -> None:
-    assert store._database.run(whose).result(timeout=PATIENCE_S) != threading.get_ident()
+def test_a_queue_is_written_in_one_transaction_and_a_long_one_in_several(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "BATCH_LIMIT", 10)
+    database = store._database
+
+    def commits_for(works: int) -> int:
+        is_writing, go_on = threading.Event(), threading.Event()
+        first = database.run(lambda _: (is_writing.set(), go_on.wait(PATIENCE_S)))
+        assert is_writing.wait(PATIENCE_S)
+        before, rest = database.writer.commits, [database.run(whose) for _ in range(works)]
+        go_on.set()
+        done(first)
+        for future in rest:
+            done(future)
+        database.settled()
+        return database.writer.commits - before
+
+    assert commits_for(10) <= 3
+    assert commits_for(50) >= 6
+
+
+def test_callers_that_come_together_share_their_transactions(store: Store) -> None:
+    database, callers, each = store._database, 8, 50
+
+    def write(_: int) -> None:
+        for _ in range(each):
+            database.run(whose).result()
+
+    before = database.writer.commits
+    with ThreadPoolExecutor(callers) as pool:
+        list(pool.map(write, range(callers)))
+    assert each <= database.writer.commits - before < callers * each / 2
 
 
 def test_what_nobody_waits_for_is_written(store: Store) -> None:
@@ -66,52 +86,7 @@ def test_what_nobody_waits_for_is_written(store: Store) -> None:
     assert is_written.wait(PATIENCE_S)
 
 
-@pytest.mark.usefixtures("unhurried")
-def test_the_main_thread_which_signals_interrupt_writes_for_nobody_else(store: Store) -> None:
-    database = store._database
-    other, mine = database.run(whose), database.run(whose)
-    assert mine.result() == other.result() != threading.get_ident()
-
-
-@pytest.mark.usefixtures("unhurried")
-@pytest.mark.parametrize("is_answering", [False, True])
-def test_an_interrupted_caller_loses_nobodys_work_and_writes_nothing_twice(store: Store, is_answering: bool) -> None:
-    database, ledger = store._database, started(store)
-    rows, interrupted = store.log_length(), list[int]()
-
-    def interrupt(_: object) -> int:
-        if not interrupted and store.url.startswith("sqlite"):
-            interrupted.append(threading.get_ident())
-            raise KeyboardInterrupt
-        return threading.get_ident()
-
-    first = ledger.settle(step_number(0), PAID)
-    store.tell(run_event(ledger.run_id, "resumed"))
-    mine = database.run(whose if is_answering else interrupt)
-    if is_answering:
-        # Past the answer's own, which would call the writer's thread.
-        Future[Any].add_done_callback(first, interrupt)
-    last = ledger.settle(step_number(1), PAID)
-    with ThreadPoolExecutor(1) as pool:
-        error = pool.submit(lambda: mine.result()).exception(PATIENCE_S)
-    assert isinstance(error, KeyboardInterrupt) == bool(interrupted)
-    assert (done(first), done(last)) == (PAID, PAID)
-    assert (done(mine) in interrupted) == (is_answering and bool(interrupted))
-    assert (store.runs()[0].steps, store.log_length()) == (2, rows + 1)
-
-
-def test_when_the_one_that_waits_for_the_others_goes_away_they_are_answered_all_the_same(store: Store) -> None:
-    database = store._database
-    together = [database.run(whose) for _ in range(3)]
-    assert len({done(future) for future in together}) == 1
-    first = database.run(whose)
-    # Told to come again, and never does.
-    database.writer.help(first)
-    assert database.run(whose).result() == first.result()
-
-
-@pytest.mark.usefixtures("unhurried")
-def test_of_what_a_caller_writes_what_fails_fails_alone(store: Store) -> None:
+def test_work_that_fails_fails_alone(store: Store) -> None:
     database, ledger = store._database, started(store)
 
     def broken(_: object) -> None:
@@ -126,7 +101,7 @@ def test_of_what_a_caller_writes_what_fails_fails_alone(store: Store) -> None:
     assert store.runs()[0].steps == 6
 
 
-def test_who_writes_does_not_wait_for_room_that_only_they_can_make(
+def test_a_job_does_not_wait_for_room_that_only_its_thread_can_make(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "QUEUE_LIMIT", 1)
@@ -135,9 +110,9 @@ def test_who_writes_does_not_wait_for_room_that_only_they_can_make(
     assert store.log_length() == 3
 
 
-def test_who_writes_and_waits_for_more_is_told_so(store: Store) -> None:
+def test_a_job_that_waits_for_its_own_store_is_refused(store: Store) -> None:
     database = store._database
-    with pytest.raises(StoreUnavailable, match="waits for the store"):
+    with pytest.raises(StoreUnavailable, match="waits for another record of the same store"):
         database.run(lambda _: database.run(whose).result()).result()
     assert database.run(whose).result()
 
@@ -167,7 +142,7 @@ def test_a_fork_while_a_caller_writes_disturbs_neither(
         assert kind(done(ledger.begin(start_of(step_number(1))))) == "unavailable"
         try:
             with Store.open(f"sqlite:///{tmp_path}/other.db") as other:
-                assert other._database.run(whose).result() == threading.get_ident()
+                assert other._database.run(whose).result()
         except StoreUnavailable:
             # SQLite's memory is as the writing thread left it; a connection to a server is nobody else's.
             assert url.startswith("sqlite")

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, select, update
 
 from toolwire.journal import approvals
-from toolwire.journal.answers import Answer
 from toolwire.journal.begin import (
     Attempt,
     begin,
@@ -46,7 +45,7 @@ from toolwire.journal.steps import (
     root_of,
 )
 from toolwire.journal.tables import RUNS
-from toolwire.journal.work import Kind, Work
+from toolwire.journal.work import Answer, Kind, Work
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key

@@ -1,29 +1,62 @@
-"""The unit of work for a store's writer, and how its future is resolved."""
+"""One unit of work for the store's writer, and the future that its caller waits for."""
 
 from __future__ import annotations
 
 import logging
-from collections import deque
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from toolwire.journal.answers import Answer, Turn, wake
 from toolwire.vocabulary.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+RECORD_LIMIT_S = 120.0
+"""Seconds that a thread waits for a record: three times as long as the writer tries a store that another process
+holds."""
 
 _rank = attrgetter("rank")
 _LOG = logging.getLogger("toolwire.store")
 
 
+class Answer(Future[T], Generic[T]):
+    """The future of a record. It resolves after the commit."""
+
+    shown = ""
+    """The store, for messages. The writer sets it when it takes the work."""
+    writer: threading.Thread | None = None
+    """The thread that resolves it."""
+
+    def result(self, timeout: float | None = None) -> T:
+        """As `Future.result`.
+
+        Raises:
+            StoreUnavailable: with no timeout given, the record was not written within `RECORD_LIMIT_S`. It may still
+                be written. Or the writer's own thread calls this, and would wait for itself.
+        """
+        if timeout is not None or self.done():
+            return super().result(timeout)
+        if self.writer is threading.current_thread():
+            raise StoreUnavailable("a job of the store waits for another record of the same store")
+        try:
+            return super().result(RECORD_LIMIT_S)
+        except TimeoutError:
+            # A job may have raised TimeoutError itself.
+            if self.done():
+                raise
+            raise StoreUnavailable(
+                f"the store {self.shown} did not take a record within {RECORD_LIMIT_S:g} s"
+            ) from None
+
+
 class Kind(Protocol):
-    """A kind of record; rows of one kind are written together. Within a batch, kinds with a lower rank are written
-    first.
-    """
+    """A kind of record. All records of one kind in a batch are written together, kinds with a lower rank first."""
 
     @property
     def rank(self) -> int: ...
@@ -32,24 +65,25 @@ class Kind(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Work:
-    """One thing to write. It is written completely or not at all, whatever happens to the rest of its transaction."""
+    """One thing to write. It is written whole or not at all, also when other work of its transaction fails."""
 
     future: Answer[Any] | None
-    """Resolved after the commit; None if no caller waits."""
+    """Resolved after the commit; None when no caller waits."""
     job: Callable[[Connection], Any] | None = None
-    """Writes the work and returns its answer. It may run twice; the first attempt is then rolled back."""
+    """Writes and returns the answer. The writer may roll it back and run it a second time."""
     records: Sequence[tuple[Kind, Mapping[str, Any]]] = ()
-    """For work without a job: rows that need no query first."""
+    """Without a job: rows that can be written without a look at the database."""
     answer: Any = None
-    """The value for the future; a job sets it to its return value."""
+    """The future's result. With a job, the job's return value replaces it."""
     otherwise: Callable[[Connection, Exception], Any] | None = None
-    """Returns the answer after a refusal, in a transaction of its own. If None, the future raises."""
+    """Returns the answer when the database refused the work. It runs in a transaction of its own. None: the future
+    raises."""
     failed: Callable[[Exception], Any] | None = None
-    """Returns the answer after a failure of the database. If None, the future raises."""
+    """Returns the answer when the database could not be used. None: the future raises."""
 
 
 def write(connection: Connection, batch: Sequence[Work]) -> None:
-    """Writes the batch in the order given and keeps the answer of each work."""
+    """Writes a batch in the order given, and keeps the answer of each work."""
     rows: dict[Kind, list[Mapping[str, Any]]] = {}
     for work in batch:
         for kind, row in work.records:
@@ -61,19 +95,19 @@ def write(connection: Connection, batch: Sequence[Work]) -> None:
 
 
 def answer(batch: Sequence[Work]) -> None:
-    """Resolves all futures, then wakes their threads one after the other, so that no thread takes the interpreter
-    early.
-    """
-    turns: deque[Turn] = deque()
+    """Resolves the futures of a committed batch."""
     for work in batch:
-        if work.future is not None:
-            work.future.round = turns
-            _set(work.future, work.answer)
-    wake(turns)
+        if work.future is None:
+            continue
+        try:
+            work.future.set_result(work.answer)
+        except InvalidStateError:
+            # It was cancelled. `concurrent.futures.wait` learns of that here only.
+            work.future.set_running_or_notify_cancel()
 
 
 def fail(work: Work, error: Exception, store: str) -> None:
-    """Tells the caller that the work was not written to the store with that URL. Logs an error if no caller waits."""
+    """Resolves the future of work that could not be written. `store` is the URL without its password."""
     if isinstance(error, DBAPIError):
         unavailable = StoreUnavailable(f"the store {store} could not be written: {error.orig}")
         unavailable.__cause__ = error
@@ -86,14 +120,6 @@ def fail(work: Work, error: Exception, store: str) -> None:
         work.future.set_result(work.failed(error))
     else:
         work.future.set_exception(error)
-
-
-def _set(future: Future[Any], value: Any) -> None:
-    try:
-        future.set_result(value)
-    except InvalidStateError:
-        # The future was cancelled. This call also notifies the other waiters.
-        future.set_running_or_notify_cancel()
 
 
 def _write_rows(connection: Connection, rows: dict[Kind, list[Mapping[str, Any]]]) -> None:
