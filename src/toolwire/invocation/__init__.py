@@ -1,1 +1,1 @@
-"""The one path of a call. Read `invoker.py` first."""
+"""The one path that every call takes. Read `invoker.py` first."""

@@ -1,4 +1,4 @@
-"""What a tool's owner makes of what the tool gave, before anybody sees it."""
+"""The postprocessing function of a tool's owner, applied to output before anyone else sees it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolwire.vocabulary.results import ToolResult
 
 
 class AmendFailed(Exception):
-    """The owner's function raised; `result` says so, and holds nothing of what the tool gave."""
+    """The owner's function failed. `result` reports this, and holds no output of the tool."""
 
     def __init__(self, call: ToolCall, error: Exception) -> None:
         super().__init__(str(error))
@@ -30,10 +30,10 @@ class AmendFailed(Exception):
 
 
 async def amended(response: ToolResponse, call: ToolCall, amend: Amend, ports: Ports) -> ToolResponse:
-    """What stands in for the response: another one, or itself, which the owner may have changed.
+    """Returns the response in its amended form: a new response, or the same object, which the owner may have changed.
 
     Raises:
-        AmendFailed: the owner's function raised, or gave something else.
+        AmendFailed: The owner's function raised, or returned something else.
     """
     block = {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
     try:
@@ -46,7 +46,7 @@ async def amended(response: ToolResponse, call: ToolCall, amend: Amend, ports: P
 
 
 async def amended_result(result: ToolResult, call: ToolCall, amend: Amend, ports: Ports) -> ToolResult:
-    """The result as its owner wants it; of a failed one, what came before the failure."""
+    """Returns the amended result. For a failed result, the content before the failure is amended."""
     if result.failure is not None and not result.blocks:
         return result
     try:
@@ -55,7 +55,7 @@ async def amended_result(result: ToolResult, call: ToolCall, amend: Amend, ports
         before = result_of(call, given)
         found = await amended(given, call, amend, ports)
     except Unrepresentable:
-        # The step that comes next says what is wrong with it.
+        # The next step reports the problem.
         return result
     except AmendFailed as failed:
         return failed.result

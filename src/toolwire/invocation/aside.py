@@ -1,4 +1,4 @@
-"""Work on large values goes to a thread beside the event loop, which must not stand still for it."""
+"""Moves work on large values to a thread, so that it does not block the event loop."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from toolwire.invocation.ports import Ports
 T = TypeVar("T")
 
 ASIDE_BYTES = 65_536
-"""Bytes of a value from which work on it leaves the event loop: below, a thread costs more than the work."""
+"""Size in bytes above which work on a value leaves the event loop. Below it, a thread costs more than the work."""
 
 _ITEM_BYTES = 8
-"""Bytes that each item of a container counts at least: to go through many small ones takes time as well."""
+"""Minimum number of bytes that each item of a container counts, because many small items take time as well."""
 
 
 def is_large(value: Any) -> bool:
-    """Whether a value in JSON types has more than `ASIDE_BYTES`, seen without going through all of it."""
+    """True if a value of JSON types has more than `ASIDE_BYTES`. The check stops as soon as it knows."""
     left, waiting = ASIDE_BYTES, [value]
     while waiting and left >= 0:
         found = waiting.pop()
@@ -37,5 +37,5 @@ def is_large(value: Any) -> bool:
 
 
 async def beside(ports: Ports, is_large: bool, function: Callable[[], T]) -> T:
-    """What the function gives: from a thread, if its values are large and an event loop waits for it."""
+    """Returns the result of the function. It runs in a thread if its values are large and an event loop is running."""
     return await ports.aside(function) if is_large else function()

@@ -1,4 +1,4 @@
-"""Asks a person about one call: the request is on record before anybody sees it, and the first decision counts."""
+"""Asks a person about one call. The request is recorded before anyone sees it, and the first decision counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOG = logging.getLogger("toolwire.approval")
 async def ask(
     prepared: Prepared, verdict: Verdict, scope: Scope, doubt: Doubt | None = None
 ) -> Decision | Pending | ToolResult:
-    """The decision that counts; or that the call waits for one; or why there will be none."""
+    """Returns the decision that counts, `Pending` if the call waits for one, or a result if none is possible."""
     decision = None
     try:
         request = _request(prepared, verdict, scope)
@@ -58,7 +58,7 @@ async def ask(
 
 
 async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | None, str]:
-    """What the approver decided, or nothing and what happened instead. Whatever goes wrong here lets nothing run."""
+    """Returns the approver's decision, or None and the reason. No error in here lets the call run."""
     tell_asked(request, scope)
     if scope.approver is None:
         return None, "nobody answered"
@@ -76,7 +76,7 @@ async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | N
 
 
 async def _followed(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
-    """The answer; a tracer is told how long it took."""
+    """Returns the approver's answer. A tracer measures the wait."""
     if scope.tracer is None:
         return await _answer(request, approver, scope)
     span, verdict = scope.tracer.approval(request.tool, request.id), ""
@@ -92,7 +92,7 @@ async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) ->
     answer = await scope.ports.ask(approver, request)
     if answer is None:
         return None
-    # Whatever is not clearly a decision, a plain True say, lets nothing run.
+    # An answer that is not clearly a decision, such as True, lets nothing run.
     if not isinstance(cast("object", answer), Decision):
         raise TypeError(f"an approver gives a Decision or None, not {answer!r}")
     if answer.request_id not in ("", request.id):
@@ -110,7 +110,10 @@ async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) ->
 
 
 def _counted(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
-    """The decision. One that was taken down elsewhere, by another process with another policy, is held to this one."""
+    """Returns the decision if this policy accepts it, else a denial.
+
+    Another process with another policy may have recorded the decision.
+    """
     refusal = scope.policy.refuses(decision, request)
     if refusal is None:
         return decision
@@ -119,7 +122,7 @@ def _counted(decision: Decision, request: ApprovalRequest, scope: Scope) -> Deci
 
 
 def _remembered(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
-    """The decision, after what it wants remembered is."""
+    """Returns the decision, after its rule has been remembered."""
     if decision.remember is not None:
         scope.policy.remember(narrowed(decision.remember, request))
     return decision
@@ -135,7 +138,7 @@ async def _taken_down(request: ApprovalRequest, answer: Decision, scope: Scope) 
 
 def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequest:
     call, tool, now = prepared.call, prepared.entry.tool, scope.clock()
-    # An approver is code of the host, and may change what it is shown: it gets a copy.
+    # An approver is the host's code and may change its arguments, so it gets a copy.
     arguments = plain(prepared.canonical(scope))
     given = _given(call.arguments)
     return ApprovalRequest(
@@ -168,7 +171,10 @@ def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bound_digest(validated: Validated) -> str:
-    """What the host fills in counts as well; of a connection or a client there is nothing to compare."""
+    """Returns a digest of the bound values, which count as well.
+
+    Values without a JSON form, such as clients, are left out.
+    """
     found: dict[str, Any] = {}
     for name, value in validated.bound.items():
         try:
@@ -179,14 +185,13 @@ def _bound_digest(validated: Validated) -> str:
 
 
 def _has_changed(kept: ApprovalRequest, wanted: ApprovalRequest) -> bool:
-    """Whether what would run now is something else than what was shown."""
+    """True if the call would now run with another tool or other values than the recorded request shows."""
     shown = (kept.tool, kept.arguments_digest, kept.tool_digest, kept.bound_digest)
     return shown != (wanted.tool, wanted.arguments_digest, wanted.tool_digest, wanted.bound_digest)
 
 
 def _is_not_as_shown(prepared: Prepared, request: ApprovalRequest, function: object, scope: Scope) -> bool:
-    """Whether something else would run than what was shown: while a person thinks, the host's state or the tool itself
-    may change."""
+    """True if the call would not run as shown. The host's state or the tool may change while a person decides."""
     tool = prepared.entry.tool
     prepared.look_again()
     try:

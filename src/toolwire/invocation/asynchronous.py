@@ -1,4 +1,4 @@
-"""The asyncio driver: async tools on the running loop, everything that blocks in a worker."""
+"""The asyncio driver. Async tools run on the current loop, and all blocking work runs in a worker."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 CANCEL_GRACE_S = 1.0
-"""Seconds a cancelled async tool has to end: enough to close a connection. After that its outcome is unknown."""
+"""Seconds for a cancelled async tool to end, enough to close a connection. After that its outcome is unknown."""
 
 
 class AsynchronousPorts:
-    """Ports for whatever event loop awaits them; nothing in here belongs to one loop."""
+    """Ports for any event loop. Their state belongs to no single loop."""
 
     is_blocking = False
 
@@ -47,7 +47,7 @@ class AsynchronousPorts:
         if turn is None:
             return
         try:
-            # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes as the turn does.
+            # Not `wait_for`: before Python 3.12 it swallows a cancellation that arrives together with the turn.
             async with asyncio.timeout(limit_s):
                 await asyncio.wrap_future(turn)
         except BaseException as error:
@@ -60,7 +60,7 @@ class AsynchronousPorts:
         return await (work if limit_s is None else _within(work, limit_s))
 
     async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
-        # Whoever asks a person waits for hours: only what awaits may do so on the loop.
+        # Asking a person may take hours, so only async approvers run on the loop.
         if _is_async(whom):
             answer = whom(question)
         else:
@@ -70,13 +70,13 @@ class AsynchronousPorts:
         return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
 
     async def _started(self, function: Callable[[], T]) -> Future[T]:
-        """A job in a worker. The job of a program waits for its turn first; no time limit runs meanwhile."""
+        """Starts a job in a worker. The job of a program first waits for its turn, which no time limit covers."""
         share = program_share.get()
         if share is None:
             return self._runtime.workers.start(function)
 
         def outside() -> T:
-            # A tool that makes calls of its own must not wait for the worker that it runs in.
+            # A tool that makes calls must not wait for the worker that it occupies itself.
             program_share.set(None)
             return function()
 
@@ -101,7 +101,7 @@ class AsynchronousPorts:
         await asyncio.sleep(seconds)
 
     async def arrived(self, future: Future[T]) -> T:
-        # Cancelling a wrapped future would cancel the future itself, and with it what others wait for.
+        # Cancelling a wrapped future would cancel the future itself, on which others wait.
         return future.result() if future.done() else await asyncio.shield(asyncio.wrap_future(future))
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
@@ -109,13 +109,14 @@ class AsynchronousPorts:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(core()) for core in cores]
         except BaseExceptionGroup as errors:
-            # The first to fail is why the others were cancelled: one call that fails so raises just this.
+            # The first failure caused the cancellation of the others. A single failing call would raise exactly this
+            # error.
             raise errors.exceptions[0] from errors
         return [task.result() for task in tasks]
 
 
 async def _worked(future: Future[T], limit_s: float | None) -> T:
-    """The result of a worker's job. The limit holds for the wait for a worker and for the job together."""
+    """Returns the result of a worker's job. The limit covers the wait for a worker and the job together."""
     waiting = asyncio.wrap_future(future)
     try:
         done, _ = await asyncio.wait((waiting,), timeout=WAIT_LIMIT_S if limit_s is None else limit_s)
@@ -125,7 +126,7 @@ async def _worked(future: Future[T], limit_s: float | None) -> T:
             raise WorkersExhausted(f"no worker was free within {WAIT_LIMIT_S:g} s")
         await asyncio.wait((waiting,))
     except BaseException:
-        # A job that has not started must not start when its caller has left.
+        # A job that has not started must not start after its caller has left.
         future.cancel()
         waiting.cancel()
         raise
@@ -133,7 +134,10 @@ async def _worked(future: Future[T], limit_s: float | None) -> T:
 
 
 async def _within(work: Awaitable[T], limit_s: float) -> T:
-    """What `work` gives, if it ends in time; else it is cancelled, and the outcome says whether that ended it."""
+    """Returns the result of `work` if it ends in time, and cancels it otherwise.
+
+    `TimedOut.stopped` tells whether the cancellation ended the work.
+    """
     task = asyncio.ensure_future(work)
     try:
         done, _ = await asyncio.wait((task,), timeout=limit_s)
@@ -148,14 +152,14 @@ async def _within(work: Awaitable[T], limit_s: float) -> T:
 
 
 def _broke_off(task: asyncio.Future[Any]) -> bool:
-    """Whether a task that was cancelled did not go on to its end all the same."""
+    """True if a cancelled task stopped, and did not run to its end in spite of the cancellation."""
     return task.cancelled() or task.exception() is not None or isinstance(task.result(), Raised)
 
 
 def _answer(whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A | Awaitable[A] | Raised:
     try:
         return whom(question)
-    except Exception as error:  # noqa: BLE001 - carried to where the question was asked
+    except Exception as error:  # noqa: BLE001 - re-raised where the question was asked
         return Raised(error)
 
 

@@ -1,4 +1,4 @@
-"""The calls of one reply, side by side where their tools allow it."""
+"""Runs the calls of one reply, in parallel where their tools allow it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolwire.vocabulary.pending import Outcome
 
 
 async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
-    """The outcomes in the order of the calls. A tool that runs alone takes its calls in that order too."""
+    """Returns the outcomes in the order of the calls. A tool that runs alone takes its calls in that order too."""
     lanes = _lanes(calls, scope)
     if len(lanes) <= 1:
         return await _in_turn(calls, scope)
@@ -32,11 +32,11 @@ async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
 
 
 def _lanes(calls: Sequence[ToolCall], scope: Scope) -> list[list[int]]:
-    """The places of calls that go one after the other: those at one gate. Any other call has a lane of its own."""
+    """Groups calls that must run in order, because they share a gate. Every other call gets its own lane."""
     lanes: dict[object, list[int]] = {}
     for place, call in enumerate(calls):
         entry = scope.catalogue.find(call.name)
-        # A gate alone would let in whoever comes first, and threads do not come in the order of the calls.
+        # A gate alone admits calls in the order in which threads reach it, not in the order of the calls.
         gate = entry.gate if entry is not None else None
         lanes.setdefault(place if gate is None else gate, []).append(place)
     return list(lanes.values())

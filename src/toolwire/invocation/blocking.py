@@ -1,4 +1,4 @@
-"""The synchronous driver: the core runs in the caller's thread, without an event loop."""
+"""The synchronous driver. The core runs in the caller's thread, without an event loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A = TypeVar("A")
 
 
 class BlockingPorts:
-    """Ports that never suspend: what has to wait blocks this thread."""
+    """Ports that never suspend. A wait blocks the current thread."""
 
     is_blocking = True
 
@@ -43,13 +43,13 @@ class BlockingPorts:
             if not wait((future,), timeout=limit_s).done:
                 raise not_in_time(future, limit_s)
         except BaseException:
-            # A job that has not started must not start when its caller has left.
+            # A job that has not started must not start after its caller has left.
             future.cancel()
             raise
         return future.result()
 
     def is_cancellation(self, error: BaseException) -> bool:
-        # Without an event loop a call is only ever given up by closing its coroutine.
+        # Without an event loop, a call is only cancelled by closing its coroutine.
         return isinstance(error, GeneratorExit)
 
     async def pass_gate(self, gate: Gate, limit_s: float | None) -> None:
@@ -80,21 +80,22 @@ class BlockingPorts:
         return function()
 
     async def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop here to hold up
+        time.sleep(seconds)  # noqa: ASYNC251 - no event loop is blocked here
 
     async def arrived(self, future: Future[T]) -> T:
         return future.result()
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
-        # The first one runs in this thread, and so does whatever finds no room: a full pool slows a batch down,
-        # it never fails or locks it.
+        # The first core runs in this thread, and so does every core for which no worker is free. A full pool slows a
+        # batch
+        # down, but never fails or deadlocks it.
         rest = [self._start(core) for core in cores[1:]]
         first = step(cores[0]())
         return [first, *(step(job()) if callable(job) else job.result() for job in rest)]
 
     def _start(self, core: Callable[[], Coroutine[Any, Any, T]]) -> Future[T] | Callable[[], Coroutine[Any, Any, T]]:
         workers = self._runtime.workers
-        # Half of them stay free: each call that has a time limit takes a second one.
+        # Half of the workers stay free, because each call with a time limit needs a second one.
         if workers.busy >= workers.cap // 2 - 1:
             return core
         try:
@@ -104,16 +105,16 @@ class BlockingPorts:
 
 
 def not_in_time(future: Future[Any], limit_s: float) -> TimedOut | WorkersExhausted:
-    """Why a job was not done in time: it did not end, or no worker was free to start it."""
+    """Returns the reason why a job missed its limit: it did not end, or no worker was free to start it."""
     if future.cancel():
         return WorkersExhausted(f"no worker was free within {limit_s:g} s")
     return TimedOut(limit_s, stopped=False)
 
 
 def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
-    """Whether any of the calls runs a coroutine function (a tool's, a middleware's), itself or from a program.
+    """True if one of the calls runs a coroutine function of a tool or middleware, directly or from a program.
 
-    Then they belong on the portal.
+    Such calls belong on the portal.
     """
     if scope.middleware and not all(map(is_colourless, scope.middleware)):
         return True

@@ -1,4 +1,4 @@
-"""Runs the tool's function. The one broad `except` of the path is here, around what is not ours."""
+"""Runs the tool's function. The path's only broad `except` is here, around code that is not toolwire's."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from toolwire.vocabulary.values import digest
 
 
 def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[ToolResult]:
-    """What the tool made of it, or how it failed."""
+    """Runs the tool and returns its result, or the failure."""
     entry = prepared.entry
-    # Nothing is awaited in here: one coroutine less on every call.
+    # This function is not a coroutine itself, which saves one coroutine per call.
     running = _run(prepared, scope, invoke) if entry.gate is None else _run_alone(prepared, scope, invoke, entry.gate)
     return running if entry.amend is None else _amended(running, prepared.call, entry.amend, scope.ports)
 
@@ -43,7 +43,7 @@ async def _amended(running: Awaitable[ToolResult], call: ToolCall, amend: Amend,
 
 
 async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
-    """What a tool that is made of calls made of it. Its calls come back to the path by what `inside` lends it."""
+    """Runs a tool that consists of calls, and returns its outcome. `inside` leads its calls back to the path."""
     call, left_s = prepared.call, _time_left(None, inside.deadline)
     if left_s is not None and left_s <= 0:
         return _too_late(call)
@@ -73,7 +73,7 @@ async def _run_alone(prepared: Prepared, scope: Scope, invoke: Path, gate: Gate)
 
 
 _HOLDERS: ContextVar[tuple[Prepared, ...]] = ContextVar("holders", default=())
-"""The calls around this one that are inside of a gate: in this thread, or in those that led here."""
+"""The enclosing calls that hold a gate, in this thread or in the threads that led to it."""
 
 
 async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
@@ -91,7 +91,7 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
         context = _context(prepared, scope, invoke, deadline, produced)
     try:
         if limit_s is None and ports.is_blocking and not tool.is_async:
-            # What the port would do, without the coroutine that it takes.
+            # The port would do the same, at the cost of a coroutine.
             value = _called(tool, prepared.validated, context, ports)
         else:
             value = await ports.execute(
@@ -122,7 +122,7 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
 
 
 def _called(tool: Tool, validated: Validated, context: CallContext | None, _: Ports) -> Any:
-    """What the tool gives or `Raised`."""
+    """Returns the tool's value, or `Raised`."""
     try:
         return tool.invoke(validated, context)
     except PASSING:
@@ -132,7 +132,7 @@ def _called(tool: Tool, validated: Validated, context: CallContext | None, _: Po
 
 
 async def _called_later(tool: Tool, validated: Validated, context: CallContext | None, ports: Ports) -> Any:
-    """The same, awaited; an async generator is no awaitable, and is given as it is."""
+    """Returns the awaited value, or `Raised`. An async generator is returned as it is, because it is not awaitable."""
     try:
         value = tool.invoke(validated, context)
         return value if isinstance(value, GENERATORS) else await value
@@ -145,7 +145,7 @@ async def _called_later(tool: Tool, validated: Validated, context: CallContext |
 
 
 async def _held(value: Awaitable[Any]) -> Any:
-    """What comes of an awaitable that a sync function gave: a lambda or a decorator around a coroutine function."""
+    """Awaits a value that a sync function returned, such as a lambda around a coroutine function."""
     try:
         return await value
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
@@ -205,8 +205,8 @@ def _context(
     if prepared.entry.tool.context_parameter is None:
         return None
     call, ordinals = prepared.call, count(1)
-    # The calls that it makes belong to its run, and end when it must.
-    # The tool's own frames stand between them and the path: none of them can wait for longer than this process lives.
+    # The calls that the tool makes belong to its run, and end with its deadline.
+    # The tool's own frames are between them and the path, so none of them can wait longer than this process lives.
     inside = replace(
         scope,
         run_id=scope.run_id or call.id,

@@ -1,4 +1,4 @@
-"""What a finish function's call adds to its result: the final text, and the model that its arguments made."""
+"""Additions to the result of a finish function's call: the final text, and the model made from its arguments."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from toolwire.vocabulary.results import ToolResult
 
 
 async def attempt_finish(prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:
-    """What an extended tool made of it; unless it failed, with `response_msg` and `structured` in the metadata.
+    """Runs an extended tool. A success gets `response_msg` and `structured` in its metadata.
 
-    A text that the function itself put there stays.
+    A text that the function itself put into `response_msg` is kept.
     """
     result = await attempt(prepared, scope, invoke)
     if result.failure is not None:
         return result
     text = _text(result)
-    # The next step makes a failure of what has no text.
+    # The next step turns a result without text into a failure.
     structured = cast("StructuredValues", prepared.validated.values).structured
     return result if text is None else result.with_metadata(response_msg=text, structured=structured)
 

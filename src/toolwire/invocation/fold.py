@@ -1,4 +1,4 @@
-"""From what a tool gave, all at once or part by part, to the result of its call."""
+"""Conversion of a tool's output, at once or in parts, to the result of its call."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from toolwire.vocabulary.values import show
 _LOG = logging.getLogger("toolwire.tools")
 
 ERROR_LIMIT = 16_384
-"""Characters of an exception's message that are kept: a traceback or a page of HTML, not a whole dump."""
+"""Maximum number of characters of an exception's message that are kept, enough for a traceback or an HTML page."""
 
 ALL_GIVEN: Final = object()
-"""What a generator returns that has come to its end: its parts are its result."""
+"""Sentinel for a generator that ended. Its parts are its result."""
 STOPPED: Final = object()
-"""The same for one that was closed, because nobody wanted more."""
+"""Sentinel for a generator that was closed, because its reader wanted no more."""
 
 
 class Produced:
-    """The parts of one call's output. It belongs to the call, so that output before a failure is kept."""
+    """The parts of one call's output. They belong to the call, so that output before a failure is kept."""
 
     __slots__ = ("_is_waiting", "_last", "_parts", "_sink", "_unshown", "_values", "is_over")
 
     def __init__(self, sink: Sink | None) -> None:
         self._sink = sink
         self._parts: list[Any] = []
-        """What has been given, in order, from the last cumulative response on."""
+        """The parts in order, starting with the last cumulative response."""
         self._values: list[Any] = []
-        """What a generator gave but for responses: its data."""
+        """The values that a generator yielded, without responses. They are its data."""
         self._last: ToolResponse | None = None
-        """The latest part, if it is a streamed response that says it is the last: the last chunk has its id."""
+        """The latest part, if it is a streamed response marked as the last. The last chunk has its id."""
         self._unshown = False
-        """Whether a part cannot be shown: the result will say so."""
+        """True if a part cannot be shown. The result will report it."""
         self._is_waiting = False
         self.is_over = False
-        """Whether nobody waits for the call any more: then its tool must not go on."""
+        """True if the caller has given up. The tool must not continue then."""
 
     def put(self, value: Any, *, is_yielded: bool = False) -> bool:
-        """Takes a part, and blocks until its reader wants the next one. False: nobody wants more."""
+        """Takes a part and blocks until the reader wants the next one. False if no more is wanted."""
         for part in self._take(value, is_yielded):
             turn = None if self._sink is None else self._sink.offer(part)
             if turn is None:
@@ -64,7 +64,7 @@ class Produced:
         return not self.is_over
 
     async def put_later(self, value: Any, ports: Ports, *, is_yielded: bool = False) -> bool:
-        """The same, awaited."""
+        """Async version of `put`."""
         for part in self._take(value, is_yielded):
             turn = None if self._sink is None else self._sink.offer(part)
             if turn is not None and not await ports.arrived(turn):
@@ -72,14 +72,14 @@ class Produced:
         return not self.is_over
 
     def stop(self) -> bool:
-        """Lets the tool go on no more; says whether it is sure not to, for it was waiting for its reader."""
+        """Stops the tool at its next part. True if it has certainly stopped, because it was waiting for its reader."""
         self._name_last()
-        # In this order: a tool that has not stopped waiting yet will see that it is over.
+        # The order matters: a tool that is about to stop waiting will then see `is_over`.
         self.is_over = True
         return self._is_waiting
 
     def blocks(self) -> list[ContentBlock]:
-        """All content so far; what cannot be shown is left out."""
+        """Returns all content so far, without parts that cannot be shown."""
         content = Content()
         for part in self._parts:
             if isinstance(part, ToolResponse) and part.is_cumulative:
@@ -90,7 +90,7 @@ class Produced:
         return content.blocks()
 
     def result(self, call: ToolCall, value: Any) -> ToolResult:
-        """The result of a call whose tool returned that value."""
+        """Returns the result of a call whose tool returned this value."""
         if value is STOPPED:
             return self.kept(interrupted(call))
         if value is not ALL_GIVEN and isinstance(value, ToolResponse) and value.is_cumulative:
@@ -101,7 +101,7 @@ class Produced:
         return self._with_parts(call, value) if self._parts else result_of(call, value)
 
     def kept(self, failed: ToolResult) -> ToolResult:
-        """The failed result with what was given before."""
+        """Returns the failed result with the earlier content."""
         self._name_last()
         blocks = (*self.blocks(), *failed.blocks)
         return replaced(failed, blocks) if blocks else failed
@@ -109,7 +109,7 @@ class Produced:
     # -- one part -----------------------------------------------------------------------------------------------
 
     def _take(self, value: Any, is_yielded: bool) -> Iterable[Part]:
-        """The parts to show now. A streamed response that says it is the last is shown too, and again at the end."""
+        """Returns the parts to show now. A streamed response marked as the last is shown now and again at the end."""
         if type(value) is Progress:
             return (Part(progress=value),)
         self._last = None
@@ -122,7 +122,7 @@ class Produced:
         elif is_yielded:
             self._values.append(value)
         elif type(value) is not str and not _has_blocks(value) and not isinstance(value, ToolResult):
-            # A part that cannot be shown is its tool's mistake, to be met where it is made.
+            # A part that cannot be shown is the tool's mistake, so the error is raised inside the tool.
             show(value)
         self._parts.append(value)
         return () if self._sink is None else (self._part(value),)
@@ -152,7 +152,7 @@ class Produced:
             return ToolResult(True, _data(blocks), None, responses[-1].metadata, content=blocks, call=call)
         if self._unshown or (self._sink is None and self._is_plain):
             return ToolResult(True, self._values, call=call)
-        # Who read along has seen it part by part: it is not to be told all of it anew, in another form.
+        # A reader has already seen the parts, so the result must not repeat them in another form.
         return ToolResult(True, self._values, content=self.blocks() if self._parts else (), call=call)
 
     @property
@@ -160,7 +160,7 @@ class Produced:
         return len(self._values) == len(self._parts) and not any(_has_blocks(value) for value in self._values)
 
     def _with_parts(self, call: ToolCall, value: Any) -> ToolResult:
-        """What a function returned that had given parts before: it is the data, and its content comes after theirs."""
+        """Returns the result of a function that gave parts before it returned. Its content follows theirs."""
         result = result_of(call, value)
         if isinstance(value, ToolResponse) and value.is_cumulative:
             return result
@@ -169,7 +169,7 @@ class Produced:
         try:
             added = () if value is None else result.blocks or (TextBlock(type="text", text=show(result.data)),)
         except Unrepresentable:
-            # The step that comes next says what is wrong with it.
+            # The next step reports the problem.
             return result
         return replaced(result, (*self.blocks(), *added))
 
@@ -179,12 +179,12 @@ def _has_blocks(value: object) -> bool:
 
 
 def interrupted(call: ToolCall, blocks: Sequence[ContentBlock] = ()) -> ToolResult:
-    """The result of a call that nobody wanted more of than these blocks."""
+    """Returns the result of a call that was stopped after these blocks."""
     return replaced(ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call), blocks)
 
 
 def result_of(call: ToolCall, value: Any) -> ToolResult:
-    """The result that a returned value stands for."""
+    """Converts a returned value to a result."""
     if type(value) in _PLAIN:
         return ToolResult(True, value, call=call)
     if isinstance(value, ToolResponse):
@@ -213,14 +213,14 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
 
 
 _PLAIN: frozenset[object] = frozenset({str, int, float, bool, type(None)})
-"""What most tools give, and what stands for nothing but itself."""
+"""The types that most tools return. Their values need no conversion."""
 
 
 def raised(call: ToolCall, error: BaseException) -> ToolResult:
-    """The result of a call whose tool raised. The log `toolwire.tools` gets the traceback."""
+    """Returns the result of a call whose tool raised. The log `toolwire.tools` gets the traceback."""
     name = type(error).__name__
     _LOG.warning("The tool %r raised %s.", call.name, name, exc_info=error)
-    # An exception's __str__ is the tool's code as well.
+    # The `__str__` of an exception is the tool's code as well.
     try:
         message = str(error)
     except Exception:  # noqa: BLE001
@@ -236,7 +236,7 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
 
 
 def _shortened(message: str) -> str:
-    """Beginning and end of a message that is too long: what it is about stands in either."""
+    """Returns the beginning and end of a message that is too long. Either may hold the important part."""
     if len(message) <= ERROR_LIMIT:
         return message
     half = ERROR_LIMIT // 2
@@ -249,13 +249,13 @@ def _of_response(call: ToolCall, response: ToolResponse) -> ToolResult:
 
 
 def _data(blocks: Sequence[ContentBlock]) -> str | None:
-    """The text of blocks that are nothing but text: what a program gets for them."""
+    """Returns the text of blocks that are all text, as a program receives it. None for any other block."""
     texts = [block["text"] for block in blocks if is_block(block) and block["type"] == "text"]
     return "\n".join(texts) if len(texts) == len(blocks) else None
 
 
 def replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
-    """The same result with other blocks."""
+    """Returns the same result with other blocks."""
     return ToolResult(
         result.success,
         result.data,
@@ -268,7 +268,7 @@ def replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
 
 
 def _pieces(value: Any) -> Iterator[str | ContentBlock]:
-    """What a part adds: text as strings, which join; anything else in blocks of its own."""
+    """Yields the content of a part: text as strings, which are joined, and everything else as blocks."""
     if type(value) is str:
         yield value
     elif is_block(value):

@@ -2,9 +2,9 @@
 
     recall -> resolve -> validate -> authorize -> begin -> [middleware( attempt )] -> postprocess -> settle -> tell
 
-It is one coroutine that awaits ports only, so that `blocking` runs it without an event loop and `asynchronous`
-awaits it. A failure is a value; only a cancellation leaves it as an exception. `recall`, `begin` and `settle` are the
-ledger's part: without one they cost nothing.
+It is one coroutine that awaits only ports. `blocking` runs it without an event loop, and `asynchronous` awaits it. A
+failure is a value; only a cancellation leaves the path as an exception. `recall`, `begin` and `settle` belong to the
+ledger and cost nothing without one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from toolwire.vocabulary.steps import Doubt, Step
 
 
 def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:
-    """What the call comes to. Never raises for a call that fails; a cancellation passes, and is told of."""
-    # Nothing is awaited in here: a call that nobody listens to pays for no coroutine that tells them.
+    """Runs one call and returns its outcome. A failing call never raises; a cancellation propagates and is reported."""
+    # This function is not a coroutine itself, so that a call without observers pays for no extra coroutine.
     if scope.tracer is None and not scope.observers:
         return _walk(call, scope, None)
     return _told(call, scope)
@@ -60,7 +60,7 @@ async def _told(call: ToolCall, scope: Scope) -> Outcome:
         raise
     if isinstance(outcome, ToolResult):
         result, duration_s = outcome, time.perf_counter() - started
-        # Most calls: no coroutine for what is told at once.
+        # Most calls take this branch: no thread for a small record.
         if not scope.ports.is_blocking and is_large((call.arguments, outcome.data)):
             await scope.ports.aside(lambda: tell(call, scope, result, started_at, duration_s))
         else:
@@ -72,7 +72,7 @@ async def _told(call: ToolCall, scope: Scope) -> Outcome:
 
 def _span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
     entry = scope.catalogue.find(call.name)
-    # What `code_execution` says of itself is a list of all the others.
+    # The description of `code_execution` is a list of all other tools.
     description = "" if entry is None or entry.composite is not None else entry.tool.description
     name = None if entry is None else entry.name
     return tracer.call(call, tool=name, description=description, caller=scope.caller, run_id=run_of(call, scope))
@@ -106,7 +106,7 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None, step: Step | No
     if isinstance(prepared, ToolResult):
         return prepared
     verdict = None if doubt is not None else await _judged_aside(prepared, scope) if is_big else judged(prepared, scope)
-    # Most calls need nobody: they pay for no coroutine that could wait for one.
+    # Most calls need no approval, so they pay for no coroutine that could wait for one.
     is_unasked = verdict is not None and verdict.effect == "auto"
     allowed = prepared if is_unasked else await authorize(prepared, scope, doubt)
     if not isinstance(allowed, Prepared):
@@ -123,7 +123,7 @@ async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None, step: Step | No
         return outcome
     if scope.run is not None:
         scope.run.read(entry.tool.effects.labels)
-    # A composite tool bounds its own text: only it knows which part must stay whole.
+    # A composite tool limits its own text, because only it knows which part must stay whole.
     limit_bytes = scope.result_limit_bytes if entry.composite is None else None
     result = postprocess(call, entry, outcome, limit_bytes)
     if result is not outcome and "is_cut" in result.metadata:

@@ -1,4 +1,4 @@
-"""Runs a tool's generator, part by part, at the pace of who reads it."""
+"""Runs a tool's generator part by part, at the pace of its reader."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from toolwire.invocation.ports import Ports, Raised
 from toolwire.vocabulary.calls import ToolCall
 
 GENERATORS: tuple[type[Any], ...] = (GeneratorType, AsyncGeneratorType)
-"""What is iterated: a value of any other kind is the tool's result."""
+"""The types that are iterated. A value of any other type is the tool's result."""
 
 PASSING = (KeyboardInterrupt, GeneratorExit)
-"""What is not a tool's to raise: somebody wants to end the program, or the call's coroutine."""
+"""Exceptions that never count as a tool's error: they end the program or the call's coroutine."""
 
 
 async def iterate(call: ToolCall, generator: object, produced: Produced, ports: Ports, limit_s: float | None) -> Any:
-    """`ALL_GIVEN` or `STOPPED` when the parts are in `produced`, or `Raised`. The generator is closed then.
+    """Returns `ALL_GIVEN` or `STOPPED` once the parts are in `produced`, or `Raised`. The generator is then closed.
 
-    A generator's body is the tool's code too: it runs where the tool does, all of it in one thread.
+    The body of a generator is the tool's code, so all of it runs in the tool's thread.
 
     Raises:
-        TimedOut, WorkersExhausted: as `Ports.execute`. A generator that is in a thread ends when it next gives a part.
+        TimedOut: The generator did not end in time. In a thread, it ends when it next yields a part.
+        WorkersExhausted: No worker was free.
     """
     if isinstance(generator, GeneratorType):
         pulled = partial(_pulled, cast("GeneratorType[Any, Any, Any]", generator), produced)
@@ -50,7 +51,7 @@ def _pulled(generator: GeneratorType[Any, Any, Any], produced: Produced) -> Any:
         return ALL_GIVEN
     except PASSING:
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its result
+    except BaseException as error:  # noqa: BLE001 - any exception of a tool is its result
         return Raised(error)
 
 

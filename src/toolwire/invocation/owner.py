@@ -1,4 +1,4 @@
-"""Failures that only the owner of a tool can mend: the model reads what happened, the owner what to write."""
+"""Failures that only the owner of a tool can fix. The model reads the event, and the owner reads the correction."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ def owners_fault(
     data: dict[str, Any] | None = None,
     **more: Any,
 ) -> ToolResult:
-    """A failed result. The log `toolwire.tools` and `failure.data["for_owner"]` have the sentence for the owner."""
+    """Returns a failed result. The sentence for the owner is in the log `toolwire.tools` and in `failure.data`.
+
+    Its key in `failure.data` is `for_owner`.
+    """
     _LOG.warning("%s For its owner: %s", message, for_owner)
     return ToolResult.failed(kind, message, hint=hint, data={**(data or {}), "for_owner": for_owner}, call=call, **more)

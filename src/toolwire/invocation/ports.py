@@ -1,4 +1,4 @@
-"""What the core awaits and asks: the driver's ports (`blocking`, `asynchronous`), and the ledger of a run."""
+"""Interfaces that the core awaits: the ports of the drivers (`blocking`, `asynchronous`), and the ledger of a run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ A = TypeVar("A")
 
 
 class TimedOut(Exception):
-    """A tool took longer than it may.
+    """A tool exceeded its time limit.
 
-    `stopped` is True when it was cancelled and ended; a thread cannot be, so what it did or will do is unknown.
+    `stopped` is True if the tool was cancelled and ended. A thread cannot be stopped, so its effect is unknown.
     """
 
     def __init__(self, limit_s: float, *, stopped: bool) -> None:
@@ -31,8 +31,10 @@ class TimedOut(Exception):
 
 
 class Raised:
-    """What a tool raised, carried as a value: coroutines and asyncio's futures make other errors of some, and a
-    `StopIteration` never gets out of them."""
+    """A tool's exception, carried as a value.
+
+    Coroutines and asyncio futures change some exceptions, and a `StopIteration` never leaves them.
+    """
 
     __slots__ = ("error",)
 
@@ -41,162 +43,180 @@ class Raised:
 
 
 class Ledger(Protocol):
-    """The write-ahead record of one run. It is asked before a call starts: done? decided? may it have run?
+    """The write-ahead log of one run. Each call asks it first: is it done, is it decided, may it have run already?
 
-    A future is done when what it tells is durable; any thread may wait for it.
+    A future resolves when its record is durable. Any thread may wait for it.
     """
 
     run_id: str
-    """The run."""
+    """The run's id."""
 
     def recall(self, step: Step) -> ToolResult | Doubt | None:
-        """How the step ended when the run was gone through before; that it may have run; None when it is new.
+        """Returns the recorded result of a step, a `Doubt` if it may have run, or None for a new step.
 
-        A step that differs from its record gives the failure `divergence`, now and from then on.
+        A step that differs from its record fails as `divergence`, and so do all later ones.
         """
         ...
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
-        """The steps below this one that ended, in the order in which they did."""
+        """Returns the ended steps below this one, in the order in which they ended."""
         ...
 
     def note(self, parent: str, entry: Mapping[str, Any]) -> None:
-        """Takes down, in JSON types, what a composite has to know of its calls to be gone through again.
+        """Records an entry that a composite needs about its calls when it runs again. The entry uses JSON types.
 
-        Waits for nothing: it is durable no later than the next thing that is asked of this ledger.
+        Does not wait. The entry is durable no later than the next record that is requested from this ledger.
         """
         ...
 
     def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
-        """These entries, in order, those of earlier times included."""
+        """Returns these entries in order, including those of earlier passes."""
         ...
 
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
-        """Takes the request down before anybody is shown it, and gives it as it stands, with its decision if it has
-        one: the one of an earlier time when the same attempt at the call was asked about already."""
+        """Records the request before anyone sees it.
+
+        The future gives the stored request, and its decision if there is one.
+
+        If the same attempt at the call was already asked about, the earlier request counts.
+        """
         ...
 
     def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
-        """Takes the decision down and gives the one that counts: the first.
+        """Records the decision. The future gives the decision that counts, which is the first.
 
-        The future raises `DecisionRefused` when this one cannot count and there is no other.
+        The future raises `DecisionRefused` if this decision is invalid and no other exists.
         """
         ...
 
     def begin(self, start: Start) -> Future[float | ToolResult]:
-        """Says that the step is about to run, uses up its approval, and gives when it began (seconds since the epoch;
-        of a composite that is entered again, the first time). A result when it must not run."""
+        """Records that the step is about to run, and uses up its approval.
+
+        The future gives the start time in seconds since the epoch, or a result if the step must not run. For a
+        composite that runs again, it is the time of the first start.
+        """
         ...
 
     def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
-        """Takes down how the step ended. Gives the result that counts: this one, or why it could not be kept."""
+        """Records the end of the step.
+
+        The future gives the result that counts: this one, or the reason why it was not kept.
+        """
         ...
 
     def interrupted(self, step: Step) -> None:
-        """Says that nobody waits for the step any more; waits for nothing itself."""
+        """Records that the step was abandoned. Does not wait."""
         ...
 
 
 class CallSpan(Protocol):
-    """One call as a tracer sees it, current while it runs: what its tool opens is inside of it."""
+    """The tracing span of one call.
+
+    It is current while the call runs, so spans that the tool opens are its children.
+    """
 
     def from_record(self) -> None:
-        """Says that nothing was run for it: how it ends is known."""
+        """Marks the call as answered from the record, without running it."""
         ...
 
     def ended(self, outcome: Outcome, /) -> None:
-        """Told once, where it was begun."""
+        """Ends the span. Called once, in the thread or task that began it."""
         ...
 
 
 class ApprovalSpan(Protocol):
-    """One wait for a person."""
+    """The tracing span of one wait for a person."""
 
     def ended(self, verdict: str, /) -> None:
-        """Told once; empty: nobody decided."""
+        """Ends the span. Called once; an empty verdict means that no decision was made."""
         ...
 
 
 class TurnSpan(Protocol):
-    """One turn of a session. Told once of its end."""
+    """The tracing span of one turn. Exactly one of its methods is called, once."""
 
     def ended(self, outcome: Literal["answered", "refused", "suspended"], calls: int, /) -> None: ...
     def failed(self, error: BaseException, /) -> None: ...
 
 
 class Tracer(Protocol):
-    """Follows calls while they run, and cannot answer. It raises nothing: no call fails because nobody can watch it."""
+    """Observes calls while they run, and cannot affect them.
+
+    It must not raise, so that no call fails because of tracing.
+    """
 
     def call(self, call: ToolCall, *, tool: str | None, description: str, caller: Caller, run_id: str) -> CallSpan:
-        """A call begins. `tool` is None when no tool has its name."""
+        """Begins the span of a call. `tool` is None if no tool has its name."""
         ...
 
     def approval(self, tool: str, request_id: str) -> ApprovalSpan:
-        """A person is asked about a call."""
+        """Begins the span of a question to a person."""
         ...
 
     def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> TurnSpan:
-        """A turn begins; `given_ids` are its calls' ids as the provider has them, by ours."""
+        """Begins the span of a turn. `given_ids` maps our call ids to the provider's."""
         ...
 
 
 class Ports(Protocol):
-    """Everything that may take time. A blocking driver's ports never suspend."""
+    """Operations that may take time. The ports of the blocking driver never suspend."""
 
     is_blocking: bool
-    """True when the core runs without an event loop."""
+    """True if the core runs without an event loop."""
 
     @property
     def blocking(self) -> Ports:
-        """The blocking driver's ports, for work that went to a thread of its own."""
+        """The ports of the blocking driver, for work that was moved to a thread."""
         ...
 
     async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
-        """What the function returns, which runs a tool and gives `Raised` for what that raises.
+        """Calls the function, which runs a tool and returns its value or `Raised`.
 
         Raises:
-            TimedOut: it took longer than `limit_s` seconds.
-            WorkersExhausted: it needs a worker and there is none.
+            TimedOut: The tool ran longer than `limit_s` seconds.
+            WorkersExhausted: The tool needs a worker, and none is free.
         """
         ...
 
     def is_cancellation(self, error: BaseException) -> bool:
-        """Whether the exception means that the very call is being cancelled, and not something inside of its tool."""
+        """True if the exception cancels this call itself, and not only work inside its tool."""
         ...
 
     async def pass_gate(self, gate: Gate, limit_s: float | None) -> None:
-        """Waits for its turn at the gate.
+        """Waits for a turn at the gate.
 
         Raises:
-            TimedOut: it did not come within `limit_s` seconds.
+            TimedOut: The turn did not come within `limit_s` seconds.
         """
         ...
 
     async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
-        """The coroutine's result. It runs on the caller's loop, or on the portal's where the caller has none.
+        """Returns the coroutine's result. It runs on the caller's loop, or on the portal if the caller has none.
 
         Raises:
-            TimedOut: It took longer than `limit_s` seconds and was cancelled.
+            TimedOut: The coroutine ran longer than `limit_s` seconds and was cancelled.
         """
         ...
 
     async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
-        """What somebody outside says: an approver to a request, a tool's owner to the key of a lost call."""
+        """Returns the answer of a callback of the host, such as an approver or a tool's `reconcile`."""
         ...
 
     async def aside(self, function: Callable[[], T]) -> T:
-        """What the function gives, which takes processor time. An event loop goes on meanwhile; cancelled, it raises
-        when the function has ended."""
+        """Runs a function that takes processor time. An event loop continues meanwhile.
+
+        If the wait is cancelled, it raises only after the function has ended.
+        """
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Waits."""
+        """Waits for this many seconds."""
         ...
 
     async def arrived(self, future: Future[T]) -> T:
-        """What the future gives or raises. Cancelled meanwhile, what it stands for happens all the same."""
+        """Returns the future's result or raises its error. A cancelled wait does not cancel the future."""
         ...
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
-        """The results of all, in the order given; they run beside each other where there is room."""
+        """Returns the results of all coroutines in the given order. They run in parallel as far as workers are free."""
         ...

@@ -1,4 +1,4 @@
-"""The last step before a result goes back: it can be written, and it is not longer than a model can read."""
+"""The last step before a result is returned: it must be representable, and short enough for a model."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from toolwire.vocabulary.values import show, tag
 
 _SHORT = frozenset({float, bool, type(None)})
 _SHORT_INT = 1 << 64
-"""Longer integers may be longer than JSON or a model can take."""
+"""Longer integers may exceed the limits of JSON or of a model."""
 
 
 def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: int | None) -> ToolResult:
-    """The result as it may be shown; its data stay whole, its text is cut at `limit_bytes`.
+    """Returns the result in the form that may be shown. Its data stay whole; its text is cut at `limit_bytes`.
 
-    Without a limit it goes to a program, which takes all that has a tag: a dict with tuples as keys too.
-    Errors are never cut here: the end of a message is often what it is about. What came before one is.
+    Without a limit, the result goes to a program, which accepts every tagged type, even a dict with tuples as keys. An
+    error message is never cut here, because its end is often the important part. The output before it is cut.
     """
     if not result.blocks and (result.failure is not None or _is_short(result.data)):
         return result
@@ -48,12 +48,12 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
 
 
 def whole_text(result: ToolResult) -> str:
-    """All the text of a result that was cut; of a failed one, what came before the failure."""
+    """Returns the whole text of a result that was cut. For a failed result, it is the output before the failure."""
     return result.text if result.failure is None else ToolResult(True, content=result.blocks).text
 
 
 def _before_failure(result: ToolResult, limit_bytes: int | None) -> ToolResult:
-    """A failed result whose tool gave something before."""
+    """Handles a failed result whose tool gave output before the failure."""
     try:
         text = ToolResult(True, content=result.blocks).text
     except Unrepresentable:
@@ -63,7 +63,7 @@ def _before_failure(result: ToolResult, limit_bytes: int | None) -> ToolResult:
 
 
 def _is_short(data: Any) -> bool:
-    """Whether there is nothing to check: most tools give so little."""
+    """True if the value is so small that no check is needed, as with most tools."""
     return type(data) in _SHORT or (type(data) is int and -_SHORT_INT < data < _SHORT_INT)
 
 

@@ -1,4 +1,4 @@
-"""After a crash: a call that was begun and never ended. It is never silently run a second time."""
+"""Handling of a call that began before a crash and has no recorded end. It is never silently run a second time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ DONE_ALREADY = "It had been done before a crash; what it answered was lost."
 
 
 async def reconciled(prepared: Prepared, scope: Scope, doubt: Doubt) -> Doubt | ToolResult | None:
-    """None if the call may run again: a composite's own calls are each on record, a keyed tool knows its key.
+    """Returns None if the call may run again, a result if it was done, or the doubt if only a person can decide.
 
-    A result if the owner's `reconcile` says that the call was done; the same doubt if only a person can clear it.
+    A composite may run again, because its calls have their own records. So may an idempotent tool. The owner's
+    `reconcile` function can report that the call was done.
     """
     effects = prepared.entry.tool.effects
-    # Both the declaration at the time and today's must allow it.
+    # The declaration at that time and today's must both allow it.
     if prepared.entry.composite is not None and doubt.is_composite:
         return None
     may_repeat = doubt.idempotent == effects.idempotent and effects.idempotent != "no"
@@ -36,7 +37,7 @@ async def reconciled(prepared: Prepared, scope: Scope, doubt: Doubt) -> Doubt | 
     if may_repeat:
         prepared.attempt = doubt.attempt
         return None
-    # A tool that was not given its key left nothing to find: that nothing is found says nothing.
+    # A tool that received no key left no trace of it, so not finding the key proves nothing.
     if found == "not_done" and (doubt.has_key or doubt.idempotent == "key"):
         prepared.attempt = doubt.attempt + 1
         return None
@@ -46,13 +47,13 @@ async def reconciled(prepared: Prepared, scope: Scope, doubt: Doubt) -> Doubt | 
 async def _found(reconcile: Reconcile, prepared: Prepared, scope: Scope, doubt: Doubt) -> Any:
     try:
         return await scope.ports.ask(reconcile, doubt.idempotency_key)
-    except Exception:  # noqa: BLE001 - the owner's code: if it fails, nothing is known
+    except Exception:  # noqa: BLE001 - the owner's code: if it fails, the outcome stays unknown
         _LOG.exception("reconcile of %r failed on key %s", prepared.call.name, doubt.idempotency_key)
         return None
 
 
 def evidence(doubt: Doubt) -> str:
-    """What is known of the attempt before, for the person who is asked."""
+    """Describes the earlier attempt for the person who decides."""
     began = datetime.datetime.fromtimestamp(doubt.started_at, datetime.UTC).isoformat(timespec="seconds")
     return (
         f"this may already have run: attempt {doubt.attempt} began {began}, and how it ended was lost in a crash "

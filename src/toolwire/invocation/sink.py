@@ -1,4 +1,4 @@
-"""Where a call's output goes while it runs."""
+"""The destination of a call's output while it runs."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from toolwire.vocabulary.response import ToolResponse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One thing that a running tool gave: content, a response of its own, or how far it has come."""
+    """One piece of a running tool's output: content, a response object, or its progress."""
 
     pieces: tuple[str | ContentBlock, ...] = ()
-    """What comes after all before; strings join with strings."""
+    """Content that follows all earlier content. Adjacent strings are joined."""
     response: ToolResponse | None = None
-    """The tool's own response. A cumulative one stands in place of all before."""
+    """The tool's own response. A cumulative response replaces all earlier content."""
     progress: Progress | None = None
-    """How far the tool has come."""
+    """The tool's progress."""
 
 
 class Sink(Protocol):
-    """Who reads a call's output. Any thread may call it; what it gives is waited for, on a loop or in the thread."""
+    """Reads a call's output. Any thread may call it, and waits for its futures on a loop or by blocking."""
 
     def offer(self, part: Part, /) -> Future[bool] | None:
-        """Hands a part over. None: go on; else the future says when: True for the next one, False that nobody wants it.
+        """Hands over a part. Returns None if the tool may continue, else a future for the reader's next request.
 
-        The tool stands still until then: that is how a slow reader holds up a fast tool.
+        The future gives True if the reader wants the next part, and False if it wants no more. The tool waits for it
+        meanwhile. This is the back-pressure of a slow reader.
         """
         ...
 
     def end_with(self, response: ToolResponse, /) -> None:
-        """The response that the tool gave as its last: it is shown when the call has ended, as its last chunk."""
+        """Names the response that the tool marked as its last. It becomes the last chunk when the call has ended."""
         ...

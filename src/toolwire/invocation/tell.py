@@ -1,4 +1,4 @@
-"""Tells observers how a call ended. They are told last, and what they raise stays with them."""
+"""Notifies observers of the end of a call. They are notified last, and their errors have no effect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOG = logging.getLogger("toolwire.observers")
 
 
 def tell(call: ToolCall, scope: Scope, result: ToolResult, started_at: float, duration_s: float) -> None:
-    """One record to each observer, in their order."""
+    """Passes one record to each observer, in their order."""
     record = CallRecord(call, scope.catalogue.find(call.name), result, scope.run_id or call.id, started_at, duration_s)
     for observer in scope.observers:
         try:
@@ -23,7 +23,7 @@ def tell(call: ToolCall, scope: Scope, result: ToolResult, started_at: float, du
 
 
 def tell_asked(request: ApprovalRequest, scope: Scope) -> None:
-    """The request to each observer that wants to know, before anybody is waited for."""
+    """Passes the request to each observer with an `asked` method, before the approver is called."""
     for observer in scope.observers:
         asked = getattr(observer, "asked", None)
         try:

@@ -1,4 +1,4 @@
-"""From raw arguments to exactly what will run, or to all that is wrong with them at once."""
+"""Conversion of raw arguments to the values that will run, or to a list of all problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolwire.vocabulary.text import kept_text
 
 
 def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolResult:
-    """The call with its arguments as real objects, defaults and bound values filled in.
+    """Returns the call with its arguments as real objects, and with defaults and bound values filled in.
 
     Bound values are looked up in `states` before the tool's own state.
     """
@@ -36,8 +36,10 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
 
 
 def _own(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments in containers of the tool's own: what it does to a list must not change what the model asked for,
-    which the log and the next one to read the call rely on."""
+    """Copies the arguments' containers for the tool.
+
+    If the tool changes a list, the model's call must not change, because the log and later readers rely on it.
+    """
     for value in arguments.values():
         if type(value) in _CONTAINERS:
             return {name: _copied(value) for name, value in arguments.items()}
@@ -55,7 +57,7 @@ _CONTAINERS = frozenset({dict, list})
 
 
 def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
-    """The failed result that tells the model all problems, or the operator that a bound value is missing."""
+    """Returns a failed result: all problems for the model, or a missing bound value for the operator."""
     missing_state = [problem for problem in invalid.problems if problem.kind == "no_state"]
     if missing_state:
         return _cannot_run(call, entry, *(problem.message for problem in missing_state))
@@ -74,7 +76,7 @@ def refuse(call: ToolCall, entry: Entry, invalid: Invalid) -> ToolResult:
 
 
 def _complaint(entry: Entry, invalid: Invalid) -> str:
-    """The text of a tool's own check as it is, or all problems as a list."""
+    """Returns the message of a tool's own check unchanged, or all problems as a list."""
     first = invalid.problems[0]
     if first.kind == "refused":
         return first.message
@@ -105,4 +107,4 @@ def _expected(entry: Entry) -> str:
 
 
 _EXPECTED_LIMIT_BYTES = 600
-"""Bytes of the parameters' names in a hint: the rest of what `COMPLAINT_LIMIT_BYTES` leaves."""
+"""Maximum number of bytes of parameter names in a hint. It is the rest of `COMPLAINT_LIMIT_BYTES`."""

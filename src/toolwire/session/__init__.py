@@ -1,1 +1,1 @@
-"""A toolkit, a protocol and rules put together to talk to a model."""
+"""Sessions: a toolkit, a protocol and rules, combined for talking to a model."""

@@ -1,4 +1,4 @@
-"""A reply in JSON types and back: what a run on record starts from each time it is gone through."""
+"""Conversion of a reply to JSON types and back. Every pass over a recorded run starts from the stored reply."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from toolwire.vocabulary.values import tag, untag
 
 
 def kept(reply: Reply) -> dict[str, Any]:
-    """The reply in JSON types.
+    """Returns the reply as JSON types.
 
     Raises:
-        Unrepresentable: an argument of a call has no written form.
+        Unrepresentable: An argument of a call cannot be stored.
     """
     return {
         "thought": reply.thought,
@@ -31,7 +31,7 @@ def kept(reply: Reply) -> dict[str, Any]:
 
 
 def read(document: Mapping[str, Any]) -> Reply:
-    """The reply that was kept."""
+    """Returns the stored reply."""
     return Reply(
         thought=document["thought"],
         target=document["target"],

@@ -1,4 +1,4 @@
-"""A turn that waits for a person, as its session gives it."""
+"""A turn that waits for a person, as a session returns it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from toolwire.session.wire import suspended_to_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspended(SuspendedRun):
-    """A run that waits: `run_id` names it, `pending` says for what, `to_json()` carries it elsewhere."""
+    """A run that waits for decisions.
+
+    `run_id` identifies it, `pending` lists its requests, and `to_json()` makes its portable form.
+    """
 
     @classmethod
     def of(cls, run: SuspendedRun) -> Suspended:
-        """The run as a session gives it."""
+        """Converts a run to this class."""
         return cls(**{field.name: getattr(run, field.name) for field in fields(run)})
 
     def to_json(self) -> str:
-        """The portable signed form, which `Session.resume` takes as well. The store stays the authority."""
+        """Returns the signed portable form, which `Session.resume` accepts. The store remains the authority."""
         return suspended_to_json(self)

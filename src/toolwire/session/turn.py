@@ -1,4 +1,4 @@
-"""One turn: what a model's reply led to, and what the model reads next."""
+"""One turn: the results of a model's reply, and the messages that the model reads next."""
 
 from __future__ import annotations
 
@@ -20,41 +20,46 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What a reply led to."""
+    """The results of one reply.
+
+    Attributes:
+        reply: The reply as it was read. Its `problems` list every repair, or the reasons for a refusal.
+        results: One result for each call, in order. Empty if the reply made no calls.
+        messages: The messages for the model, to be appended after its own. A text protocol gives one `Message`; a
+            native one gives the provider's form. Empty if the reply was final: a `fail`, or plain text.
+        suspended: The suspended run if calls wait for a person, else None. Its `pending` lists the requests, and
+            `Session.resume` continues the run. `results` and `messages` are empty until then.
+    """
 
     reply: Reply
-    """The reply as it was read; its `problems` list every repair, or why it was refused."""
     results: tuple[ToolResult, ...] = ()
-    """One for each call, in order; empty when nothing was called."""
     messages: tuple[Mapping[str, Any], ...] = ()
-    """What the model reads next, to be appended after its own message: a `Message`, or whatever a native protocol's
-    provider takes. Empty when the reply was an end: a `fail`, or plain text."""
-
     suspended: Suspended | None = None
-    """Set when calls wait for a person: its `pending` says which, `session.resume` goes on. `results` and `messages`
-    are empty until then."""
 
     @classmethod
     def ended(cls, reply: Reply, results: Sequence[ToolResult], answer: str | Sequence[dict[str, Any]]) -> Turn:
-        """A turn whose model reads what its protocol made of the results, or of a refused reply."""
+        """Makes a turn from its results and from the protocol's answer to them, or to a refused reply."""
         messages = (Message(role="user", content=answer),) if isinstance(answer, str) else tuple(answer)
         return cls(reply=reply, results=tuple(results), messages=cast("tuple[Mapping[str, Any], ...]", messages))
 
     @property
     def is_final(self) -> bool:
-        """Whether the model has ended: its reply could be read and makes no call. `answer` is then its last word."""
+        """True if the model has finished: its reply was readable and makes no calls.
+
+        `answer` is then its final answer.
+        """
         return not self.reply.calls and not self.reply.is_refused
 
     @property
     def answer(self) -> str | None:
-        """The model's last word for the user: its text, or the message of a `fail`. None unless `is_final`."""
+        """The model's final answer for the user: its text, or the message of a `fail`. None unless `is_final`."""
         if not self.is_final:
             return None
         return self.reply.text if self.reply.failure is None else self.reply.failure
 
     @property
     def text(self) -> str:
-        """What the model reads next as one text, without images and what else is no text."""
+        """All text of `messages` as one text, without images and other content."""
         contents = [message.get("content") for message in self.messages]
         texts = [content for content in contents if isinstance(content, str)]
         if len(texts) == len(contents):

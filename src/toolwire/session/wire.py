@@ -1,4 +1,4 @@
-"""A suspended run as text that can be carried around: signed JSON, data only. The store stays the authority."""
+"""The portable form of a suspended run: signed JSON that holds only data. The store remains the authority."""
 
 from __future__ import annotations
 
@@ -18,30 +18,33 @@ from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.values import canonical
 
 WIRE_VERSION = "1.0"
-"""Of the form. A reader takes the versions that it knows, and refuses newer ones before it looks at anything else."""
+"""Version of the form. A reader accepts the versions that it knows, and checks this before anything else."""
 
 KEY_BYTES_MIN = 16
-"""Bytes of a key: fewer could be guessed."""
+"""Minimum length of a key in bytes. A shorter key could be guessed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """What was decided of one run."""
+    """The decisions about one run.
+
+    Attributes:
+        run_id: The id of the run; empty if it was not given.
+        rev: The revision that the decider saw; None if it was not given.
+        items: One decision for each decided request.
+    """
 
     run_id: str
-    """The run; empty when it was not said."""
     rev: int | None
-    """The revision of the view that was looked at; None when it was not said."""
     items: tuple[Decision, ...]
-    """One for each request that was decided."""
 
 
 def suspended_to_json(view: SuspendedRun, key: bytes | None = None) -> str:
-    """The run as canonical JSON, signed. `key`: None for the store's own.
+    """Returns the run as signed canonical JSON. `key` is the signing key; None uses the store's key.
 
     Raises:
-        ConfigurationError: the key is too short.
-        Unrepresentable: an argument has no written form.
+        ConfigurationError: The key is too short.
+        Unrepresentable: JSON cannot hold an argument.
     """
     body = _body(view)
     text = canonical({**body, "mac": _mac(body, view.key if key is None else key)})
@@ -61,14 +64,14 @@ def read_suspended(
     principal: str | None = None,
     now: float | None = None,
 ) -> SuspendedRun:
-    """The view that was written with this key. What the store alone knows (the reply, what the host fills in) is empty.
+    """Verifies and parses the portable form of a run. Facts that only the store knows, such as the reply, are empty.
 
-    `run_id`, `rev` and `principal` are what it must be for; None: whatever it is for. `now` is in seconds since the
-    epoch; None: the time that it is.
+    `run_id`, `rev` and `principal` are the expected values; None accepts any. `now` is the time in seconds since the
+    epoch; None uses the current time.
 
     Raises:
         DecisionRefused: `schema_too_new`, `malformed`, `bad_mac`, `unknown_run`, `stale_rev`, `not_permitted` (another
-            principal's) or `expired`. Nothing was run or built.
+            principal's run) or `expired`. Nothing was run or built.
     """
     document = read_json(text)
     _check_version(document)
@@ -87,12 +90,12 @@ def read_suspended(
 
 
 def read_decisions(given: str | bytes | Mapping[str, Any] | Sequence[Any]) -> Decisions:
-    """The decisions in JSON text, or in the mapping or list that it stands for; a list is of decisions alone.
+    """Parses decisions from JSON text, or from the mapping or list that it describes. A list holds only decisions.
 
-    Who decided is what the text says: whoever hands it in vouches for it.
+    The text names its decider, and the code that hands it in is responsible for that name.
 
     Raises:
-        DecisionRefused: `malformed`, `schema_too_new`, or `unknown_request` for one that names none.
+        DecisionRefused: `malformed`, `schema_too_new`, or `unknown_request` for a decision that names no request.
     """
     if isinstance(given, str | bytes):
         given = cast("Mapping[str, Any] | Sequence[Any]", read_json(given, kinds=(dict, list)))
@@ -108,7 +111,7 @@ def read_decisions(given: str | bytes | Mapping[str, Any] | Sequence[Any]) -> De
 
 
 def decisions_to_json(view: SuspendedRun, items: Sequence[Decision]) -> str:
-    """The decisions as canonical JSON, for `read_decisions`."""
+    """Returns the decisions as canonical JSON, for `read_decisions`."""
     written = [_item(item) for item in items]
     return canonical({"v": WIRE_VERSION, "kind": "decisions", "run_id": view.run_id, "rev": view.rev, "items": written})
 
@@ -256,7 +259,7 @@ def _check_mac(document: Mapping[str, Any], key: bytes) -> None:
 def _mac(body: Mapping[str, Any], key: bytes) -> dict[str, str]:
     if len(key) < KEY_BYTES_MIN:
         raise ConfigurationError(f"the key has {len(key)} bytes: give at least {KEY_BYTES_MIN}, from os.urandom say")
-    # One key for one purpose: whoever has seen many of these knows nothing of what else the store's key does.
+    # A derived key for this purpose only, so that signatures reveal nothing about other uses of the store's key.
     signing = hmac.digest(key, b"toolwire suspended run 1", "sha256")
     text = canonical(body).encode("utf-8", "surrogatepass")
     kid = sha256(b"toolwire kid" + signing).hexdigest()[:8]

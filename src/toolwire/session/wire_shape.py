@@ -1,4 +1,4 @@
-"""What carried text may hold, key by key: JSON types and nothing that builds anything."""
+"""The allowed keys and types of portable forms. They hold JSON types only, and reading them builds no objects."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from toolwire.protocols.base import Refusal
 from toolwire.protocols.strict_json import load_json
 
 WIRE_LIMIT_BYTES = 16_777_216
-"""Bytes of a suspended run or of decisions as text: 64 calls with programs of 64 KB are a quarter of it."""
+"""Maximum size in bytes of a suspended run or of decisions. 64 calls with programs of 64 KB need a quarter of it."""
 
 Shape = Mapping[str, "Field"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """What stands under one key."""
+    """The allowed values of one key."""
 
     kinds: tuple[type, ...]
-    """The exact types it may have."""
+    """The allowed types, compared exactly."""
     items: type | None = None
-    """Of a list or an object: the exact type of what is in it."""
+    """The exact type of the items of a list or object; None for any."""
     within: tuple[str, ...] = ()
-    """The texts that it, or what is in it, may be; empty: any."""
+    """The allowed texts of the value or its items; empty for any."""
     shape: Shape | None = None
-    """Of an object whose keys are known."""
+    """The keys of an object, if they are known."""
     required: bool = True
-    """Whether it must be there."""
+    """True if the key must be present."""
 
 
 def _text(*within: str, required: bool = True) -> Field:
@@ -93,10 +93,10 @@ ITEM: Shape = {
 
 
 def read_json(text: str | bytes, kinds: tuple[type, ...] = (dict,)) -> Mapping[str, Any]:
-    """The object (or what else `kinds` allow) that the text is, read strictly.
+    """Parses the text strictly as an object, or as another type in `kinds`.
 
     Raises:
-        DecisionRefused: `malformed`: no JSON, or such as has no one meaning or passes a limit.
+        DecisionRefused: `malformed`: the text is not JSON, is ambiguous, or exceeds a limit.
     """
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "replace"))
     if size > WIRE_LIMIT_BYTES:
@@ -115,7 +115,7 @@ def read_json(text: str | bytes, kinds: tuple[type, ...] = (dict,)) -> Mapping[s
 
 
 def check_shape(value: Mapping[str, Any], shape: Shape, what: str) -> None:
-    """Nothing, when the object has just the keys that it may have, with what may stand under them.
+    """Checks that an object has exactly the allowed keys, with allowed values.
 
     Raises:
         DecisionRefused: `malformed`.

@@ -1,1 +1,1 @@
-"""What may stand around the execution of a call: an onion of functions, and those that come with toolwire."""
+"""Middleware around the execution of a call: an onion of functions, and the ones that toolwire provides."""

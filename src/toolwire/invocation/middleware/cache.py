@@ -1,4 +1,4 @@
-"""`Cache`: keeps what calls of tools that only look have found."""
+"""`Cache`: keeps the results of tools that only read."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import digest
 
 TTL_S = 60.0
-"""Seconds that a result counts: a model asks the same thing again within a turn or two."""
+"""Default lifetime of a result in seconds. A model repeats a question within a turn or two."""
 ENTRIES_LIMIT = 1_000
-"""Results that are kept; of more, those used least recently go."""
+"""Default maximum number of results. Beyond it, the least recently used ones are dropped."""
 RESULT_LIMIT_BYTES = 256 * 1024
-"""Bytes of text of the largest result that is kept: a thousand of them are 256 MB at worst."""
+"""Default maximum size of a kept result in bytes of text. A thousand such results are 256 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
     result: ToolResult
     tool: Tool
-    """Held, so that no other tool gets its identity."""
+    """Keeps the tool alive, so that no other tool gets its identity."""
     at: float
 
 
@@ -39,11 +39,11 @@ _Key = tuple[int, str, str, str, str]
 
 
 class Cache:
-    """Gives the result of an earlier call of the same tool with equal arguments on behalf of the same caller.
+    """Returns the result of an earlier call of the same tool with equal arguments for the same caller.
 
-    Only of tools declared as natural reads (`effects=["read"]`, `idempotent="natural"`) to which the host gives
-    nothing of its own: no bound values, no `CallContext`. Only successes are kept, and every call gets a copy, with
-    `metadata["is_cached"]`. A caller is who and for which organisation, whatever the agent.
+    It only handles tools declared as natural reads (`effects=["read"]`, `idempotent="natural"`) that receive nothing
+    from the host: no bound values and no `CallContext`. Only successes are kept. Every call gets a copy with
+    `metadata["is_cached"]`. Callers are compared by principal and tenant; the agent does not matter.
     """
 
     is_colourless: ClassVar[bool] = True
@@ -56,10 +56,14 @@ class Cache:
         result_limit_bytes: int = RESULT_LIMIT_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """A result counts for `ttl_s` seconds.
+        """`ttl_s` is the lifetime of a result in seconds, 60 by default.
+
+        `entries_limit` is the number of results kept, 1,000 by default; then the least recently used one is dropped.
+        `result_limit_bytes` is the size of the largest result kept, 256 KiB of text by default. `clock` returns
+        seconds.
 
         Raises:
-            ConfigurationError: a number that is not above 0.
+            ConfigurationError: A number is not above 0.
         """
         check_above_zero("Cache", ttl_s=ttl_s, entries_limit=entries_limit, result_limit_bytes=result_limit_bytes)
         self._ttl_s = ttl_s
@@ -73,7 +77,7 @@ class Cache:
         return len(self._kept)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Drops all results."""
         with self._lock:
             self._kept.clear()
 
@@ -105,7 +109,7 @@ class Cache:
             if len(result.text.encode("utf-8", "replace")) > self._result_limit_bytes:
                 return
             kept = _Kept(_copied(result, call), call.prepared.entry.tool, self._clock())
-        except Exception:  # noqa: BLE001 - what cannot be shown or copied is an owner's object: it is not kept
+        except Exception:  # noqa: BLE001 - an owner's object that cannot be shown or copied is not kept
             return
         with self._lock:
             self._kept[key] = kept
@@ -115,11 +119,11 @@ class Cache:
 
 
 def _key(call: PreparedCall) -> _Key | None:
-    """What must be equal; None when the call must be made."""
+    """Returns the key of a call, or None if the call must be made."""
     tool, effects = call.prepared.entry.tool, call.effects
     is_read = effects.idempotent == "natural" and effects.kinds == _READ
-    # Arguments that a middleware wrote are judged further inside, where a kept result would not come by. What a
-    # context lends a tool, its calls above all, would not be done either.
+    # Arguments from a middleware are judged further inside, and a kept result would skip that. It would also skip the
+    # calls and other actions that a context lends a tool.
     if not is_read or call.has_own_values or call.rewritten is not None or tool.context_parameter is not None:
         return None
     try:
@@ -130,6 +134,6 @@ def _key(call: PreparedCall) -> _Key | None:
 
 
 def _copied(result: ToolResult, call: PreparedCall) -> ToolResult:
-    """The same for another call, sharing nothing that could be changed."""
+    """Returns a copy of the result for another call. The copy shares no mutable object."""
     data, metadata, blocks = copy.deepcopy((result.data, dict(result.metadata), result.blocks))
     return ToolResult(True, data, None, metadata, content=blocks, call=call.call)

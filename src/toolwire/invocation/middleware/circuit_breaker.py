@@ -1,4 +1,4 @@
-"""`CircuitBreaker`: leaves alone for a while what cannot be reached."""
+"""`CircuitBreaker`: stops calling a tool for a while if it cannot be reached."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from toolwire.invocation.middleware.refusal import check_above_zero, is_transpor
 from toolwire.vocabulary.results import ToolResult
 
 FAILURES = 5
-"""Failures in a row that open a circuit: no accident, and few enough to be waited for."""
+"""Default number of failures in a row that open a circuit. It is more than chance, and reached soon."""
 OPEN_S = 30.0
-"""Seconds until an open circuit is tried again: as long as a service takes to be started anew."""
+"""Default number of seconds until an open circuit is probed, about the time a service takes to restart."""
 
 _LOG = logging.getLogger("toolwire.middleware")
 
 
 class CircuitBreaker:
-    """After `failures` calls in a row that failed on the way, further ones fail at once as `unavailable`.
+    """Fails further calls at once as `unavailable` after `failures` transport failures in a row.
 
-    After `open_s` seconds one call is let through: if it arrives, all are again. A tool's own errors count as
-    arrivals. Each tool has a circuit of its own, unless `key` says what calls share one. Programs have none.
+    After `open_s` seconds one call is let through. If it arrives, the circuit closes. A tool's own error counts as an
+    arrival. Each tool has its own circuit, unless `key` makes calls share one. Programs have no circuit.
     """
 
     is_colourless: ClassVar[bool] = True
@@ -39,10 +39,12 @@ class CircuitBreaker:
         key: Key = by_tool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`trips` says which results are failures on the way.
+        """`failures` is 5 and `open_s` is 30 by default. `trips` tells which results are transport failures.
+
+        `key` returns the circuit that a call belongs to, by default its tool. `clock` returns seconds.
 
         Raises:
-            ConfigurationError: a number that is not above 0.
+            ConfigurationError: A number is not above 0.
         """
         check_above_zero("CircuitBreaker", failures=failures, open_s=open_s)
         self._failures = failures
@@ -71,7 +73,7 @@ class CircuitBreaker:
         return result
 
     def _wait_s(self, circuit: _Circuit) -> float | None:
-        """None: the call goes through; else seconds until one may."""
+        """Returns None if the call may pass, else the seconds until one may."""
         if circuit.opened_at is None:
             return None
         left_s = circuit.opened_at + self._open_s - self._clock()
@@ -82,9 +84,9 @@ class CircuitBreaker:
         return None
 
     def _ended(self, circuit: _Circuit, epoch: int, arrived: bool | None, call: PreparedCall) -> None:
-        """Counts how a call ended; None: it says nothing of what it was to reach."""
+        """Counts the end of a call. `arrived` is None if the call proves nothing about the tool's reachability."""
         with self._lock:
-            # A call that began before the circuit opened says nothing of how things are now.
+            # A call that began before the circuit opened proves nothing about the current state.
             if epoch != circuit.epoch:
                 return
             was_probing, circuit.is_probing = circuit.is_probing, False
@@ -105,17 +107,17 @@ class CircuitBreaker:
 
 
 class _Circuit:
-    """What is known of the way to one tool or server."""
+    """The state of the connection to one tool or server."""
 
     __slots__ = ("epoch", "failures", "is_probing", "opened_at")
 
     def __init__(self) -> None:
         self.failures = 0
-        """In a row, till now."""
+        """Number of failures in a row."""
         self.opened_at: float | None = None
-        """When it opened; None while it is closed."""
+        """The time when the circuit opened; None while it is closed."""
         self.is_probing = False
-        """Whether the one call that is let through an open circuit is on its way."""
+        """True while the probe call through an open circuit is running."""
         self.epoch = 0
         """Counts openings and probes."""
 

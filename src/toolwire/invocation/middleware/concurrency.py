@@ -1,4 +1,4 @@
-"""`Concurrency`: so many calls at once, so many waiting, and no more."""
+"""`Concurrency`: limits the number of calls that run and wait at the same time."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from toolwire.vocabulary.gate import Gate, GateFull
 from toolwire.vocabulary.results import ToolResult
 
 WAIT_LIMIT_S = 30.0
-"""Seconds that a call waits for its turn: as long as people wait for an answer."""
+"""Default number of seconds that a call waits for its turn, about as long as people wait for an answer."""
 _NEWEST = 0.2
-"""The weight of the latest call in the mean of how long calls take."""
+"""Weight of the latest call in the mean duration of calls."""
 
 
 class Concurrency:
-    """`limit` calls run at once, `queue_limit` more wait their turn, any other fails as `overloaded`.
+    """Runs at most `limit` calls at once and lets `queue_limit` more wait. Any other call fails as `overloaded`.
 
-    That failure's `data["retry_after_s"]` is a guess from how long calls took. Each tool has a limit of its own,
-    unless `key` says what calls share one. A program takes no place: its calls do.
+    The failure's `data["retry_after_s"]` is an estimate from the duration of earlier calls. Each tool has its own
+    limit, unless `key` makes calls share one. A program does not count, but its calls do.
     """
 
     is_colourless: ClassVar[bool] = True
@@ -36,11 +36,13 @@ class Concurrency:
         key: Key = by_tool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`queue_limit` is `limit` by default, so that a call waits no longer than one other takes; 0: none waits.
-        `wait_limit_s` is how long it waits at most, within its deadline.
+        """`queue_limit` is `limit` by default, so that a call waits about as long as one other takes. 0: no call waits.
+
+        `wait_limit_s` is the longest wait in seconds, 30 by default, within the call's deadline. `key` returns the
+        group that a call belongs to, by default its tool. `clock` returns seconds.
 
         Raises:
-            ConfigurationError: a number that is not above 0.
+            ConfigurationError: A number is not above 0.
         """
         check_above_zero("Concurrency", limit=limit, wait_limit_s=wait_limit_s)
         self._limit = limit
@@ -70,7 +72,7 @@ class Concurrency:
 
 
 class _Places:
-    """The calls of one key, and how long they take."""
+    """The calls of one key, and their mean duration."""
 
     def __init__(self, limit: int, queue_limit: int) -> None:
         self.gate = Gate(limit, queue_limit=queue_limit)
@@ -78,11 +80,11 @@ class _Places:
 
     @property
     def wait_s(self) -> float:
-        """Seconds until those that wait now have had their turn."""
+        """Estimated seconds until all calls that wait now have had their turn."""
         return self._mean_s * (self.gate.waiting + 1) / self.gate.room
 
     def took(self, seconds: float) -> None:
-        # Two threads may write at once: it is a guess either way.
+        # Two threads may write at once, which is harmless for an estimate.
         self._mean_s = seconds if not self._mean_s else self._mean_s + _NEWEST * (seconds - self._mean_s)
 
     def is_idle(self) -> bool:

@@ -1,4 +1,4 @@
-"""What calls are told apart by, and the state that is kept for each."""
+"""Keys that group calls, and the state that is kept for each key."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from toolwire.invocation.middleware.onion import PreparedCall
 S = TypeVar("S")
 
 Key = Callable[[PreparedCall], Hashable]
-"""Calls with equal keys share a limit, a circuit, a budget."""
+"""Calls with equal keys share a limit, a circuit or a budget."""
 
 KEYS_LIMIT = 10_000
-"""Keys whose state is kept: far more than there are tools; keys by caller may be any number."""
+"""Maximum number of keys with state. It exceeds any number of tools; keys by caller may be more."""
 _LOOKED_AT = 16
-"""Of the keys used least recently, how many are looked at for one that can be forgotten."""
+"""Number of least recently used keys that are searched for one to drop."""
 
 
 def by_tool(call: PreparedCall) -> Hashable:
-    """Each tool by itself."""
+    """Groups calls by their tool."""
     return call.tool
 
 
 class Keyed(Generic[S]):
-    """A state for each key, made when first asked for. Of too many, idle ones are forgotten."""
+    """A state for each key, made at first use. If there are too many, idle states are dropped."""
 
     def __init__(self, make: Callable[[], S], is_idle: Callable[[S], bool], *, limit: int = KEYS_LIMIT) -> None:
-        """`is_idle` says whether a state holds nothing that a new one would not."""
+        """`is_idle` returns True for a state that equals a new one."""
         self._make = make
         self._is_idle = is_idle
         self._limit = limit
@@ -41,7 +41,7 @@ class Keyed(Generic[S]):
         return len(self._states)
 
     def of(self, key: Hashable) -> S:
-        """The state of that key."""
+        """Returns the state of this key."""
         with self._lock:
             state = self._states.get(key)
             if state is not None:

@@ -1,6 +1,6 @@
-"""The onion: each middleware gets the call and what comes next, and gives the result.
+"""The onion of middleware. Each layer gets the call and the next layer, and returns the result.
 
-Middleware stands around execution alone: a call that reaches it is validated, allowed and on record as begun.
+Middleware surrounds only the execution. A call that reaches it is validated, allowed and recorded as begun.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ M = TypeVar("M", bound=Callable[..., Any])
 
 
 class PreparedCall:
-    """A call that may run: what a middleware is given. It changes nothing; `with_arguments` makes another."""
+    """A validated and allowed call, as a middleware receives it.
+
+    It cannot be changed; `with_arguments` makes another one.
+    """
 
     __slots__ = ("_arguments", "_rewritten", "_scope", "prepared")
 
@@ -44,25 +47,25 @@ class PreparedCall:
 
     @property
     def call(self) -> ToolCall:
-        """The call: its id, its parent, what the model wrote."""
+        """The call with its id, its parent and the model's text."""
         return self.prepared.call
 
     @property
     def tool(self) -> str:
-        """The tool's name here."""
+        """The tool's name in this registry."""
         return self.prepared.entry.name
 
     @property
     def tool_digest(self) -> str:
-        """`sha256:` of the tool's name, description and schemas."""
+        """A digest of the tool's name, description and schemas, starting with `sha256:`."""
         return self.prepared.entry.tool.digest
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """Exactly what will run, in JSON types.
+        """The arguments exactly as they will run, in JSON types.
 
         Raises:
-            Unrepresentable: an argument has no JSON form.
+            Unrepresentable: JSON cannot hold one of the arguments.
         """
         if self._arguments is None:
             self._arguments = cast("Mapping[str, Any]", plain(self.prepared.canonical(self._scope)))
@@ -70,51 +73,59 @@ class PreparedCall:
 
     @property
     def effects(self) -> Effects:
-        """What the tool declares: what it does, whether it may be done twice."""
+        """The tool's declaration of its effects, and of whether it may run twice."""
         return self.prepared.entry.tool.effects
 
     @property
     def caller(self) -> Caller:
-        """On whose behalf."""
+        """The caller on whose behalf the call runs."""
         return self._scope.caller
 
     @property
     def deadline(self) -> float | None:
-        """`time.monotonic()` seconds after which nothing more is started; None: no limit."""
+        """Time of `time.monotonic()` after which no new work starts. None: no limit."""
         return self._scope.deadline
 
     @property
     def has_own_values(self) -> bool:
-        """Whether the host fills in values of its own: two calls with equal arguments may then differ."""
+        """True if the host fills in values. Two calls with equal arguments may then differ."""
         return bool(self.prepared.validated.bound)
 
     @property
     def is_composite(self) -> bool:
-        """Whether its only effects are calls of its own, which pass their own middleware: a program."""
+        """True for a tool whose only effects are its inner calls, such as a program.
+
+        Those pass their own middleware.
+        """
         return self.prepared.entry.composite is not None
 
     @property
     def rewritten(self) -> Mapping[str, Any] | None:
-        """The arguments that a middleware gave it; None for the call as it came."""
+        """The arguments that a middleware set; None for an unchanged call."""
         return self._rewritten
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> PreparedCall:
-        """The same call with other arguments, which are validated and judged again before they run."""
+        """Returns the same call with other arguments. They are validated and judged again before they run."""
         return PreparedCall(self.prepared, self._scope, arguments)
 
     async def sleep(self, seconds: float) -> None:
-        """Waits, in whichever driver; a middleware that waits by this alone is colourless."""
+        """Waits without blocking an event loop, under either driver.
+
+        A middleware that only waits like this is colourless.
+        """
         await self._scope.ports.sleep(seconds)
 
     async def arrived(self, future: Future[T]) -> T:
-        """What the future gives or raises, waited for in whichever driver."""
+        """Waits for the future under either driver, and returns its result or raises its error."""
         return await self._scope.ports.arrived(future)
 
     async def pass_gate(self, gate: Gate, limit_s: float) -> bool:
-        """Waits for its turn, no longer than these seconds or its deadline; then whoever was let in has to `leave`.
+        """Waits for a turn at the gate, at most `limit_s` seconds and within the deadline. False if none came.
+
+        The caller must call `gate.leave()` after a turn.
 
         Raises:
-            GateFull: no more may wait there.
+            GateFull: The queue of the gate is full.
         """
         deadline = self._scope.deadline
         left_s = limit_s if deadline is None else min(limit_s, max(deadline - time.monotonic(), 0.0))
@@ -125,39 +136,39 @@ class PreparedCall:
         return True
 
     def within(self, seconds: float) -> PreparedCall:
-        """The same call with no more than these seconds from now on."""
+        """Returns the same call with at most this many seconds from now."""
         latest = time.monotonic() + seconds
         deadline = latest if self._scope.deadline is None else min(latest, self._scope.deadline)
         return PreparedCall(self.prepared, replace(self._scope, deadline=deadline), self._rewritten)
 
     @property
     def scope(self) -> Scope:
-        """What surrounds it; for what is inside."""
+        """The scope of the call, for the layers inside."""
         return self._scope
 
 
 CallNext = Callable[[PreparedCall], Awaitable[ToolResult]]
-"""Runs what is further inside, down to the tool."""
+"""Runs the remaining layers, down to the tool."""
 
 
 class CallMiddleware(Protocol):
-    """Stands around execution: gives what `call_next` gave, or a result of its own.
+    """Surrounds the execution. It returns the result of `call_next`, or a result of its own.
 
-    Whatever it raises is logged on `toolwire.tools` and makes the call's result `internal`, a fault of the host. A
-    cancellation passes.
+    An exception of a middleware is logged on `toolwire.tools`, and the call fails as `internal`, a fault of the host. A
+    cancellation propagates.
     """
 
     def __call__(self, call: PreparedCall, call_next: CallNext, /) -> Awaitable[ToolResult]: ...
 
 
 def colourless(middleware: M) -> M:
-    """Says that a middleware awaits `call_next` and the call's own methods only: it then runs without an event loop."""
+    """Marks a middleware that awaits only `call_next` and the call's own methods. It then needs no event loop."""
     middleware.is_colourless = True  # type: ignore[attr-defined]
     return middleware
 
 
 class _Suspended(BaseException):
-    """A composite waits for a person: no middleware is to see this as a failure."""
+    """A composite waits for a person. As a BaseException, it does not look like a failure to middleware."""
 
     def __init__(self, pending: Pending) -> None:
         super().__init__(pending)
@@ -168,7 +179,7 @@ Innermost = Callable[[Prepared, Scope], Awaitable[Outcome]]
 
 
 async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Scope, innermost: Innermost) -> Outcome:
-    """What the call comes to with these around it, the first one outermost."""
+    """Runs the call through these layers, outermost first, and returns its outcome."""
 
     async def core(call: PreparedCall) -> ToolResult:
         allowed = prepared if call.rewritten is None else await _judged_again(call, prepared, scope)
@@ -183,7 +194,7 @@ async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Sco
         return await inner(PreparedCall(prepared, scope))
     except _Suspended as suspended:
         return suspended.pending
-    except Exception as error:  # noqa: BLE001 - a middleware is its owner's code, as a tool is
+    except Exception as error:  # noqa: BLE001 - a middleware is its owner's code, like a tool
         call, name = prepared.call, type(error).__name__
         _LOG.exception("A middleware around %r raised %s.", call.name, name)
         message = f"The middleware around {call.name!r} raised {name}; the tool itself may have run."

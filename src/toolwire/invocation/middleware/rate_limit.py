@@ -1,4 +1,4 @@
-"""`RateLimit`: no more than so many calls in any so many seconds."""
+"""`RateLimit`: limits the number of calls in a period."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
 WAIT_LIMIT_S = 1.0
-"""Seconds that a call waits for its turn: evens out a burst, and no model notices."""
+"""Default number of seconds that a call waits for its turn.
+
+This smooths a burst without a delay that a model notices.
+"""
 CALLS_LIMIT = 100_000
-"""The largest number of calls: each is remembered for as long as it counts."""
+"""Maximum value of `calls`. Each call in the period takes memory."""
 
 
 class RateLimit:
-    """No more than `calls` calls begin in any `per_s` seconds; the next one waits a little, or fails as `overloaded`.
+    """Lets at most `calls` calls begin in any period of `per_s` seconds. Others wait briefly, or fail as `overloaded`.
 
-    That failure's `data["retry_after_s"]` says when there is room. Each tool has a limit of its own, unless `key`
-    says what calls share one.
+    The failure's `data["retry_after_s"]` gives the time until the next free slot. Each tool has its own limit, unless
+    `key` makes calls share one.
     """
 
     is_colourless: ClassVar[bool] = True
@@ -38,10 +41,13 @@ class RateLimit:
         key: Key = by_tool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`wait_limit_s` is how long a call waits at most, within its deadline; 0: not at all.
+        """`calls` may begin in any `per_s` seconds; more than 100,000 calls are refused.
+
+        `wait_limit_s` is the longest wait in seconds, 1 by default, within the call's deadline. 0: no wait. `key`
+        returns the group that a call belongs to, by default its tool. `clock` returns seconds.
 
         Raises:
-            ConfigurationError: a number that is not above 0, or more calls than can be remembered.
+            ConfigurationError: A number is not above 0, or `calls` is too large.
         """
         check_above_zero("RateLimit", calls=calls, per_s=per_s)
         if calls > CALLS_LIMIT:
@@ -66,7 +72,7 @@ class RateLimit:
 
 
 class _Begun:
-    """When the latest calls began, or will."""
+    """The start times of the latest calls, including planned ones."""
 
     def __init__(self, calls: int, per_s: float) -> None:
         self._per_s = per_s
@@ -74,10 +80,13 @@ class _Begun:
         self._lock = threading.Lock()
 
     def take(self, now: float, limit_s: float) -> tuple[float, bool]:
-        """Seconds until the next call may begin, and whether it will: only one that waits `limit_s` at most does."""
+        """Returns the seconds until the next call may begin, and True if the slot was taken.
+
+        The slot is taken only if the wait is at most `limit_s`.
+        """
         with self._lock:
             times = self._times
-            # What counts no more is forgotten: memory is for the calls of one such stretch, not for all there may be.
+            # Old times are dropped, so that memory is needed only for the calls of one period.
             while times and times[0] + self._per_s <= now:
                 times.popleft()
             turn = times[0] + self._per_s if len(times) == times.maxlen else now

@@ -1,4 +1,4 @@
-"""What a middleware answers for a call that it did not let through, and what can be known of a failure."""
+"""Results for calls that a middleware refuses, and the classification of failures."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import ToolResult
 
 TRANSPORT_KINDS: frozenset[FailureKind] = frozenset({"timeout", "unknown_outcome", "overloaded", "unavailable"})
-"""Failures that say nothing of the arguments: what was to be reached was not, or not in time."""
+"""Failures that do not depend on the arguments: the tool's server was not reached, or not in time."""
 TRANSPORT_ERRORS = (ConnectionError, TimeoutError, socket.gaierror)
-"""What a tool raises that could not reach its server, itself or as the cause of its own exception."""
+"""Exceptions of a tool that could not reach its server. They may also be the cause of its own exception."""
 CAUSES_LIMIT = 10
-"""Exceptions of a chain that are looked at."""
+"""Maximum number of exceptions examined in a chain."""
 
 
 def refused(call: PreparedCall, kind: FailureKind, reason: str, retry_after_s: float, *, hint: str = "") -> ToolResult:
-    """The failed result of a call that was not started; `retry_after_s` says when it may be."""
+    """Returns the failed result of a call that was not started.
+
+    `retry_after_s` gives the time until a retry makes sense.
+    """
     after_s = round(max(retry_after_s, 0.0), 3)
     return ToolResult.failed(
         kind,
@@ -30,12 +33,12 @@ def refused(call: PreparedCall, kind: FailureKind, reason: str, retry_after_s: f
 
 
 def never_started(result: ToolResult) -> bool:
-    """Whether a failed call is known not to have reached its tool at all."""
+    """True if a failed call is known not to have reached its tool."""
     return result.failure is not None and result.failure.data.get("is_started") is False
 
 
 def is_transport_failure(result: ToolResult) -> bool:
-    """Whether a call failed on the way: it could not be reached, or not in time. A tool's own error is none."""
+    """True if the tool's server was not reached, or not in time. A tool's own error is not a transport failure."""
     failure = result.failure
     if failure is None:
         return False
@@ -51,10 +54,10 @@ def _is_unreachable(error: BaseException | None) -> bool:
 
 
 def check_above_zero(what: str, **numbers: float) -> None:
-    """Does nothing if all numbers are above 0.
+    """Checks that all numbers are above 0.
 
     Raises:
-        ConfigurationError: one is not.
+        ConfigurationError: A number is not above 0.
     """
     for name, number in numbers.items():
         if not number > 0:

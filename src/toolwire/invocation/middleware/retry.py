@@ -1,4 +1,4 @@
-"""`Retry`: makes a call again that failed on the way, where that can do no harm."""
+"""`Retry`: repeats a call after a transport failure, if a second call does no harm."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from toolwire.invocation.middleware.refusal import check_above_zero, is_transpor
 from toolwire.vocabulary.results import ToolResult
 
 ATTEMPTS = 3
-"""Times that a call is made at most: what fails three times in a row mostly fails a fourth time."""
+"""Default maximum number of attempts. A call that fails three times in a row mostly fails a fourth time."""
 FIRST_WAIT_S = 0.2
-"""Seconds before the second attempt at most; each further one may wait twice as long."""
+"""Default maximum wait before the second attempt in seconds. It doubles with each further attempt."""
 LONGEST_WAIT_S = 10.0
-"""Seconds between two attempts at most: a model's turn should not stand still for longer."""
+"""Default maximum wait between two attempts in seconds. A model's turn should not pause for longer."""
 BUDGET = 0.1
-"""Retries that each call which went through pays for: one in ten, so that an outage is not made worse by them."""
+"""Default number of retries earned by each successful call. One in ten does not make an outage worse."""
 SPARE_RETRIES = 10
-"""Retries that may be made ahead of such calls, and the most that are saved up."""
+"""Default number of retries available at the start, and the maximum that is saved up."""
 
 
 class Retry:
-    """Makes a call again that failed on the way (`is_transport_failure`), after a random wait that doubles each time.
+    """Repeats a call after a transport failure (`is_transport_failure`). The wait is random, and its maximum doubles.
 
-    Only calls of tools declared idempotent (`idempotent="natural"` or `"key"`), and calls that never reached their
-    tool. None whose output somebody has seen a part of, and none that its deadline leaves no time for. A result of
-    several attempts says so: `metadata["attempts"]`.
+    It repeats calls of tools declared idempotent (`idempotent="natural"` or `"key"`), and calls that never reached
+    their tool. A call is not repeated if a part of its output was already shown, or if its deadline is too near. The
+    result of several attempts has `metadata["attempts"]`.
     """
 
     is_colourless: ClassVar[bool] = True
@@ -49,13 +49,18 @@ class Retry:
         clock: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = _random.random,
     ) -> None:
-        """`budget` retries, at most, for each call that went through; `spare_retries` may be made ahead of them. Calls
-        of one `key` share that budget: in an outage it is soon spent, and calls are then made once.
+        """`attempts` is the maximum number of attempts, 3 by default.
 
-        `clock` is that of deadlines. `random` gives numbers from 0 to 1: the share of the longest wait that is waited.
+        `first_wait_s` and `longest_wait_s` bound the wait in seconds, 0.2 and 10 by default. Each call without a
+        transport failure earns `budget` retries, 0.1 by default. `spare_retries` are available at the start and are the
+        most that is saved up, 10 by default. Calls with the same `key` share a budget. In an outage it is soon spent,
+        and each call is then made once.
+
+        `is_transient` tells which results are repeated. `clock` must be the clock of deadlines. `random` returns a
+        number from 0 to 1, the fraction of the maximum wait.
 
         Raises:
-            ConfigurationError: a number that is not above 0.
+            ConfigurationError: A number is not above 0.
         """
         check_above_zero("Retry", attempts=attempts, first_wait_s=first_wait_s, longest_wait_s=longest_wait_s)
         check_above_zero("Retry", budget=budget, spare_retries=spare_retries)
@@ -81,7 +86,7 @@ class Retry:
         raise AssertionError("the loop has no end of its own")
 
     def _wait_s(self, call: PreparedCall, result: ToolResult, attempt: int) -> float | None:
-        """Seconds until the next attempt; None when there is to be none."""
+        """Returns the seconds until the next attempt. None if there is to be no further attempt."""
         failure = result.failure
         if failure is None or attempt >= self._attempts or result.blocks or not self._is_transient(result):
             return None
@@ -96,7 +101,7 @@ class Retry:
 
 
 class _Budget:
-    """Retries that may still be made."""
+    """The number of retries that are left."""
 
     def __init__(self, share: float, most: int) -> None:
         self._share = share

@@ -1,4 +1,4 @@
-"""`TimeLimit`: how long calls may take, by the tool's name."""
+"""`TimeLimit`: limits the duration of calls by the tool's name."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from toolwire.vocabulary.results import ToolResult
 
 
 class TimeLimit:
-    """Seconds that a call may take with everything that is further inside: waiting for a turn, further attempts.
+    """Limits the seconds that a call may take, with all inner layers.
 
-    A tool's own name counts before a pattern (`*` stands for any text), of patterns the first one that fits; a tool
-    that none fits has no limit by this. A call that takes longer fails as `timeout`, or as `unknown_outcome` when its
-    tool could not be stopped.
+    These include waits for a turn and further attempts.
+
+    The limit under a tool's own name counts before any pattern, in which `*` stands for any text. The first matching
+    pattern counts. A tool without a match has no limit here. A call that takes longer fails as `timeout`, or as
+    `unknown_outcome` if its tool could not be stopped.
     """
 
     is_colourless: ClassVar[bool] = True
 
     def __init__(self, limits_s: Mapping[str, float]) -> None:
-        """`limits_s` are seconds by name or pattern.
+        """`limits_s` maps names or patterns to seconds.
 
         Raises:
-            ConfigurationError: a limit that is not above 0.
+            ConfigurationError: A limit is not above 0.
         """
         check_above_zero("TimeLimit", **limits_s)
         self._limits_s = dict(limits_s)
