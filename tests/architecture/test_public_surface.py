@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-import pytest
-
 import toolwire
 import toolwire.testing
 from tests.architecture.source import PACKAGE
@@ -90,7 +88,6 @@ def test_exactly_the_documented_names_are_public() -> None:
     assert toolwire.__all__ == PUBLIC
 
 
-@pytest.mark.requirement("base.modules.names", "xml.modules.names")
 def test_every_public_name_can_be_had() -> None:
     assert [name for name in PUBLIC if getattr(toolwire, name) is None] == []
 

@@ -53,7 +53,6 @@ def test_async_tools_run_from_blocking_code() -> None:
     assert registry_of(add, add_later).run_program(code).stdout == "[3, 7]\n"
 
 
-@pytest.mark.requirement("ptc.flow.on-host")
 def test_gathered_calls_of_sync_tools_run_side_by_side() -> None:
     meeting = threading.Barrier(2, timeout=PATIENCE_S)
 

@@ -140,7 +140,22 @@ def test_the_whole_prompt() -> None:
     assert prompt == PROMPT.replace("```python\n", f"```python\n{stubs}")
 
 
-@pytest.mark.requirement("attp.prompt.examples-valid", "attp.format.thought-points")
+@pytest.mark.requirement("attp.format.thought-points")
+def test_the_full_thought_has_the_four_points_in_rule_and_template() -> None:
+    short, full = (ATTP.describe([now], thought=thought) for thought in ("short", "full"))
+    rule = next(line for line in full.splitlines() if line.startswith("4. Reasoning:"))
+    template = ATTP.parse(DOCUMENT.findall(full)[0]).thought
+    assert rule == "4. Reasoning: lay it out in `thought`, in the four points of the template."
+    assert [point.partition(":")[0] for point in template.splitlines()] == [
+        "1. Request",
+        "2. Tools",
+        "3. Check",
+        "4. Plan",
+    ]
+    assert rule not in short
+
+
+@pytest.mark.requirement("attp.prompt.examples-valid")
 @pytest.mark.parametrize("tools", [[], [now], [count_lines], [search_web, count_lines], [book_table, now]])
 @pytest.mark.parametrize("thought", ["short", "full"])
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -172,7 +187,7 @@ def example_code(tools: list[Any]) -> str:
     return str(ATTP.parse(DOCUMENT.findall(prompt)[2]).calls[0].arguments["code"])
 
 
-@pytest.mark.requirement("attp.prompt.example-success")
+@pytest.mark.requirement("attp.prompt.example-success", "attp.prompt.template-several")
 @pytest.mark.parametrize(
     ("tools", "code"),
     [

@@ -33,6 +33,7 @@ RUNS: dict[MinIsolation, dict[IsolationLevel, bool]] = {
 }
 
 
+@pytest.mark.requirement("ptc.safety.level")
 @pytest.mark.parametrize("least", RUNS)
 def test_what_runs_at_which_level(least: MinIsolation) -> None:
     def runs(level: IsolationLevel) -> bool:

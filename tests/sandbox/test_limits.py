@@ -44,6 +44,11 @@ while True: pass
 
 
 @pytest.mark.requirement("attp.isolation.timeout")
+def test_a_program_has_ten_seconds_of_its_own_unless_said_otherwise() -> None:
+    assert Limits().wall_s == 10
+
+
+@pytest.mark.requirement("attp.isolation.timeout", "ptc.safety.process")
 @pytest.mark.threat(49)
 def test_time_of_the_program(run: Runner) -> None:
     result = run("print('a', end='')\nwhile True:\n    pass", wall_s=1)
@@ -103,7 +108,6 @@ def test_a_tool_that_never_returns_does_not_hold_up_the_run(run: Runner, source:
     release.set()
 
 
-@pytest.mark.requirement("attp.isolation.memory")
 @pytest.mark.threat(49)
 def test_clocks_longer_than_the_kernel_s(run: Runner) -> None:
     """A wait of the kernel's is at most 24 days."""
@@ -111,11 +115,13 @@ def test_clocks_longer_than_the_kernel_s(run: Runner) -> None:
     assert run(source, wall_s=1e8, deadline_s=1e9).value == 1
 
 
+@pytest.mark.requirement("attp.isolation.memory", "ptc.safety.process")
 def test_memory(run: Runner) -> None:
     result = run("print('a')\nrows = []\nwhile True:\n    rows.append('x' * 1_000_000)", memory_mb=64)
     assert result.error is not None
     assert (result.status, result.stdout, result.error.type, result.error.line) == ("memory", "a\n", "MemoryError", 4)
     assert result.error.hint == "It needed more than 64 MiB. Handle the data in smaller pieces."
+    assert run("1 + 1", memory_mb=64).value == 2
 
 
 def test_memory_under_the_limit(run: Runner) -> None:

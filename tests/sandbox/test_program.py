@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.programs import FakeTools, Runner
+from tests.sandbox.programs import TOOLS, FakeTools, Runner
+from toolwire.definition.naming import PROGRAM_MODULES
 from toolwire.sandbox.program import Answer, ProgramCall
 from toolwire.sandbox.report import NOTHING_TO_SHOW
 
@@ -172,6 +173,17 @@ def test_a_call_that_raises_in_the_host_tells_the_program_only_its_type(run: Run
 
 
 @pytest.mark.requirement("attp.isolation.namespace")
+def test_a_program_sees_its_tools_the_modules_and_the_builtins(run: Runner) -> None:
+    source = """
+found = {name: value for name, value in globals().items() if name.isidentifier() and not name.startswith("_")}
+errors = [name for name, value in found.items() if isinstance(value, type) and issubclass(value, Exception)]
+print(sorted(found.keys() - errors))
+"""
+    names = [*(tool.program_name for tool in TOOLS), *PROGRAM_MODULES]
+    assert run(source).stdout == f"{sorted(names)}\n"
+
+
+@pytest.mark.requirement("attp.isolation.namespace")
 def test_nothing_of_one_run_is_seen_by_the_next(run: Runner) -> None:
     run("json.dumps = None\nmath.pi = 3\nx = 1\nstatistics.sys.modules['os'].environ['A'] = 'b'\nrandom.seed(1)")
     source = "print(json.dumps(1), math.pi > 3, 'x' in globals(), len(statistics.sys.modules['os'].environ))"
@@ -225,6 +237,7 @@ def test_a_crash_says_how_the_process_ended(run: Runner, source: str, message: s
     assert (result.error.message, result.for_model) == (message, f"Stopped: {message}")
 
 
+@pytest.mark.requirement("ptc.safety.level")
 def test_the_result_says_what_isolation_there_was(run: Runner) -> None:
     isolation = run("1").isolation
     assert isolation.level in ("kernel", "kernel+namespaces")

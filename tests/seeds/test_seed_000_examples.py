@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from toolwire import Session, ToolCall, ToolRegistry, protocols
+from toolwire import Session, ToolCall, ToolRegistry, ToolResult, protocols
 from toolwire.definition.from_function import from_function
 from toolwire.definition.stub import stub
 
@@ -125,8 +125,19 @@ def registry() -> Iterator[ToolRegistry]:
         yield registry
 
 
+@pytest.mark.requirement("attp.protocol.by-name")
+def test_the_protocol_is_found_by_its_name_and_does_its_four_jobs() -> None:
+    (call,) = ATTP.parse(document("success.toml")).calls
+
+    assert ATTP.name == "attp"
+    assert [line for line in ATTP.describe(TOOLS).splitlines() if line.startswith("def ")] == [
+        line for text in descriptions() for line in text.splitlines() if line.startswith("def ")
+    ]
+    assert ATTP.parse(ATTP.render([call])).calls[0].arguments == call.arguments
+    assert ATTP.format([ToolResult(True, "three pages", call=call)]) == "three pages"
+
+
 @pytest.mark.requirement(
-    "attp.protocol.by-name",
     "attp.schema.strict",
     "attp.purpose.program",
     "attp.format.thought",
@@ -198,9 +209,11 @@ def test_a_program_calls_its_tools_and_leaves_the_result(registry: ToolRegistry)
     result = registry.run_program("__result__ = list_files('/home/user/docs', pattern='*.md')")
 
     assert (result.status, result.value) == ("finished", ["readme.md", "api.md"])
+    assert registry.run_program("__result__ = 1\n2").value == 1
+    assert registry.run_program("print('said')\n2").for_model == "said\n2"
 
 
-@pytest.mark.requirement("attp.feature.several-tools", "attp.prompt.template-several")
+@pytest.mark.requirement("attp.feature.several-tools")
 def test_the_prompts_template_of_several_calls_runs(registry: ToolRegistry) -> None:
     code = """
 result1 = read_file('/home/user/docs/' + list_files('/home/user/docs')[0])
@@ -209,7 +222,6 @@ __result__ = {"result1": result1, "result2": result2}
 """
 
     assert registry.run_program(code).value == {"result1": "r", "result2": True}
-    assert '__result__ = {"' in ATTP.describe(TOOLS)
 
 
 @pytest.mark.requirement(
@@ -259,7 +271,6 @@ def test_allowed_modules_and_builtins_work_without_an_import(
     "attp.ban.environment",
     "attp.format.no-import",
     "attp.format.no-io",
-    "attp.safety.message",
 )
 @pytest.mark.parametrize(
     "line",
@@ -294,6 +305,27 @@ def test_forbidden_operations_are_refused_at_their_line_before_anything_runs(reg
 
     assert result.error is not None
     assert (result.status, result.error.type, result.error.line, written) == ("failed", "SourceRefused", 2, [])
+
+
+@pytest.mark.requirement("attp.safety.message", "attp.format.no-io")
+def test_a_refused_program_is_told_the_line_the_reason_and_what_to_use_instead(registry: ToolRegistry) -> None:
+    result = registry.run_program("path = 'a'\nopen(path)\n")
+
+    assert result.for_model == (
+        '  File "<program>", line 2\n    open(path)\n    ^^^^\nSourceRefused: `open`: a program has no files. '
+        "Use the tools: `search_web`, `read_file`, `write_file`, `list_files`.\nHint: Nothing of the program has run."
+    )
+
+
+@pytest.mark.requirement("attp.ban.environment")
+def test_a_program_finds_an_empty_environment_without_source_checks(
+    registry: ToolRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLWIRE_TEST_TOKEN", "s3cret")
+
+    result = registry.run_program("import os\n__result__ = dict(os.environ)", source_checks=False)
+
+    assert (result.status, result.value) == ("finished", {})
 
 
 @pytest.mark.requirement("attp.ban.exact")

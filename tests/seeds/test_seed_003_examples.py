@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.architecture.source import modules
 from toolwire import CodeExecutionTool, ToolRegistry, ToolResult, ToolSpec
 
 ARTICLES = [
@@ -44,7 +47,7 @@ def registry() -> Iterator[ToolRegistry]:
         yield registry
 
 
-@pytest.mark.requirement("ptc.start.register", "ptc.start.enable", "ptc.start.tool-use", "ptc.dependency.none")
+@pytest.mark.requirement("ptc.start.register", "ptc.start.enable", "ptc.start.tool-use")
 def test_quick_start_lets_a_model_call_tools_from_a_program(registry: ToolRegistry) -> None:
     registry.register(search)
     registry.register(summarize)
@@ -53,6 +56,40 @@ def test_quick_start_lets_a_model_call_tools_from_a_program(registry: ToolRegist
     result = registry.invoke("code_execution", {"code": "print(summarize(data=search(query='ice')))"})
 
     assert (result.success, result.text) == (True, "Warmer seas; Old ice; Dry rivers\n")
+
+
+@pytest.mark.requirement("ptc.dependency.none")
+def test_the_sandbox_imports_no_further_package() -> None:
+    imported = {
+        name.partition(".")[0]
+        for module in modules()
+        if module.layer in ("sandbox", "sandbox/child")
+        for name in module.imports
+    }
+
+    assert imported - sys.stdlib_module_names == {"toolwire"}
+
+
+@pytest.mark.requirement("ptc.flow.on-host")
+def test_a_tool_that_a_program_calls_runs_in_the_hosts_process_down_the_one_path(registry: ToolRegistry) -> None:
+    ran: list[int] = []
+
+    def here(limit: int) -> int:
+        """Says in which process it runs."""
+        ran.append(os.getpid())
+        return limit
+
+    registry.register(here)
+    log = registry.enable_logging()
+
+    result = registry.run_program(
+        "try:\n    here('many')\nexcept InvalidArguments:\n    print(here('3'), __import__('os').getpid())",
+        source_checks=False,
+    )
+
+    number, pid = result.stdout.split()
+    assert (number, ran, int(pid) == os.getpid()) == ("3", [os.getpid()], False)
+    assert [entry.status for entry in log.get_entries()] == ["success", "invalid_arguments"]
 
 
 @pytest.mark.requirement(
@@ -119,10 +156,11 @@ def test_the_calls_of_one_execution_are_found_by_its_id(registry: ToolRegistry) 
     registry.enable_code_execution()
 
     tool = registry.get_tool("code_execution")
-    result = tool.run({"code": "print(add(a=1, b=2))"})
+    registry.invoke("add", {"a": 0, "b": 0})
+    result = tool.run({"code": "print(add(a=1, b=2) + add(a=3, b=4))"})
 
     assert isinstance(result, ToolResult)
-    assert result.text == "3\n"
+    assert result.text == "10\n"
 
     executor = registry._code_execution
     inv_id = executor.last_invocation_id
@@ -132,11 +170,14 @@ def test_the_calls_of_one_execution_are_found_by_its_id(registry: ToolRegistry) 
     log = registry.get_execution_log()
     entries = log.get_entries(invocation_id=inv_id)
     assert [(entry.tool_name, entry.status, entry.arguments, entry.result) for entry in entries] == [
-        ("add", "success", {"a": 1, "b": 2}, 3)
+        ("add", "success", {"a": 3, "b": 4}, 7),
+        ("add", "success", {"a": 1, "b": 2}, 3),
     ]
 
 
-@pytest.mark.requirement("ptc.trace.own-id", "ptc.flow.execute")
+@pytest.mark.requirement(
+    "ptc.trace.own-id", "ptc.flow.execute", "ptc.trace.last-invocation-id", "ptc.trace.get-entries"
+)
 def test_each_execution_has_an_id_of_its_own(registry: ToolRegistry) -> None:
     registry.register(add)
     registry.enable_logging()
@@ -210,7 +251,38 @@ def test_dangerous_source_is_refused_before_it_runs(registry: ToolRegistry, code
     assert (result.success, result.metadata["program"].error.type, ran) == (False, "SourceRefused", [])
 
 
-@pytest.mark.requirement("ptc.limit.unregistered", "ptc.safety.namespace")
+@pytest.mark.requirement("ptc.safety.namespace")
+def test_a_program_reaches_its_tools_and_nothing_of_the_registry(registry: ToolRegistry) -> None:
+    registry.register(add)
+    code = """
+import gc, sys
+theirs = {type(held).__qualname__ for held in gc.get_objects() if type(held).__module__.startswith("toolwire.")}
+names = sorted(name for name in globals() if not name.startswith("_") and not isinstance(globals()[name], type))
+print("toolwire" in sys.modules, theirs, "add" in names, "registry" in names, add(1, 2))
+"""
+
+    assert registry.run_program(code, source_checks=False).stdout == "False set() True False 3\n"
+
+
+@pytest.mark.requirement("ptc.limit.no-io")
+@pytest.mark.parametrize(
+    ("code", "refused"),
+    [
+        ("open('/etc/hostname')", "PermissionError"),
+        ("open('/tmp/new', 'w')", "PermissionError"),
+        ("import socket\nsocket.socket()", "ModuleNotFoundError"),
+    ],
+)
+def test_files_and_network_are_out_of_reach_without_source_checks(
+    registry: ToolRegistry, code: str, refused: str
+) -> None:
+    result = registry.run_program(code, source_checks=False)
+
+    assert result.error is not None
+    assert (result.status, result.error.type) == ("failed", refused)
+
+
+@pytest.mark.requirement("ptc.limit.unregistered")
 def test_a_program_calls_registered_tools_alone(registry: ToolRegistry) -> None:
     registry.register(add)
 

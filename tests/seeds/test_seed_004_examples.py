@@ -5,13 +5,15 @@ The parts of the seed about XML, its generated instructions and its built-in too
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 import pytest
 
+import toolwire
 from toolwire import (
     AgentToolkit,
     BaseTool,
+    DefinitionError,
     ToolCall,
     ToolParameter,
     ToolPermission,
@@ -103,6 +105,14 @@ def test_a_permission_is_one_of_the_seeds_two_or_deny() -> None:
     assert CallSubagentTool().permission is ToolPermission.AUTO
 
 
+@pytest.mark.requirement("base.modules.names", "xml.modules.names")
+def test_the_seeds_names_are_importable_from_the_root() -> None:
+    names = ("BaseTool", "ToolPermission", "ToolParameter", "ToolResult", "ToolRegistry", "AgentToolkit")
+    assert [getattr(toolwire, name).__name__ for name in names] == [*names[:-1], "Toolkit"]
+    xml = ("XMLToolCallParser", "parse_tool_calls", "ToolPromptGenerator")
+    assert [getattr(toolwire, name).__name__ for name in xml] == list(xml)
+
+
 @pytest.mark.requirement(
     "base.parameter.name", "base.parameter.description", "base.parameter.required", "base.parameter.default"
 )
@@ -113,8 +123,21 @@ def test_a_parameter_is_required_and_has_no_default_unless_said_otherwise() -> N
     assert (parameter.required, parameter.default) == (True, None)
 
 
+@pytest.mark.requirement("base.parameter.default", "base.example.default")
+async def test_a_tool_receives_the_default_of_a_parameter_that_is_left_out() -> None:
+    received: list[dict[str, Any]] = []
+
+    class Noting(WebSearchTool):
+        async def execute(self, **params: Any) -> ToolResult:
+            received.append(params)
+            return ToolResult(True)
+
+    assert (await Noting()(query="python")).success
+    assert received == [{"query": "python", "max_results": 10}]
+
+
 @pytest.mark.requirement("base.parameter.type")
-@pytest.mark.parametrize("json_type", ["string", "integer", "boolean", "array", "object"])
+@pytest.mark.parametrize("json_type", ["string", "integer", "number", "boolean", "array", "object"])
 def test_a_parameters_type_is_its_type_in_the_schema(json_type: str) -> None:
     class Taking(CallSubagentTool):
         def get_parameters(self) -> list[ToolParameter]:
@@ -126,11 +149,30 @@ def test_a_parameters_type_is_its_type_in_the_schema(json_type: str) -> None:
     assert registry.to_toolspecs()["call_subagent"].params["agent_name"]["type"] == json_type
 
 
+@pytest.mark.requirement("base.parameter.type")
+def test_a_type_that_json_lacks_is_refused() -> None:
+    class Taking(CallSubagentTool):
+        def get_parameters(self) -> list[ToolParameter]:
+            return [ToolParameter("agent_name", "text", "名称")]
+
+    with pytest.raises(DefinitionError, match="'agent_name' has the unknown type 'text'"):
+        ToolRegistry().register(Taking())
+
+
 @pytest.mark.requirement("base.result.success", "base.result.data", "base.result.error", "base.result.metadata")
 def test_a_result_is_empty_but_for_what_was_given() -> None:
     result = ToolResult(success=True)
 
     assert (result.success, result.data, result.error, dict(result.metadata)) == (True, None, None, {})
+    assert ToolResult(success=False).error == "the tool failed without saying why"
+
+
+@pytest.mark.requirement("base.result.metadata")
+def test_what_is_put_into_one_results_metadata_shows_in_no_other() -> None:
+    one, other = ToolResult(success=True), ToolResult(success=True)
+    cast("dict[str, Any]", one.metadata)["tries"] = 2
+
+    assert (dict(other.metadata), dict(ToolResult(success=True).metadata)) == ({}, {})
 
 
 @pytest.mark.requirement("base.result.to-dict")
@@ -146,13 +188,15 @@ def test_a_result_becomes_a_dict() -> None:
 
 
 @pytest.mark.requirement("base.tool.abstract")
-def test_a_base_tool_needs_its_two_methods() -> None:
-    class Half(BaseTool):
-        def get_parameters(self) -> list[ToolParameter]:
-            return []
+@pytest.mark.parametrize("method", ["get_parameters", "execute"])
+def test_a_base_tool_needs_its_two_methods(method: str) -> None:
+    whole = {"get_parameters": CallSubagentTool.get_parameters, "execute": CallSubagentTool.execute}
+    assert type("Whole", (BaseTool,), whole)("whole", "has both").name == "whole"
 
-    with pytest.raises(TypeError):
-        Half("half", "has no execute")  # type: ignore[abstract]
+    half = type("Half", (BaseTool,), {name: given for name, given in whole.items() if name != method})
+
+    with pytest.raises(TypeError, match=method):
+        half("half", "lacks one")
 
 
 @pytest.mark.requirement("base.tool.name", "base.tool.description", "base.tool.config")
@@ -210,7 +254,21 @@ async def test_a_tool_may_refuse_parameters_itself() -> None:
     assert tool.fetched == []
 
 
-@pytest.mark.requirement("base.tool.get-parameters")
+@pytest.mark.requirement("base.tool.validate-override")
+@pytest.mark.parametrize("url", ["file:///etc/passwd", 3])
+async def test_a_tools_own_check_comes_after_the_schema_and_before_permission(url: Any) -> None:
+    toolkit = AgentToolkit("crawl_agent")
+    toolkit.add_tool(WebFetchTool(ToolPermission.CONFIRM))
+
+    result = await toolkit.execute_tool("web_fetch", {"url": url})
+
+    assert result.failure is not None
+    assert result.failure.kind == "invalid_arguments"
+
+
+@pytest.mark.requirement(
+    "base.tool.get-parameters", "base.parameter.name", "base.parameter.description", "base.parameter.required"
+)
 def test_the_parameters_of_a_tool_are_its_schema() -> None:
     registry = ToolRegistry()
     registry.register_tool_to_library(WebSearchTool())
