@@ -1,4 +1,4 @@
-"""Ids of runs: unique across processes, cheap, and ordered within one."""
+"""Ids of runs: unique across processes, cheap, and increasing within a process."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import os
 
 _SUFFIX_BYTES = 4
 _FIRST = 0x10_0000
-"""Shorter ids fit in a smaller block of memory: when they grow out of it, a full log takes as much again for new ones,
-and what held the old ones is seldom free as a whole."""
+"""First value of the counter, so that every id has the same length. If ids grew later, a full log would need new memory
+blocks for them, while the old blocks are rarely free as a whole.
+"""
 
 
 class _Names:
-    """A random part per process and a counter: far cheaper than a random id per call."""
+    """Generates ids from a random part per process and a counter. A random id per call would be far slower."""
 
     def __init__(self) -> None:
         self.renew()
@@ -23,10 +24,10 @@ class _Names:
 
 
 _NAMES = _Names()
-# A forked child that went on with its parent's counter would give two runs one id.
+# Otherwise a forked child would reuse its parent's ids.
 os.register_at_fork(after_in_child=_NAMES.renew)
 
 
 def new_id(kind: str) -> str:
-    """`kind_` with fourteen hex digits or more, unlike any other id of any process."""
+    """Returns `kind_` and at least fourteen hex digits, unique across processes."""
     return f"{kind}_{_NAMES.process}{next(_NAMES.counter):x}"

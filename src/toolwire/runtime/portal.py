@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, so that a blocking caller can run async tools."""
+"""An event loop in its own thread, so that blocking callers can run async tools."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 CLOSE_GRACE_S = 5.0
-"""Seconds that `close` waits for cancelled tools to clean up; one that never ends is left behind."""
+"""Seconds that `close` waits for cancelled tools to clean up. A tool that does not end is abandoned."""
 
 _HELD_UP: contextvars.ContextVar[frozenset[Portal]] = contextvars.ContextVar("held_up", default=frozenset())
-"""The portals whose thread waits for what runs here, in whatever thread: they can do nothing until it is done."""
+"""The portals whose thread waits for the current code, in any thread. They cannot run anything until it ends."""
 
 
 class Portal:
-    """A home loop for coroutines that blocking code has to wait for.
+    """An event loop in a thread of its own, for coroutines that blocking code waits for.
 
-    One loop serves all threads, so that connections which async tools keep stay usable from call to call.
+    One loop serves all threads, so that connections kept by async tools stay usable from call to call.
     """
 
     def __init__(self) -> None:
@@ -33,20 +33,21 @@ class Portal:
         self._thread.start()
 
     def run(self, function: Callable[[], Coroutine[Any, Any, T]], *, limit_s: float | None = None) -> T:
-        """What the coroutine returns. Blocks the calling thread until then, at most `limit_s` seconds.
+        """Runs the coroutine and returns its result. Blocks the calling thread, at most `limit_s` seconds; None sets no
+        limit.
 
-        A tool that runs on the portal's own loop and calls back into a blocking method would wait for itself:
-        that call, and all that it leads to, gets a fresh loop in a fresh thread.
+        A tool on the portal's own loop that calls a blocking method would wait for itself. Such a nested call gets a
+        new loop in a new thread.
 
         Raises:
-            RuntimeError: the portal was closed.
+            RuntimeError: The portal was closed.
             TimeoutError: The limit passed; the coroutine was cancelled and has ended.
         """
         if limit_s is not None:
             unlimited, function = function, lambda: _limited(unlimited, limit_s)
         if threading.current_thread() is self._thread or self in _HELD_UP.get():
             return _run_elsewhere(function, _HELD_UP.get() | {self})
-        # Made before anything runs: an interrupt comes as well while it is being started, and has to end it then too.
+        # Created first, so that an interrupt during the start can cancel it too.
         future: Future[T] = Future()
         try:
             self._start(function, future)
@@ -56,17 +57,17 @@ class Portal:
             raise
 
     def start(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        """What the coroutine will return; nobody waits for it here.
+        """Starts the coroutine and returns a future of its result.
 
         Raises:
-            RuntimeError: the portal was closed.
+            RuntimeError: The portal was closed.
         """
         future: Future[T] = Future()
         self._start(function, future)
         return future
 
     def close(self) -> None:
-        """Cancels what still runs and ends the loop."""
+        """Cancels running coroutines and stops the loop."""
         with self._lock:
             if self._is_closed:
                 return
@@ -76,7 +77,7 @@ class Portal:
             self._thread.join(timeout=CLOSE_GRACE_S)
 
     def after_fork(self) -> None:
-        """In a forked child the thread is gone: nothing to stop, and the loop's files are not ours."""
+        """Does nothing: in a forked child the thread does not exist, and the loop's files belong to the parent."""
 
     def _start(self, function: Callable[[], Coroutine[Any, Any, T]], future: Future[T]) -> None:
         with self._lock:
@@ -88,7 +89,7 @@ class Portal:
         asyncio.set_event_loop(self._loop)
         try:
             while not self._is_closed:
-                # asyncio hands these two to who awaits the task, and lets them out of the loop besides.
+                # asyncio passes these two to the awaiting task and also raises them out of the loop.
                 with suppress(KeyboardInterrupt, SystemExit):
                     self._loop.run_forever()
             tasks = asyncio.all_tasks(self._loop)
@@ -106,9 +107,9 @@ async def _limited(function: Callable[[], Coroutine[Any, Any, T]], limit_s: floa
 
 
 def _tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> None:
-    """Runs the coroutine on this loop: its end is the future's, and a future that is cancelled cancels it.
+    """Runs the coroutine on this loop and connects it with the future, both its result and its cancellation.
 
-    As `asyncio.run_coroutine_threadsafe` does, which makes the future itself and hands it over only afterwards.
+    `asyncio.run_coroutine_threadsafe` does the same, but it creates the future itself and returns it only afterwards.
     """
     if future.cancelled():
         coroutine.close()
@@ -120,7 +121,7 @@ def _tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> None:
         if task.cancelled():
             future.cancel()
         error = None if task.cancelled() else task.exception()
-        # Whoever waited may have left by now, and the outcome with it.
+        # The waiting thread may have cancelled the future; then the outcome is dropped.
         if not future.set_running_or_notify_cancel():
             return
         if error is not None:

@@ -1,4 +1,4 @@
-"""Handing things over one at a time, whatever waits: threads, or tasks of any event loop."""
+"""A handover of one item at a time between threads and tasks of any event loop."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ T = TypeVar("T")
 
 
 class Rendezvous(Generic[T]):
-    """Hands things from those who make them to one reader. Nothing is made ahead.
+    """Passes items from producers to one reader. No item is produced in advance.
 
-    `offer` gives a future that is done when the reader comes for the next thing: True, make it; or False, nobody wants
-    it. `take` gives a future of the next thing; None when there will be no more.
+    `offer` returns a future: True when the reader wants the next item, False when it wants no more. `take` returns a
+    future of the next item; None means that the producers are done.
     """
 
     def __init__(self) -> None:
-        # Reentrant: collecting garbage in here may close what offers or takes.
+        # Reentrant: a garbage collection in here may close a producer or the reader.
         self._lock = threading.RLock()
         self._offered: deque[tuple[T, Future[bool]]] = deque()
         self._reader: Future[T | None] | None = None
         self._turn: Future[bool] | None = None
-        """Of the thing that the reader has in hand."""
+        """The future of the item that the reader holds now."""
         self._is_closed = False
 
     def offer(self, thing: T) -> Future[bool]:
-        """Hands a thing over; wait for the future before you make the next one."""
+        """Passes an item. Wait for the future before producing the next one."""
         turn: Future[bool] = Future()
         with self._lock:
             reader, self._reader = self._reader, None
-            # A reader that was cancelled takes nothing any more.
+            # A cancelled reader takes no item.
             if reader is not None and reader.set_running_or_notify_cancel():
                 self._turn = turn
                 reader.set_result(thing)
@@ -42,7 +42,7 @@ class Rendezvous(Generic[T]):
         return turn
 
     def take(self) -> Future[T | None]:
-        """The next thing, and leave to make the one after what was taken before."""
+        """Returns a future of the next item, and lets the producer of the previous item go on."""
         found: Future[T | None] = Future()
         with self._lock:
             turn, self._turn = self._turn, None
@@ -58,7 +58,7 @@ class Rendezvous(Generic[T]):
         return found
 
     def close(self) -> bool:
-        """Nothing more is wanted; what was offered can still be taken. Says whether a maker was waiting."""
+        """Ends the handover; items already offered can still be taken. Returns True if a producer was waiting."""
         with self._lock:
             self._is_closed = True
             waiting = [turn for turn in (self._turn, *(turn for _, turn in self._offered)) if turn and not turn.done()]

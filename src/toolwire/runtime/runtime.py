@@ -1,4 +1,4 @@
-"""The owner of shared parts: makes them when first needed, closes them in reverse order, survives a fork."""
+"""The owner of shared parts: creates them at first use, closes them in reverse order, and handles forks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Part(Protocol):
-    """Something shared that holds threads, files or processes."""
+    """A shared resource that holds threads, files or processes."""
 
     def close(self) -> None:
-        """Ends it for good, here and in whatever process it talks to."""
+        """Ends the part for good, including the processes that it talks to."""
         ...
 
     def after_fork(self) -> None:
-        """Called in a forked child: lets go of inherited files without touching the parent's other processes."""
+        """Called in a forked child: drops inherited files without affecting the parent's other processes."""
         ...
 
 
@@ -32,7 +32,7 @@ R = TypeVar("R", bound=Part)
 
 
 class Runtime:
-    """Threads, the portal and other shared parts, made lazily. Usable from any thread and any event loop."""
+    """Threads, the portal and other shared parts, created at first use. Usable from any thread and any event loop."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -40,7 +40,7 @@ class Runtime:
         self._workers: Workers | None = None
         self._holders = 0
         self.has_ended = False
-        """True once the interpreter ends: nothing closes a part that is made after that."""
+        """True once the interpreter exits. A part created after that is never closed."""
         _RUNTIMES.add(self)
 
     @property
@@ -53,14 +53,14 @@ class Runtime:
 
     @property
     def portal(self) -> Portal:
-        """The home loop for async tools that blocking code calls."""
-        # asyncio costs more to import than all of ours: only who needs a loop pays for it.
+        """The event loop for async tools called from blocking code."""
+        # asyncio takes longer to import than all of toolwire, so it is imported only when a loop is needed.
         from toolwire.runtime.portal import Portal
 
         return self.own("portal", Portal)
 
     def own(self, key: str, make: Callable[[], R]) -> R:
-        """The part of that key, made by `make` the first time and closed with this runtime."""
+        """Returns the part with that key. The first call creates it with `make`; the runtime closes it."""
         part = self._parts.get(key)
         if part is None:
             with self._lock:
@@ -70,23 +70,23 @@ class Runtime:
         return cast("R", part)
 
     def find(self, key: str) -> Part | None:
-        """The part of that key if it was made."""
+        """Returns the part with that key, or None if it was not created."""
         return self._parts.get(key)
 
     def close_part(self, key: str) -> None:
-        """Closes that one part now, if it is there; it is made anew when it is needed again."""
+        """Closes one part, if it exists. The next use creates it again."""
         with self._lock:
             part = self._parts.pop(key, None)
         if part is not None:
             part.close()
 
     def hold(self) -> None:
-        """Says that somebody relies on the parts; each hold is followed by one `release`."""
+        """Registers a user of the parts. Each `hold` needs one `release`."""
         with self._lock:
             self._holders += 1
 
     def release(self) -> None:
-        """Takes one hold back; the last one closes the parts."""
+        """Removes one user. The last one closes the parts."""
         with self._lock:
             self._holders -= 1
             is_last = self._holders == 0
@@ -94,7 +94,7 @@ class Runtime:
             self.close()
 
     def close(self) -> None:
-        """Closes every part, last made first, even if one fails to. Parts are made anew when needed again."""
+        """Closes every part, last created first, even if one fails to close. The next use creates them again."""
         with self._lock:
             parts, self._parts = list(self._parts.values()), {}
             workers, self._workers = self._workers, None
@@ -105,13 +105,13 @@ class Runtime:
                 closing.callback(part.close)
 
     def end(self) -> None:
-        """Closes every part when the interpreter ends."""
+        """Closes every part when the interpreter exits."""
         with self._lock:
             self.has_ended = True
         self.close()
 
     def after_fork(self) -> None:
-        """Called in a forked child: forgets every part, so that the child makes its own."""
+        """Called in a forked child: drops every part, so that the child creates its own."""
         parts, self._parts = list(self._parts.values()), {}
         self._lock, self._workers = threading.RLock(), None
         for part in parts:
@@ -123,7 +123,7 @@ _DEFAULT = Runtime()
 
 
 def default_runtime() -> Runtime:
-    """The one runtime that everything in this process shares unless told otherwise."""
+    """Returns the runtime that this process shares by default."""
     return _DEFAULT
 
 

@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def step(core: Coroutine[Any, Any, T]) -> T:
-    """The coroutine's result, by a single `send(None)` in this thread.
+    """Runs the coroutine with a single `send(None)` in this thread and returns its result.
 
-    The ports that `core` awaits must never suspend; one that does is a fault of ours, not of the caller's.
+    The ports that `core` awaits must never suspend. A port that suspends is a bug in toolwire, not in the caller.
     """
     try:
         core.send(None)

@@ -1,7 +1,7 @@
-"""Threads that run what may block: tools with a time limit, sync tools under an event loop, live programs.
+"""Worker threads for code that may block: tools with a time limit, sync tools under an event loop, live programs.
 
-A thread cannot be stopped. A worker whose job never ends therefore stays taken, counts against the cap,
-and is a daemon: it holds up neither `close()` nor the interpreter's exit.
+A thread cannot be stopped. A worker whose job never ends stays busy and counts against the cap. It is a daemon thread,
+so it delays neither `close()` nor the interpreter's exit.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from toolwire.vocabulary.gate import Gate
 T = TypeVar("T")
 
 WORKERS_CAP = 64
-"""Jobs that may be running or stuck at once: more than a batch needs, far fewer than a process may have threads."""
+"""Maximum running or stuck jobs: more than a batch needs, far below the thread limit of a process."""
 
 WAITING_CAP = 1_000
-"""Jobs that may wait for a worker: a few seconds' work for short tools, and little memory."""
+"""Maximum jobs that wait for a worker. Short tools finish that many in a few seconds, and they take little memory."""
 
 WAIT_LIMIT_S = 60.0
-"""Seconds that a job without a time limit of its own waits for a worker: after that the workers count as stuck."""
+"""Seconds that a job without its own time limit waits for a worker. After that the workers count as stuck."""
 
 ALARM_SHARE = 0.8
-"""The part of them that, once taken, is told to the log: while there is time left to look what hangs."""
+"""Share of busy workers at which a warning is logged, early enough to find what hangs."""
 
 ALARM_PAUSE_S = 60.0
-"""Seconds between two such warnings: at the edge, each job would warn."""
+"""Seconds between two such warnings; otherwise every job near the limit would warn."""
 
 PROGRAM_SHARE = WORKERS_CAP // 4
-"""Workers that the calls of one program may have at once: other programs and plain calls find the rest free."""
+"""Maximum workers for the calls of one program, so that other programs and plain calls find free ones."""
 program_share: contextvars.ContextVar[Gate | None] = contextvars.ContextVar("program_share", default=None)
-"""Limits the workers of the program on whose behalf this task runs; None outside of programs."""
+"""Limits the workers of the program that this task belongs to; None outside programs."""
 
 _LOG = logging.getLogger("toolwire.workers")
 
 
 _INSIDE: contextvars.ContextVar[tuple[Workers, ...]] = contextvars.ContextVar("inside", default=())
-"""The pools that a job runs in, and the jobs that led to it."""
+"""The pools in which the current job and the jobs that led to it run."""
 
 
 class WorkersExhausted(ToolwireError):
-    """There is no worker: all are taken, by running jobs or by jobs that never ended, or they were closed."""
+    """No worker is available: all are busy or stuck, or the pool was closed."""
 
 
 Job = tuple[Future[Any], contextvars.Context, Callable[[], Any]]
 
 
 class Workers:
-    """A pool of daemon threads, grown on demand up to `cap`. Up to `waiting_cap` further jobs wait, in order.
+    """A pool of daemon threads that grows on demand up to `cap`. Up to `waiting_cap` further jobs wait, in order.
 
     A future that is cancelled before its job has started leaves the queue.
     """
@@ -81,15 +81,16 @@ class Workers:
 
     @property
     def busy(self) -> int:
-        """Workers that have a job now; those that are stuck count."""
+        """Number of workers with a job, stuck ones included."""
         return self._threads - self._idle
 
     def start(self, function: Callable[[], T]) -> Future[T]:
-        """Runs `function` in a worker, in a copy of this thread's context variables.
+        """Runs `function` in a worker, in a copy of this thread's context variables, and returns a future of its
+        result.
 
         Raises:
-            WorkersExhausted: `waiting_cap` jobs wait already, or the workers were closed. A job that comes from
-                inside of these workers does not wait: it could wait for itself.
+            WorkersExhausted: `waiting_cap` jobs wait already, or the pool was closed. A job from inside the same pool
+                never waits, because it could wait for itself.
         """
         future: Future[T] = Future()
         context = contextvars.copy_context()
@@ -98,7 +99,7 @@ class Workers:
         return future
 
     def close(self) -> None:
-        """Lets idle workers end. Busy ones end with their job; nobody waits for them."""
+        """Lets idle workers end and does not wait for busy ones, which end with their job. Queued jobs fail."""
         with self._lock:
             self._closed = True
             for _ in range(self._threads):
@@ -119,7 +120,7 @@ class Workers:
             else:
                 self._wait(job)
                 return
-            # Still locked: `close` must not end the worker that this job counts on.
+            # Under the lock, so that `close` cannot end the worker that this job needs.
             self._jobs.put(job)
             is_alarm = self.busy >= ALARM_SHARE * self.cap and self._clock() - self._alarmed_at >= ALARM_PAUSE_S
             if is_alarm:
@@ -134,7 +135,7 @@ class Workers:
             )
 
     def _wait(self, job: Job) -> None:
-        """Puts a job into the queue; called with the lock held."""
+        """Queues a job. The caller holds the lock."""
         if self in _INSIDE.get() or not self.waiting_cap:
             raise WorkersExhausted(f"all {self.cap} workers are busy or stuck")
         if len(self._waiting) >= self.waiting_cap:
@@ -144,7 +145,7 @@ class Workers:
         job[0].add_done_callback(self._withdraw)
 
     def _withdraw(self, future: Future[Any]) -> None:
-        # Most futures are done because their job is: then they left the queue long before.
+        # Most futures are done because their job is done; these left the queue long before.
         if future.cancelled():
             with self._lock:
                 self._waiting.pop(future, None)
@@ -162,7 +163,7 @@ class Workers:
             future, context, function = job
             is_wanted = future.set_running_or_notify_cancel()
             result, error = _outcome(context, function) if is_wanted else (None, None)
-            # Free before the outcome is known: who waited for it may start the next job at once.
+            # The worker is free before the future resolves, because its waiter may start the next job at once.
             with self._lock:
                 job = self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
                 self._idle += job is None
@@ -170,12 +171,14 @@ class Workers:
                 future.set_exception(error)
             elif is_wanted:
                 future.set_result(result)
-            # A worker that waits must not keep the last job's objects alive.
+            # A waiting worker must not keep the objects of its last job alive.
             del future, context, function, result, error
 
 
 def _outcome(context: contextvars.Context, function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """The result or the exception. An exception holds this frame: the future, which holds it, must not be in here."""
+    """Returns the result or the exception. The future must not be in this frame, because the exception refers to the
+    frame.
+    """
     try:
         return context.run(function), None
     except BaseException as error:  # noqa: BLE001 - the waiting side decides what an exception means

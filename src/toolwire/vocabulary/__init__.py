@@ -1,1 +1,1 @@
-"""The words every layer shares: calls, results, content, errors, values. Standard library only."""
+"""The types that all layers share: calls, results, content, errors, values. Uses the standard library only."""

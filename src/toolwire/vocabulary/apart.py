@@ -1,4 +1,4 @@
-"""Members of sets and mappings that come from a program: refused where their hashes were chosen to be equal."""
+"""Refuses sets and mappings from a program whose hashes were chosen to collide."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from collections import Counter
 from typing import Any
 
 COMPARISONS_LIMIT = 16
-"""Comparisons of different members with one hash, for each member of a set or mapping: 1 MB of them costs 20 ms, and
-powers of two up to 2**1900 pass. A limit that does not count the members would let many small sets pass."""
+"""Maximum comparisons of different members with equal hashes, per member. 1 MB of such members then costs 20 ms, and
+powers of two up to 2**1900 pass. A fixed limit would let many small sets pass.
+"""
 
 
 def apart(members: list[Any], keys: list[Any]) -> list[Any]:
-    """The members, of which these are the keys.
+    """Returns the members after checking the hashes of their keys.
 
-    Hashes of numbers are no secret, and a table of 100,000 equal hashes takes minutes to fill.
+    Hashes of numbers are predictable, and a table of 100,000 equal hashes takes minutes to fill.
 
     Raises:
-        ValueError: too many of the keys have the same hash.
+        ValueError: Too many keys have the same hash.
     """
     hashes = Counter(map(hash, keys))
     if len(hashes) < len(keys):
-        # Two long tuples with one hash are compared item by item.
+        # Two long tuples with equal hashes are compared item by item.
         sizes = [_size(key) if isinstance(key, tuple | frozenset) else 1 for key in keys]
         compared = sum(size * (hashes[hash(key)] - 1) for key, size in zip(keys, sizes, strict=True)) // 2
         if compared > COMPARISONS_LIMIT * sum(sizes):
@@ -29,7 +30,7 @@ def apart(members: list[Any], keys: list[Any]) -> list[Any]:
 
 
 def _size(key: Any) -> int:
-    """Values in a key, those within its tuples included."""
+    """Returns the number of values in a key, including those inside its tuples."""
     size = 0
     left = [key]
     while left:

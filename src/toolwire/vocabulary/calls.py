@@ -1,4 +1,4 @@
-"""What a model asked for: calls, and the reply they came in."""
+"""The calls that a model asks for, and the reply that contains them."""
 
 from __future__ import annotations
 
@@ -9,55 +9,57 @@ from typing import Any
 from toolwire.vocabulary.frozen import setters_of
 
 CODE_EXECUTION = "code_execution"
-"""The tool that runs a program; a program is a call of it like any other call."""
+"""The tool that runs a program. A program is a call of this tool, treated like any other call."""
 ACTIVATE_TOOL_GROUPS = "activate_tool_groups"
-"""The tool by which a model switches groups of tools, where the owner lets it."""
+"""The tool that lets a model activate groups of tools, if the owner allows it."""
 
 SEARCH_TOOLS = "search_tools"
-"""The tool that finds other tools, and says how to call them."""
+"""The tool that finds other tools and describes how to call them."""
 
 READ_RESULT = "read_result"
-"""The tool that reads on in a result which is too long to be shown at once."""
+"""The tool that reads further pages of a result too long to show at once."""
 
 START_CALL = "start_call"
 POLL_CALL = "poll_call"
 CANCEL_CALL = "cancel_call"
-"""The tools by which a model makes calls in the background."""
+"""The tools for calls in the background."""
 
 RESERVED_NAMES = frozenset(
     {CODE_EXECUTION, ACTIVATE_TOOL_GROUPS, SEARCH_TOOLS, READ_RESULT, START_CALL, POLL_CALL, CANCEL_CALL}
 )
-"""Names of toolwire's own tools: prompts, sessions and protocols rely on what these do."""
+"""Names of toolwire's own tools. Prompts, sessions and protocols rely on their behaviour."""
 
 
 class WrittenArguments(dict[str, Any]):
-    """Arguments that were read from text while the tool's schema was not known, with guessed types.
+    """Arguments read from text with guessed types, because the tool's schema was not known then.
 
-    The path reads the texts again by the schema of the tool that is called.
+    The invocation path reads the texts again by the schema of the called tool.
     """
 
     def read_by(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments as the tool's input schema says. A value that was replaced since it was read stays."""
+        """Returns the arguments typed by the tool's input schema. A value that was replaced after reading stays."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=True)
 class ToolCall:
-    """One tool that a model asked for, with its arguments as the model gave them.
+    """One call that a model asked for, with the model's own arguments.
 
-    `params` is another name for `arguments`, both here and on the object.
+    `params` is another name for `arguments`, in the constructor and as a property.
+
+    Attributes:
+        name: The tool's name as the model wrote it.
+        arguments: The raw arguments, neither validated nor converted.
+        id: The id of the call. In a run it is a path, `run/2/1`; empty until it is assigned.
+        parent: The id of the call whose program made this one; empty for a call of the model.
+        raw_text: The text that the call was read from; empty if it did not come from text.
     """
 
     name: str
-    """The tool's name as the model wrote it."""
     arguments: Mapping[str, Any]
-    """Raw arguments: not validated, not converted."""
     id: str
-    """The call's id. Inside a run it is a path, `run/2/1`; empty until one is given."""
     parent: str
-    """The id of the call whose program made this one; empty at the top."""
     raw_text: str
-    """The text that the call was read from; empty when there is none."""
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class ToolCall:
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The arguments."""
+        """The same as `arguments`."""
         return self.arguments
 
 
@@ -90,14 +92,17 @@ _set_name, _set_arguments, _set_id, _set_parent, _set_raw_text = setters_of(Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """On whose behalf a call is made. Each part is a name, empty when nobody said."""
+    """The caller for which a call is made. Each field is a name; empty means unknown.
+
+    Attributes:
+        principal: The person or service.
+        agent: The agent that acts for the principal.
+        tenant: The organisation of both.
+    """
 
     principal: str = ""
-    """The person or service."""
     agent: str = ""
-    """The agent that acts for them."""
     tenant: str = ""
-    """The organisation both belong to."""
 
 
 NOBODY = Caller()
@@ -105,37 +110,44 @@ NOBODY = Caller()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something that was wrong with a reply's text."""
+    """A problem with the text of a reply.
+
+    Attributes:
+        message: A description in one sentence.
+        repaired: True if it was repaired and the calls match the model's intention; False if the reply was refused.
+        place: The place, as `line 3`, `line 3, column 5` or a key; empty if the problem concerns the whole reply.
+    """
 
     message: str
-    """What was wrong, in one sentence."""
     repaired: bool
-    """True: it was put right and the calls are what the model meant. False: it is why there are no calls."""
     place: str = ""
-    """Where, as `line 3`, `line 3, column 5` or a key; empty when it is about the whole reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's reply, read by a protocol."""
+    """A model's reply, parsed by a protocol.
+
+    Attributes:
+        calls: The calls in order. Empty if the model answers or gives up, or if the reply is refused.
+        thought: The model's reasoning, if it wrote any.
+        target: The purpose of the calls in the model's words.
+        failure: The message with which the model says that it cannot do the task, or None.
+        text: The text for the user, outside calls.
+        problems: The repairs, or the reasons why the reply was refused.
+        refused_calls: The calls of a refused reply; none of them may run. A provider that uses call ids needs an answer
+            to each.
+    """
 
     calls: tuple[ToolCall, ...] = ()
-    """What it asks for, in order. Empty when it answers, fails or is refused."""
     thought: str = ""
-    """What the model said it was thinking."""
     target: str = ""
-    """What the model said the calls are for."""
     failure: str | None = None
-    """The message of a reply by which the model says that it cannot do the task."""
     text: str = ""
-    """Text meant for the user: what stands outside of calls."""
     problems: tuple[Problem, ...] = ()
-    """Each repair that was made, or the reasons why the reply was refused."""
 
     refused_calls: tuple[ToolCall, ...] = ()
-    """Calls of a refused reply, none of which may run: a provider that knows calls by id wants an answer to each."""
 
     @property
     def is_refused(self) -> bool:
-        """True when the text could not be read: nothing may run, and `problems` says why."""
+        """True if the text could not be read. No call may run then, and `problems` gives the reasons."""
         return any(not problem.repaired for problem in self.problems)

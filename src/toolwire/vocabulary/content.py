@@ -1,4 +1,4 @@
-"""Content blocks: what a model can be shown. Plain mappings, the shape providers use."""
+"""Content blocks that a model can receive. They are plain mappings in the shape that providers use."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ContentBlock = TextBlock | ImageBlock | AudioBlock
 
 
 def is_block(value: object) -> TypeGuard[ContentBlock]:
-    """Whether the value is a content block, exactly: a row of a table that has a `type` is none."""
+    """True only for an exact content block. A table row that happens to have a `type` is not one."""
     if type(value) is not dict:
         return False
     block = cast("dict[Any, Any]", value)
@@ -71,7 +71,7 @@ def is_block(value: object) -> TypeGuard[ContentBlock]:
 
 
 def is_blocks(value: object) -> TypeGuard[list[ContentBlock]]:
-    """Whether the value is a list of content blocks, at least one."""
+    """True for a list of one or more content blocks."""
     items = cast("list[object]", value) if type(value) is list else ()
     return bool(items) and all(is_block(item) for item in items)
 
@@ -85,7 +85,7 @@ def _is_source(value: object) -> bool:
 
 
 class Content:
-    """Blocks as they come, one after the other. Text that comes in pieces joins to one block."""
+    """Collects content blocks in order. Consecutive pieces of text become one block."""
 
     __slots__ = ("_pieces",)
 
@@ -96,27 +96,27 @@ class Content:
         return bool(self._pieces)
 
     def extend(self, pieces: Iterable[str | ContentBlock]) -> None:
-        """Adds at the end. A string joins with the string before it; a block stands for itself."""
+        """Adds pieces at the end. A string joins the string before it; a block stays separate."""
         self._pieces.extend(pieces)
 
     def replace(self, blocks: Iterable[ContentBlock]) -> None:
-        """What came before no longer counts."""
+        """Replaces all earlier content."""
         self._pieces = list(blocks)
 
     def blocks(self) -> list[ContentBlock]:
-        """All of it, in blocks that are the caller's own."""
-        # Kept joined: to join all pieces anew for each chunk would take the square of their number.
+        """Returns copies of all blocks."""
+        # Stores the joined pieces: joining all of them again for each chunk would take quadratic time.
         self._pieces = list(_joined(self._pieces))
         return [TextBlock(type="text", text=piece) if type(piece) is str else own(piece) for piece in self._pieces]
 
 
 def own(block: Any) -> Any:
-    """A copy of a block: a tool may go on writing to the one that it gave."""
+    """Copies a block, because the tool may keep changing its own."""
     return copy.deepcopy(block)
 
 
 def new_blocks(before: Sequence[ContentBlock], after: Sequence[ContentBlock]) -> list[ContentBlock] | None:
-    """What `after` has that `before` has not; None when it does not begin as `before` does."""
+    """Returns the part of `after` that extends `before`; None if `after` does not start with `before`."""
     if not before:
         return list(after)
     end = len(before) - 1

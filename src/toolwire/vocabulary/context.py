@@ -1,4 +1,4 @@
-"""What a running tool may know about its call, and how it calls other tools."""
+"""The context of a running tool: facts about its call, and calls of other tools."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.results import ToolResult
 
 CallPort = Callable[[str, dict[str, Any]], Awaitable[ToolResult]]
-"""Makes a call of the named tool with these raw arguments, as a child of the running call."""
+"""Calls the named tool with these raw arguments, as a child of the running call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a tool has come."""
+    """The progress of a running tool."""
 
     done: float
     """Units of work that are done."""
     total: float | None = None
-    """Units that there are in all; None when nobody knows."""
+    """Units of work in total; None if unknown."""
     message: str = ""
-    """What it is doing, for people."""
+    """The current activity, for a person."""
 
 
 class Interrupted(BaseException):
-    """Raised by `emit` and `progress` inside of a tool whose output nobody wants any more. Let it pass."""
+    """Raised by `emit` and `progress` inside a tool whose output is not wanted any more. Do not catch it."""
 
 
 EmitPort = Callable[[Any], Awaitable[None]]
-"""Gives a part of the output, or a `Progress`, to whoever reads along."""
+"""Passes a part of the output, or a `Progress`, to the reader."""
 
 
 class _Done:
-    """Nothing to wait for."""
+    """An awaitable that is already done."""
 
     def __await__(self) -> Generator[Any, Any, None]:
         return
@@ -42,34 +42,36 @@ class _Done:
 
 
 DONE: Awaitable[None] = _Done()
-"""What a sync tool gets from `emit`: it has waited already."""
+"""The return value of `emit` in a sync tool, which has waited already."""
 
 
 def silent(_: Any) -> Awaitable[None]:
-    """Nobody reads along."""
+    """Discards the part: the call has no reader."""
     return DONE
 
 
 class CallContext:
-    """Given to a tool that annotates a parameter with it; the parameter is hidden from the model.
+    """The context of one call, passed to a tool that annotates a parameter with this class.
 
-    A context belongs to one call and is of no use after that call has ended.
+    The model does not see that parameter. A context must not be used after its call has ended.
+
+    Attributes:
+        call_id: The id of the running call, a path as `run/2/1`.
+        caller: The caller for which the call is made.
+        deadline: End of the time limit, as a value of `time.monotonic()`; None without a limit.
+        scope: Internal state for toolwire's own tools; None in a context that you create.
+        idempotency_key: For a tool that is idempotent by key or has a `reconcile`: the same text whenever this call is
+            made, even after a crash. `reconcile` receives it too. Empty for other tools.
     """
 
     __slots__ = ("_call", "_emit", "call_id", "caller", "deadline", "idempotency_key", "scope")
 
     call_id: str
-    """The running call's id, a path as `run/2/1`."""
     caller: Caller
-    """On whose behalf the call is made."""
     deadline: float | None
-    """When the call must have ended, in `time.monotonic()` seconds; None when it has no limit."""
 
     scope: Any
-    """What surrounds the call; for tools that come with toolwire. None in a context of somebody's own."""
     idempotency_key: str
-    """For a tool that is idempotent by key or has a `reconcile`: the same text each time this very call is made, after
-    a crash too. `reconcile` is asked with this text. Empty for any other tool."""
 
     def __init__(
         self,
@@ -91,19 +93,19 @@ class CallContext:
         self.scope = scope
 
     async def call(self, name: str, /, **arguments: Any) -> ToolResult:
-        """The result of another tool, called down the one path: validated, judged and recorded like any call.
+        """Calls another tool and returns its result. The call is validated, authorized and recorded like any other.
 
-        Never raises for a missing, denied or failed call: the result says so.
+        It never raises for a missing, denied or failed call; the result describes the failure.
         """
         return await self._call(name, arguments)
 
     def emit(self, part: Any, /) -> Awaitable[None]:
-        """Gives a part of the output before the end: text, a block, a `ToolResponse`, any value.
+        """Emits a part of the output before the end: text, a block, a `ToolResponse` or any other value.
 
-        An async tool awaits it. It takes as long as the reader does; without a reader the part is kept for the result.
+        An async tool awaits it. It waits for the reader; without a reader the part is kept for the result.
         """
         return self._emit(part)
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> Awaitable[None]:
-        """Says how far the tool has come; no part of its output. An async tool awaits it."""
+        """Reports progress, which is not part of the output. An async tool awaits it."""
         return self._emit(Progress(done=done, total=total, message=message))

@@ -1,4 +1,4 @@
-"""JSON text of values that are made of JSON types only, for what is written on every call."""
+"""A fast JSON encoder for values that consist of JSON types only."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 
 def dumper(refuse: Callable[[Any], Any], *, sort_keys: bool = False, allow_nan: bool = False) -> Callable[[Any], str]:
-    """What gives a value's text, without spaces. `refuse` is given what is of no JSON type, and raises.
+    """Returns a function that encodes a value without spaces. `refuse` receives values of other types and must raise.
 
-    Made once: a JSONEncoder makes its own inner encoder anew for every value, at four times the cost of a small one.
-    What holds itself is not looked for: it ends as a RecursionError.
+    Call it once and keep the function: a JSONEncoder builds its inner encoder again for every value, at four times the
+    cost of a small value. Circular references are not detected; they end in a RecursionError.
     """
     make = getattr(json.encoder, "c_make_encoder", None)
     quote = getattr(json.encoder, "c_encode_basestring", None)

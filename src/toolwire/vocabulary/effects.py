@@ -1,4 +1,4 @@
-"""What a tool declares: what it does, whether it may be done twice, what its results are."""
+"""The declarations of a tool: its effects, its idempotency and the labels of its results."""
 
 from __future__ import annotations
 
@@ -7,36 +7,40 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Effect = Literal["read", "write", "send", "exec", "spend"]
-"""read: looks; write: changes what is kept; send: tells somebody outside; exec: runs what it is given; spend: costs."""
+"""read: only looks. write: changes stored data. send: sends data out. exec: runs given code. spend: costs money."""
 
 Idempotency = Literal["no", "key", "natural"]
-"""Whether a call may be made twice: never; with the same key, by which the tool knows it again; or as often as wanted,
-because the second time changes nothing more."""
+"""no: never repeat a call. key: repeat it with the same key, which the tool recognises. natural: repeat it at will,
+because a second call changes nothing.
+"""
 
 Label = Literal["untrusted", "private"]
-"""What a result is: untrusted, written by who knows whom; private, not for everybody's eyes."""
+"""untrusted: the author of the result is unknown. private: the result is confidential."""
 
 Reconciled = Literal["done", "not_done", "unknown"]
 Reconcile = Callable[[str], Any]
-"""Asked after a crash whether the call of this key took effect: gives a `Reconciled`, or an awaitable of one."""
+"""After a crash, tells whether the call with this key took effect. Returns a `Reconciled` or an awaitable of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
-    """What a tool declares. Declaring nothing grants nothing: an undeclared tool is never run a second time unasked."""
+    """The declarations of a tool. They grant nothing: an undeclared tool is never repeated without approval.
+
+    Attributes:
+        kinds: The effects of a call; empty if undeclared.
+        idempotent: Whether a call with a lost outcome may be repeated.
+        labels: The labels of its results.
+        reconcile: Finds out whether a call took effect; None if that is impossible.
+    """
 
     kinds: frozenset[Effect] = frozenset()
-    """What a call does; empty when nobody said."""
     idempotent: Idempotency = "no"
-    """Whether a call whose outcome was lost may be made again."""
     labels: frozenset[Label] = frozenset()
-    """What its results are."""
     reconcile: Reconcile | None = None
-    """Finds out whether a call took effect; None when nobody can."""
 
     @property
     def has_key(self) -> bool:
-        """Whether each call of the tool is given an idempotency key."""
+        """True if each call of the tool receives an idempotency key."""
         return self.idempotent == "key" or self.reconcile is not None
 
 

@@ -1,4 +1,4 @@
-"""Every exception of ours, split by who must act.
+"""All exceptions of toolwire, grouped by the party that must act.
 
 ToolwireError
 ├── ForDeveloper              wrong code or configuration; never shown to a model
@@ -12,44 +12,46 @@ ToolwireError
 ├── CallFailed                a failed call, where its caller asked for a plain value (vocabulary/results.py)
 └── Unrepresentable           a value that JSON cannot hold; a call's becomes the failure `invalid_result` (a TypeError)
 
-A tool that fails is not an exception: it is a `ToolResult` whose `failure` says what happened.
+A failed tool is not an exception: it is a `ToolResult` with a `failure`.
 """
 
 from __future__ import annotations
 
 
 class ToolwireError(Exception):
-    """Root of all exceptions that toolwire raises of its own accord."""
+    """The base class of all toolwire exceptions."""
 
 
 class ForDeveloper(ToolwireError):
-    """Wrong code or configuration. The message names the place and what to write instead."""
+    """Wrong code or configuration. The message names the place and the correction."""
 
 
 class DefinitionError(ForDeveloper, TypeError):
-    """Something that cannot become a tool: raised when it is defined, never when it is called."""
+    """An object cannot become a tool. Raised at definition, never at a call."""
 
 
 class BindingError(ForDeveloper, ValueError):
-    """A parameter that cannot be bound or unbound."""
+    """A parameter cannot be bound or unbound."""
 
 
 class RegistrationError(ForDeveloper, ValueError):
-    """A tool name that is already taken, not there, or impossible."""
+    """A tool name is already taken, unknown or invalid."""
 
 
 class ConfigurationError(ForDeveloper, ValueError):
-    """A setting that does not exist or is out of its range."""
+    """A setting does not exist or is out of range."""
 
 
 class ForOperator(ToolwireError):
-    """This machine lacks something. The message says what, and the command that brings it."""
+    """This machine lacks something. The message names it, and the command that installs it."""
 
 
 class SandboxUnavailable(ForOperator):
-    """No sandbox of the level asked for can be had here.
+    """This machine has no sandbox of the required level.
 
-    `report` says, layer by layer, what was observed; `how_to_fix` is one line for the operator.
+    Attributes:
+        report: The observations, layer by layer.
+        how_to_fix: One line for the operator.
     """
 
     def __init__(self, message: str, *, report: dict[str, str], how_to_fix: str) -> None:
@@ -63,7 +65,12 @@ class StoreUnavailable(ForOperator):
 
 
 class Unrepresentable(ToolwireError, TypeError):
-    """A value that cannot be written as JSON. `path` says where in the whole, as `.rows[3].when`."""
+    """A value cannot be written as JSON.
+
+    Attributes:
+        what: A description of the value.
+        path: The place in the whole value, as `.rows[3].when`.
+    """
 
     def __init__(self, what: str, *, path: str) -> None:
         place = f" at {path.lstrip('.')}" if path else ""

@@ -1,4 +1,4 @@
-"""JSON values as one exact text, and the hash of it."""
+"""The exact JSON text of a value, and its hash."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, cast
 
 
 def exact(value: Any) -> str:
-    """The JSON value as text: sorted keys, no spaces."""
+    """Returns the JSON text of a value, with sorted keys and no spaces."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest_of_tagged(tagged: Any) -> str:
-    """`sha256:` and the hash of what `values.tag` gave. The tags are not tagged again: that would be another value."""
+    """Returns `sha256:` and the hash of a value that `values.tag` tagged. Tagging it again would change the value."""
     return "sha256:" + hashlib.sha256(exact(tagged).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def in_order(tagged: Any) -> Any:
-    """The tagged value with the pairs of its mappings sorted, as equal mappings may have them in any order."""
+    """Sorts the pairs of tagged mappings, because equal mappings may list them in any order."""
     if isinstance(tagged, list):
         return [in_order(item) for item in cast("list[Any]", tagged)]
     if not isinstance(tagged, dict):

@@ -1,4 +1,4 @@
-"""How a call can fail: a closed set, and for each kind who must act and whether trying again helps."""
+"""The kinds of failures: a closed set. Each kind defines the party that must act, and whether a retry helps."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Actor = Literal["model", "developer", "operator"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureRule:
-    """What is true of every failure of one kind."""
+    """The properties of every failure of one kind."""
 
     actor: Actor
-    """Who can mend it."""
+    """The party that can fix it."""
     retry: bool
-    """Whether the same call, unchanged, may succeed later."""
+    """True if the same call, unchanged, may succeed later."""
     hint: str
-    """What a model is told to do when the failure itself carries no better hint."""
+    """The hint for the model, if the failure has no better one."""
 
 
 FAILURE_RULES: dict[FailureKind, FailureRule] = {
@@ -74,23 +74,23 @@ FAILURE_RULES: dict[FailureKind, FailureRule] = {
 
 
 class _Carrier:
-    """Holds what is no field, so that `asdict`, `==` and `repr` leave it out."""
+    """Holds attributes that are not fields, so that `asdict`, `==` and `repr` ignore them."""
 
     __slots__ = ("exception",)
 
     exception: BaseException | None
-    """The tool's own exception, in this process only: never written, sent or pickled. None when there is none."""
+    """The tool's own exception, or None. It stays in this process: it is never written, sent or pickled."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Failure(_Carrier):
-    """Why a call failed, as data.
+    """The cause of a failed call, as data.
 
     Attributes:
-        kind: One of a closed set; `FAILURE_RULES` tells who must act.
-        hint: One sentence that lets the model mend its call or stop trying.
-        path: The place in the arguments, as `a.b[0]`; empty when the failure is about the whole call.
-        data: More for a program that reads it: all validation errors, the nearest names, the limit.
+        kind: One of a closed set; `FAILURE_RULES` names the party that must act.
+        hint: One sentence that lets the model correct its call or stop trying.
+        path: The place in the arguments, as `a.b[0]`; empty if the failure concerns the whole call.
+        data: Details for a program: all validation errors, the nearest names, the limit.
         exception: The tool's own exception with its traceback, or None. It lives in this process only: a pickled or
             stored failure has none.
     """
@@ -117,18 +117,18 @@ class Failure(_Carrier):
         return _failure, (self.kind, self.hint, self.path, self.data)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Failure:
-        # An exception's class need not be able to copy it.
+        # The class of an exception may not support copying.
         data = copy.deepcopy(self.data, memo)
         return Failure(kind=self.kind, hint=self.hint, path=self.path, data=data, exception=self.exception)
 
     @property
     def actor(self) -> Actor:
-        """Who can mend it."""
+        """The party that can fix it: the model, the developer or the operator."""
         return FAILURE_RULES[self.kind].actor
 
     @property
     def retry(self) -> bool:
-        """Whether the same call, unchanged, may succeed later."""
+        """True if the same call, unchanged, may succeed later."""
         return FAILURE_RULES[self.kind].retry
 
 

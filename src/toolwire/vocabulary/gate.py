@@ -1,4 +1,4 @@
-"""So many at a time, whatever waits: a thread, or a task of any event loop."""
+"""A semaphore for threads and for tasks of any event loop."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from concurrent.futures import Future
 
 
 class GateFull(Exception):
-    """As many as may wait at a gate wait there already."""
+    """The gate's queue is full."""
 
 
 class Gate:
-    """Lets so many calls in at a time, first come first served.
+    """Lets a limited number of calls in at a time, first come first served.
 
-    `enter()` gives None when the way is free, else a future that is done when it is. Each `enter` that got through
-    is followed by one `leave`; a waiter that gives up calls `withdraw` with its future.
+    `enter()` returns None if the way is free, else a future that resolves when it is. Each successful `enter` needs one
+    `leave`. A waiter that gives up calls `withdraw` with its future.
     """
 
     def __init__(self, room: int = 1, *, queue_limit: int | None = None) -> None:
-        """`room` is how many may be inside at once, `queue_limit` how many may wait; None: any number."""
+        """`room` is the number of calls inside at once, `queue_limit` the number that may wait; None sets no limit."""
         self.room = room
         self.queue_limit = queue_limit
         self.after_fork()
@@ -29,19 +29,19 @@ class Gate:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """The number of waiters."""
         return len(self._waiting)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody is inside."""
+        """True if no call is inside."""
         return not self._inside
 
     def enter(self) -> Future[None] | None:
-        """None: go on. A future: wait for it first.
+        """Returns None if the caller may go on, else a future to wait for.
 
         Raises:
-            GateFull: `queue_limit` are waiting already.
+            GateFull: `queue_limit` calls wait already.
         """
         with self._lock:
             if self._inside < self.room:
@@ -54,19 +54,19 @@ class Gate:
             return turn
 
     def leave(self) -> None:
-        """Lets the next one in."""
+        """Lets the next waiter in."""
         with self._lock:
             self.holder = None
             while self._waiting:
                 turn = self._waiting.popleft()
-                # A task that was cancelled cancels its turn before it can withdraw it.
+                # A cancelled task cancels its future before it can withdraw it.
                 if turn.set_running_or_notify_cancel():
                     turn.set_result(None)
                     return
             self._inside -= 1
 
     def withdraw(self, turn: Future[None]) -> None:
-        """Gives up waiting; if the turn had come already, passes it on."""
+        """Gives up waiting. If the turn has come already, it goes to the next waiter."""
         with self._lock:
             if turn in self._waiting:
                 self._waiting.remove(turn)
@@ -75,12 +75,12 @@ class Gate:
             self.leave()
 
     def after_fork(self) -> None:
-        """Called in a forked child: opens, for none of the threads that were inside or waiting are there."""
-        # Reentrant: collecting garbage in here may close a coroutine that waits, which withdraws.
+        """Resets the gate in a forked child, because the threads inside and waiting do not exist there."""
+        # Reentrant: a garbage collection in here may close a waiting coroutine, which calls `withdraw`.
         self._lock = threading.RLock()
         self._inside = 0
         self.holder: object | None = None
-        """Whatever the one inside puts here to be known by; None while there is none."""
+        """A mark that the call inside sets to be recognised; None without a mark."""
         self._waiting: deque[Future[None]] = deque()
 
 

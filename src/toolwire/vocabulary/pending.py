@@ -10,13 +10,13 @@ from toolwire.vocabulary.results import ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A call that did not run yet because a person has to decide: neither success nor failure."""
+    """A call that has not run yet because a person must decide. It is neither success nor failure."""
 
     call: ToolCall
-    """The call; of a program, the program's own."""
+    """The call; for a program, the call that runs the program."""
     request_ids: tuple[str, ...]
-    """The requests that wait: one, or for a program one for each of its calls that wait."""
+    """The ids of the requests that wait. A program has one for each of its waiting calls, any other call has one."""
 
 
 Outcome = ToolResult | Pending
-"""What a call comes to."""
+"""The outcome of a call."""

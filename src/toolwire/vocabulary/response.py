@@ -14,7 +14,10 @@ _SUFFIX_BYTES = 4
 
 
 class _Ids:
-    """Time first, so that ids sort by it; then a counter, for a clock may give one time twice; then the process."""
+    """Generates ids that sort by time.
+
+    A counter follows the time, because a clock may return the same time twice. A random part per process comes last.
+    """
 
     def __init__(self) -> None:
         self.renew()
@@ -28,29 +31,31 @@ class _Ids:
 
 
 _IDS = _Ids()
-# A forked child that went on with its parent's counter would give two responses one id.
+# Otherwise a forked child would reuse its parent's ids.
 os.register_at_fork(after_in_child=_IDS.renew)
 
 
 @dataclass(slots=True)
 class ToolResponse:
-    """One chunk of what a call gives: a tool may return or yield them, and who reads a call gets them.
+    """One chunk of a call's output. A tool may return or yield them, and the reader of a call receives them.
 
-    A tool's responses are cumulative: each holds all that there is so far, and the last one counts. One with
-    `is_cumulative=False` adds to what came before it.
+    By default the responses of a tool are cumulative: each contains all output so far, and the last one counts. A
+    response with `is_cumulative=False` adds to the output before it.
+
+    Attributes:
+        content: Blocks for the model.
+        metadata: Data that the tool adds; not shown to a model.
+        stream: True if more chunks may come before or after this one. The tool sets it.
+        is_last: True for the last chunk that a reader receives, and only for that one.
+        is_interrupted: True if the call was interrupted; the chunk holds the output until then.
+        id: A unique id; ids sort by time of creation.
+        is_cumulative: True if `content` is all output so far, False if it is only new output.
     """
 
     content: list[ContentBlock]
-    """Blocks for the model."""
     metadata: dict[str, Any] | None = None
-    """Whatever the tool wants to add; not shown to a model."""
     stream: bool = False
-    """Whether more chunks may come before or after this one: the tool says so."""
     is_last: bool = True
-    """Whether nothing comes after it. Exactly one chunk that a reader gets, the last one, has it."""
     is_interrupted: bool = False
-    """Whether the call was interrupted: what it had given by then is here."""
     id: str = field(default_factory=_IDS.new)
-    """Unlike any other response's; ids sort by the time they were made."""
     is_cumulative: bool = True
-    """Whether `content` is all that there is so far; else it is what is new."""

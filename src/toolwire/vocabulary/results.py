@@ -1,4 +1,4 @@
-"""How a call ended."""
+"""The result of a call."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ from toolwire.vocabulary.values import plain, show
 
 @dataclass(frozen=True, slots=True, init=False)
 class ToolResult:
-    """How a call ended: its data, or why there is none.
+    """The result of a call: its data, or the failure.
 
-    A `BaseTool` makes one by `ToolResult(success=True, data=...)` or `ToolResult(success=False, error=...)`.
+    A `BaseTool` creates one with `ToolResult(success=True, data=...)` or `ToolResult(success=False, error=...)`.
+
+    Attributes:
+        success: True if the call succeeded.
+        data: The Python object that the tool returned.
+        error: The error message, safe to show to a model; None on success.
+        metadata: Data that the tool or the invocation path adds; not shown to a model.
+        failure: The failure as data; None on success.
+        blocks: The tool's own content blocks; empty if `content` is made from `data`. After a failure, the output
+            before it.
+        call: The call; None for a result that a tool made and the invocation path has not seen yet.
     """
 
     success: bool
-    """Whether the tool did what it was asked."""
     data: Any
-    """What the tool returned, as the Python object it returned."""
     error: str | None
-    """What went wrong, in words that may be shown to a model; None on success."""
     metadata: Mapping[str, Any]
-    """Whatever the tool or the path wants to add; not shown to a model."""
     failure: Failure | None
-    """Why it failed, as data; None on success."""
     blocks: tuple[ContentBlock, ...]
-    """Content blocks the tool made itself; empty when `content` is to be made from `data`. Of a failed call: what it
-    had given before."""
     call: ToolCall | None
-    """The call that ended so; None for a result that a tool made and the path has not seen yet."""
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class ToolResult:
         failure: Failure | None = None,
         call: ToolCall | None = None,
     ) -> None:
-        """`blocks` is another name for `content`: `dataclasses.replace` gives the fields by their names."""
+        """`blocks` is another name for `content`, because `dataclasses.replace` passes fields by name."""
         content = content or blocks
         if not success and failure is None:
             failure = Failure(kind="tool_error", hint=FAILURE_RULES["tool_error"].hint)
@@ -76,14 +78,14 @@ class ToolResult:
         metadata: Mapping[str, Any] | None = None,
         call: ToolCall | None = None,
     ) -> ToolResult:
-        """A failed result; without `hint`, the kind's own."""
+        """Creates a failed result. Without `hint` it has the hint of its kind."""
         failure = Failure(
             kind=kind, hint=hint or FAILURE_RULES[kind].hint, path=path, data=data or {}, exception=exception
         )
         return cls(False, None, message, metadata, failure=failure, call=call)
 
     def with_metadata(self, **entries: Any) -> ToolResult:
-        """The same result with more metadata."""
+        """Returns a copy of the result with more metadata."""
         return ToolResult(
             self.success,
             self.data,
@@ -95,11 +97,11 @@ class ToolResult:
         )
 
     def unwrap(self) -> Any:
-        """The data of a call that succeeded.
+        """Returns the data of a successful call.
 
         Raises:
-            CallFailed: The call failed, and the tool raised nothing.
-            Exception: The tool's own exception, where it raised one in this process.
+            CallFailed: The call failed without an exception of the tool.
+            Exception: The tool's own exception, if it raised one in this process.
         """
         if self.failure is None:
             return self.data
@@ -107,9 +109,9 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """As one text for a model: the data, or the error with what to do, after what came before.
+        """The result as one text for a model: the data, or earlier output, the error and its hint.
 
-        It can be encoded: U+FFFD stands in place of each lone surrogate, which `data` keeps.
+        The text can always be encoded: U+FFFD replaces each lone surrogate, which `data` keeps.
         """
         if self.blocks:
             said = "\n".join(_block_text(block) for block in self.blocks)
@@ -118,7 +120,9 @@ class ToolResult:
 
     @property
     def content(self) -> list[ContentBlock]:
-        """Content blocks for a model: the tool's own, or one block of text; of a failed call its error is the last."""
+        """The result as content blocks for a model: the tool's own blocks, or one text block. An error is the last
+        block.
+        """
         if self.blocks:
             told = () if self.failure is None else (TextBlock(type="text", text=self._failure_text),)
             return [*self.blocks, *told]
@@ -130,14 +134,22 @@ class ToolResult:
 
     @property
     def structured_content(self) -> dict[str, Any] | None:
-        """The data as a JSON object; anything that is no object stands under `result`. None for a failure."""
+        """The data as a JSON object; a value that is not an object is put under `result`. None for a failure.
+
+        Raises:
+            Unrepresentable: The data have no JSON form.
+        """
         if self.failure is not None:
             return None
         value = plain(self.data)
         return cast("dict[str, Any]", value) if type(value) is dict else {"result": value}
 
     def to_dict(self) -> dict[str, Any]:
-        """Success, data, error and metadata as JSON-able values."""
+        """Returns success, data, error and metadata in JSON types.
+
+        Raises:
+            Unrepresentable: The data or metadata have no JSON form.
+        """
         return {
             "success": self.success,
             "data": plain(self.data),
@@ -150,7 +162,7 @@ _set_success, _set_data, _set_error, _set_metadata, _set_failure, _set_blocks, _
 
 
 class CallFailed(ToolwireError):
-    """A call that failed without an exception of the tool's own. `result` says how."""
+    """A call failed without an exception of the tool. `result` has the details."""
 
     def __init__(self, result: ToolResult) -> None:
         super().__init__(result.error)
@@ -158,7 +170,7 @@ class CallFailed(ToolwireError):
 
 
 def _block_text(block: ContentBlock) -> str:
-    # A tool's own blocks are whatever its author made of them.
+    # The author of a tool may have built its blocks wrongly.
     try:
         return str(block["text"]) if block["type"] == "text" else f"[{block['type']}]"
     except (KeyError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Where results are kept whole that are too long for a model."""
+"""Storage for results that are too long for a model."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from toolwire.vocabulary.effects import Label
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptText:
-    """A result's text."""
+    """The text of a result."""
 
     text: str
-    """All of it."""
+    """The whole text."""
     page_bytes: int
-    """Bytes of one page: as much as a model is shown of one result."""
+    """Bytes per page, equal to the size of a result that a model is shown."""
     labels: frozenset[Label] = frozenset()
-    """What the result is: who reads on reads that."""
+    """The labels of the result. Every reader of a page takes them on."""
 
 
 class Spill(Protocol):
-    """Keeps texts under ids that nobody can guess, each for the caller it was made for."""
+    """Keeps texts under ids that cannot be guessed, each for the caller that it was made for."""
 
     def keep(self, kept: KeptText, caller: Caller, /) -> Future[str | None]:
-        """Takes a text and gives its id; None when it cannot be kept. Any thread may wait for the future."""
+        """Keeps a text and returns a future of its id; the id is None if the text cannot be kept. Any thread may wait
+        for it.
+        """
         ...
 
     def find(self, id: str, caller: Caller, /) -> KeptText | None:
-        """The text; None when there is none of that id for that caller, or no more. Called from a worker thread."""
+        """Returns the text; None if this caller has no such text, or if it was dropped. Called from a worker thread."""
         ...

@@ -1,4 +1,4 @@
-"""One call of a run as a ledger knows it."""
+"""One call of a run, as a ledger records it."""
 
 from __future__ import annotations
 
@@ -14,63 +14,63 @@ from toolwire.vocabulary.values import tag
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A call as it was asked for. Asked for again, it must be the same, or the run has gone another way."""
+    """A call as the model made it. A replay must make the same call, or the run has diverged."""
 
     key: str
-    """The call's id: a path in its run, the same each time the run is gone through."""
+    """The call's id: a path in its run, the same in every replay."""
     parent: str
-    """The key of the call whose program makes this one; empty at the top."""
+    """The key of the call whose program makes this one; empty for a call of the model."""
     tool: str
-    """The name it is called by."""
+    """The name under which the tool is called."""
     given: Any
-    """The arguments as they came, tagged (`values.tag`)."""
+    """The raw arguments, tagged (`values.tag`)."""
     digest: str
-    """`sha256:` of tool and arguments: what the record is compared with."""
+    """`sha256:` of tool and arguments. A replay compares it with the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What is written before a step runs."""
+    """The record that is written before a step runs."""
 
     step: Step
     arguments: Mapping[str, Any]
-    """Exactly what will run, as plain JSON."""
+    """The exact arguments that will run, as plain JSON."""
     arguments_digest: str
-    """`sha256:` of these."""
+    """`sha256:` of the arguments."""
     tool_digest: str
     """`sha256:` of the tool's name, description and schemas."""
     idempotent: Idempotency
     is_composite: bool
-    """Its only effects are its inner calls: it may be entered again."""
+    """True if the only effects of the step are its inner calls: it may be entered again."""
     request_id: str = ""
-    """The approved request that is used up by this; empty when nobody had to be asked."""
+    """The approved request that the step uses up; empty if the call needed no approval."""
     attempt: int = 1
-    """1 the first time; more after a crash hid how the earlier ones ended."""
+    """Number of the attempt, from 1. It goes up when a crash hid the outcome of the attempt before."""
     has_key: bool = False
-    """The tool was given the idempotency key: its `reconcile` can look for it later."""
+    """True if the tool received the idempotency key, so that its `reconcile` can look for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """A step that was begun and never ended: it may have taken effect."""
+    """A step that was begun and never ended. It may have taken effect."""
 
     idempotent: Idempotency
     is_composite: bool
     started_at: float
     """Seconds since the epoch."""
     attempt: int
-    """Which attempt it was."""
+    """Number of the attempt."""
     idempotency_key: str
-    """What the call was sent with."""
+    """The idempotency key of the call."""
     has_key: bool = False
-    """The tool was given this key."""
+    """True if the tool received this key."""
 
 
 def step_of(call: ToolCall) -> Step:
-    """The call as a step.
+    """Converts a call into a step.
 
     Raises:
-        Unrepresentable: an argument has no written form.
+        Unrepresentable: An argument has no written form.
     """
     given = tag(dict(call.arguments))
     return Step(
@@ -83,5 +83,8 @@ def step_of(call: ToolCall) -> Step:
 
 
 def idempotency_key(run_id: str, key: str, arguments_digest: str) -> str:
-    """What a keyed tool is sent with each time the same call is made, so that it can know it again."""
+    """Returns the idempotency key of a call.
+
+    It is the same for every attempt, so that the tool can recognise the call.
+    """
     return f"{run_id}:{key}:{arguments_digest.removeprefix('sha256:')[:16]}"

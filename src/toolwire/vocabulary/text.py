@@ -1,4 +1,4 @@
-"""Text for a model: cut where it is too long, mended where no encoding has it."""
+"""Prepares text for a model: cuts long texts and replaces characters that cannot be encoded."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encodable_text(text: str) -> str:
-    """The text with U+FFFD in place of each lone surrogate, so that it can be encoded."""
+    """Returns the text with U+FFFD in place of each lone surrogate, so that it can be encoded."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def encodable(value: Any) -> Any:
-    """The JSON value with every text in it `encodable_text`; the same object where nothing had to change.
+    """Returns the JSON value with `encodable_text` applied to every text. Returns the same object if nothing changes.
 
-    Two keys that become equal stay apart: the later one gets another U+FFFD.
+    Two keys that become equal stay distinct: the later one gets another U+FFFD.
     """
     if isinstance(value, str):
         return encodable_text(value)
@@ -43,7 +43,10 @@ def _encodable_members(members: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def cut_text(text: str, limit_bytes: int) -> str:
-    """The text, or as much of its beginning as fits, cut between characters, with what was kept and the total."""
+    """Returns the text, or the part of its beginning that fits plus a note with the kept and the total bytes.
+
+    It cuts between characters.
+    """
     kept = kept_text(text, limit_bytes)
     if kept is text:
         return text
@@ -52,7 +55,7 @@ def cut_text(text: str, limit_bytes: int) -> str:
 
 
 def kept_text(text: str, limit_bytes: int) -> str:
-    """The text itself if its UTF-8 fits, else as much of its beginning as does."""
+    """Returns the text if its UTF-8 form fits, else the part of its beginning that fits."""
     if len(text) * 4 <= limit_bytes:
         return text
     encoded = text.encode("utf-8", "replace")
@@ -60,8 +63,11 @@ def kept_text(text: str, limit_bytes: int) -> str:
 
 
 def page_of(text: str, offset: int, limit_bytes: int) -> str:
-    """What one page shows of a text from that character on: as much as fits, up to the end of a line where one is in
-    its second half. At least one character, so that who reads on comes to the end."""
+    """Returns one page of a text, starting at a character offset.
+
+    The page ends after the last line end in its second half, if it has one. It has at least one character, so that
+    reading always reaches the end.
+    """
     rest = text[offset : offset + limit_bytes]
     length = len(kept_text(rest, limit_bytes)) or 1
     if offset + length < len(text):

@@ -1,11 +1,11 @@
-"""The one codec for values: plain JSON for models and logs, tags for programs, canonical text and digest.
+"""The codec for values: plain JSON for models and logs, tags for programs, canonical text and digest.
 
-Three forms of one value:
+A value has three forms:
 
-* *plain*: what a model or a log sees. JSON types only; dates as ISO 8601, bytes as base64, models as objects.
-* *tagged*: what travels to and from a program. Types that JSON lacks stand as `{"$t": type, "v": ...}`
-  and come back as themselves. `sandbox/child/values.py` is its twin on the other side.
-* *canonical*: plain, as one exact text (sorted keys, no spaces), to be sent and signed. Digests are of the tagged form.
+* *plain*: for models and logs. JSON types only; dates as ISO 8601, bytes as base64, models as objects.
+* *tagged*: for the exchange with a program. Types that JSON lacks are written as `{"$t": type, "v": ...}` and restored
+  to the same type. `sandbox/child/values.py` is the counterpart in the child.
+* *canonical*: plain, as one exact text (sorted keys, no spaces), for sending and signing. Digests use the tagged form.
 """
 
 from __future__ import annotations
@@ -27,67 +27,69 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.exact import digest_of_tagged, exact, in_order
 
 CODEC_VERSION = 1
-"""Raised when a tag or the canonical form changes meaning: digests of two versions are not compared."""
+"""Increased when a tag or the canonical form changes its meaning. Digests of different versions are not comparable."""
 
 DEPTH_LIMIT = 64
-"""Levels of nesting in one value. Deeper values are refused: readers on the other side recurse."""
+"""Maximum levels of nesting in one value. Deeper values are refused, because readers on the other side recurse."""
 
 TAG = "$t"
 _VALUE = "v"
 _kind: Callable[[Any], object] = type
 _SCALARS: frozenset[object] = frozenset({str, int, bool, type(None)})
 _INT_LIMIT = 1 << 14000
-"""Python refuses to print integers of more than 4,300 digits; this is a little less."""
+"""Python refuses to print integers of more than 4,300 digits; this limit is a little lower."""
 _DECIMAL_LIMIT = 4_200
-"""Digits of a Decimal, and its exponent: `int(Decimal("1e999999999"))` would never end."""
+"""Maximum digits of a Decimal, and of its exponent: `int(Decimal("1e999999999"))` would never finish."""
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON types only.
+    """Returns the value in JSON types.
 
     Raises:
-        Unrepresentable: something in it has no JSON form, is nested deeper than `DEPTH_LIMIT`, or holds itself.
+        Unrepresentable: A part has no JSON form, is nested deeper than `DEPTH_LIMIT`, or contains itself.
     """
     return _walk(value, "", DEPTH_LIMIT, _plain_special)
 
 
 def tag(value: Any) -> Any:
-    """The value in JSON types and tags, so that `untag` gives bytes, dates, sets, tuples and Decimals back.
+    """Returns the value in JSON types and tags. `untag` restores bytes, dates, sets, tuples and Decimals from them.
 
-    Models and dataclasses become mappings, enum members their value, paths and UUIDs their text.
+    Models and dataclasses become mappings, enum members become their value, paths and UUIDs become text.
 
     Raises:
-        Unrepresentable: as `plain`.
+        Unrepresentable: See `plain`.
     """
     return _walk(value, "", DEPTH_LIMIT, _tag_special)
 
 
 def untag(value: Any) -> Any:
-    """The value that `tag` was given.
+    """Restores the value that `tag` converted.
 
     Raises:
-        Unrepresentable: an unknown tag, or a value that does not fit its tag.
+        Unrepresentable: A tag is unknown, or a value does not fit its tag.
     """
     return _untag(value, DEPTH_LIMIT)
 
 
 def canonical(value: Any) -> str:
-    """The plain value as one exact JSON text: equal values give equal texts."""
+    """Returns the plain value as one exact JSON text: equal values give equal texts."""
     return exact(plain(value))
 
 
 def digest(value: Any) -> str:
-    """`sha256:` and the hash of the tagged value: bytes, dates and tuples have other digests than what they look like
-    in JSON. Values in JSON types have the digest of their canonical text.
+    """Returns `sha256:` and the hash of the tagged value.
+
+    Values in JSON types have the digest of their canonical text. Bytes, dates and tuples differ from their JSON
+    look-alikes.
 
     Raises:
-        Unrepresentable: as `tag`.
+        Unrepresentable: See `tag`.
     """
     return digest_of_tagged(in_order(tag(value)))
 
 
 def show(value: Any) -> str:
-    """The value as text for a model: a string as it is, anything else as JSON."""
+    """Returns the value as text for a model: a string unchanged, anything else as JSON."""
     if type(value) is str:
         return value
     return json.dumps(plain(value), ensure_ascii=False)
@@ -112,13 +114,13 @@ def _walk(value: Any, path: str, depth: int, special: Special) -> Any:
     except Unrepresentable:
         raise
     except Exception as error:
-        # A model's serializer and a mapping's items() are the tool's own code.
+        # A model's serializer and a mapping's items() run the tool's own code.
         what = f"a value of type {type(value).__name__} (its own code raised {type(error).__name__})"
         raise Unrepresentable(what, path=path) from error
 
 
 def _inside(depth: int, path: str) -> int:
-    """The levels left for what is inside of a container."""
+    """Returns the levels left inside a container."""
     if depth <= 0:
         raise Unrepresentable(f"nested deeper than {DEPTH_LIMIT} levels, or holding itself", path=path)
     return depth - 1
@@ -136,7 +138,7 @@ def _items(values: Iterable[Any], path: str, depth: int, special: Special) -> li
 
 
 def _in_order(items: list[Any]) -> list[Any]:
-    """A set's items, JSON by now, in an order that does not change from run to run."""
+    """Sorts a set's items, which are in JSON types already, so that every run gives the same order."""
     return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
 
 
@@ -185,7 +187,7 @@ def _key_text(key: Any, path: str) -> str:
     raise Unrepresentable(f"a key of type {type(key).__name__}", path=path)
 
 
-# A datetime is a date as well: the order counts.
+# A datetime is also a date, so the order matters.
 _MOMENTS = ((datetime.datetime, "datetime"), (datetime.date, "date"), (datetime.time, "time"))
 
 
@@ -213,7 +215,7 @@ def _tag_special(value: Any, path: str, depth: int) -> Any:
 
 
 def _tag_set(value: set[Any] | frozenset[Any], path: str, depth: int) -> Any:
-    """A set; a list where the other side could not put the members into one: models arrive there as mappings."""
+    """Tags a set. It becomes a list if a program cannot put the members into a set: models arrive there as mappings."""
     items = _in_order(_items(value, path, depth, _tag_special))
     if not all(_is_hashable(item) for item in items):
         return items
@@ -234,7 +236,7 @@ def _tag_mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, A
 
 
 def _is_hashable(tagged: Any) -> bool:
-    """Whether the value that these tags stand for can be a member of a set."""
+    """True if the untagged value can be a member of a set."""
     if type(tagged) is not dict:
         return type(tagged) is not list
     name = cast("dict[str, Any]", tagged).get(TAG)
@@ -244,7 +246,7 @@ def _is_hashable(tagged: Any) -> bool:
 
 
 def _base64(value: bytes) -> str:
-    # A memoryview need not lie in one piece; bytes do.
+    # A memoryview may be non-contiguous; bytes are not.
     return base64.b64encode(bytes(value)).decode("ascii")
 
 
@@ -260,7 +262,7 @@ def _is_short(value: Decimal, text: str) -> bool:
 
 
 def _reduce(value: Any, path: str, depth: int, special: Special) -> Any:
-    """Objects that stand for something simpler, in both forms."""
+    """Converts objects that stand for a simpler value, in both forms."""
     if isinstance(value, Enum):
         return _walk(value.value, path, depth, special)
     if isinstance(value, tuple | list):
@@ -279,7 +281,7 @@ def _reduce(value: Any, path: str, depth: int, special: Special) -> Any:
 
 
 def _duration(value: datetime.timedelta) -> str:
-    """ISO 8601, as pydantic reads and writes it."""
+    """Formats a duration as ISO 8601, in the way of pydantic."""
     sign, value = ("-", -value) if value < datetime.timedelta(0) else ("", value)
     text = f"{sign}P{value.days}D" if value.days else f"{sign}P"
     seconds = f"{value.seconds + value.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")
