@@ -8,7 +8,9 @@ import threading
 import pytest
 
 from tests.patience import PATIENCE_S
-from toolwire import Limits, ToolRegistry, ToolResult
+from toolwire import Limits, ToolRegistry, ToolResult, ToolSpec
+from toolwire.builtin.code_execution import program_tool
+from toolwire.definition.from_function import tool_of
 
 
 def add(a: int, b: int) -> int:
@@ -40,6 +42,46 @@ def test_an_error_has_type_message_and_traceback() -> None:
     assert error is not None
     assert error.type == "InvalidArguments"
     assert "line 2" in error.traceback
+
+
+def find_books(words: str, limit: int = 3) -> list[str]:
+    """Finds books by words of their titles.
+
+    Only the catalogue of this library is searched.
+
+    Args:
+        words: Words of the title
+        limit: How many titles at most
+
+    Raises:
+        LookupError: the catalogue is closed
+    """
+    return [words] * limit
+
+
+def test_a_tool_has_its_whole_docstring_in_a_program_and_help_prints_it() -> None:
+    registry = registry_of()
+    spec = ToolSpec.from_function(find_books, name="find-books")
+    registry.register(spec)
+    result = registry.run_program("help(find_books)\nfind_books.__doc__")
+    assert result.value == spec.docstring
+    assert result.stdout.splitlines()[:4] == [
+        "find_books(words: str, limit: int = 3) -> list[str]",
+        "    Finds books by words of their titles.",
+        "",
+        "    Only the catalogue of this library is searched.",
+    ]
+    by_name = registry.run_program("getattr(find_books, '__do' + 'c__')")
+    assert by_name.value == spec.docstring
+
+
+def test_a_program_that_reads_no_docstring_is_sent_none() -> None:
+    spec = ToolSpec.from_function(find_books)
+    tools = [program_tool("find_books", tool_of(spec), is_told=is_told) for is_told in (False, True)]
+    assert [(tool.docstring, tool.signature) for tool in tools] == [
+        ("", ""),
+        (spec.docstring, "find_books(words: str, limit: int = 3) -> list[str]"),
+    ]
 
 
 def test_the_isolation_that_was_got_is_said() -> None:

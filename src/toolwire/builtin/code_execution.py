@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any, Protocol
 from toolwire.builtin.program_record import Entered, note_issue, program_id, replay_of
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_parameter
-from toolwire.definition.python_text import signature_line
+from toolwire.definition.python_text import sections, signature_line
 from toolwire.definition.tool import Tool, Validated
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
@@ -56,6 +57,9 @@ FAMILIES: Mapping[FailureKind, AnswerFamily] = {
     "unavailable": "unavailable",
 }
 """Which of the program's exception classes a failed call raises there; any other kind is a plain ToolError."""
+
+_READS_DOCSTRINGS = re.compile(r"__doc__|\bhelp\b|\bgetattr\b")
+"""Found in each program that reads a docstring. Other programs are not sent any: making and sending them takes time."""
 
 STOPPED: Mapping[ProgramStatus, FailureKind] = {
     "failed": "tool_error",
@@ -197,9 +201,10 @@ class CodeExecution:
         if inside.deadline is not None:
             left = max(inside.deadline - time.monotonic(), 0.001)
             limits = replace(limits, deadline_s=min(limits.deadline_s, left))
+        is_told = _READS_DOCSTRINGS.search(source) is not None
         return Program(
             source=source,
-            tools=tuple(program_tool(name, tool) for name, tool in inside.tools),
+            tools=tuple(program_tool(name, tool, is_told=is_told) for name, tool in inside.tools),
             limits=limits,
             source_checks=self.source_checks,
             min_isolation=self.min_isolation,
@@ -207,11 +212,14 @@ class CodeExecution:
         )
 
 
-def program_tool(name: str, tool: Tool) -> ProgramTool:
-    """What a program needs to know of a tool to call it."""
+def program_tool(name: str, tool: Tool, *, is_told: bool) -> ProgramTool:
+    """What a program needs to know of a tool to call it; with `is_told` the annotated signature and docstring too."""
+    written = program_name(name)
     return ProgramTool(
         name=name,
-        program_name=program_name(name),
+        program_name=written,
+        signature=signature_line(tool, written) if is_told else "",
+        docstring="\n\n".join(sections(tool, lambda _: written)) if is_told else "",
         parameters=tuple(
             ProgramParameter(
                 name=parameter.name,

@@ -55,7 +55,7 @@ def _described(tool: ProgramTool) -> list[Any]:
                 f"tool {tool.name!r}: a program cannot write the name {name!r}; give it an identifier"
             )
     parameters = [[item.name, item.program_name, item.kind, item.required] for item in tool.parameters]
-    return [tool.program_name, tool.signature, list(tool.raises), parameters]
+    return [tool.program_name, tool.signature, list(tool.raises), parameters, tool.docstring]
 
 
 def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: float) -> ProgramResult:

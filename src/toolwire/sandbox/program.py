@@ -52,6 +52,8 @@ class ProgramTool:
     """Exceptions that its documentation lists, so that a program can name them."""
     signature: str = ""
     """Its signature for messages, as `search(query: str, limit: int = 10)`; made from the parameters when empty."""
+    docstring: str = ""
+    """Its `__doc__` in the program, which is the signature when this is empty."""
 
 
 @dataclass(slots=True, kw_only=True)

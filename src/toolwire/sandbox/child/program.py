@@ -15,6 +15,7 @@ from . import hints, imports, tracebacks
 from .calls import Calls
 from .exceptions import DOCUMENTED, ToolExceptions
 from .frozen import Clock, freeze
+from .helping import Help
 from .loop import AsyncShim, ProgramLoop, awaitable
 from .output import Output
 from .replay import ReplayedCalls, number_tasks
@@ -43,7 +44,13 @@ class Stage:
         self._shim = AsyncShim(self._loop)
         modules = imports.modules(self._shim)
         self._importer = imports.Importer(modules)
-        self._names = _namespace(modules, self._importer)
+        self._own: dict[str, Any] = dict(vars(builtins))
+        """The program's builtins."""
+        self._names: dict[str, Any] = {
+            "__name__": "__main__", "__doc__": None, "__builtins__": self._own, **modules, **DOCUMENTED
+        }  # fmt: skip
+        self._help = Help(self._names)
+        self._own |= _own_builtins(self._importer, self._help)
         self._tools = ToolTable([])
         self._result_bytes = 0
         self._is_playing = False
@@ -89,6 +96,9 @@ class Stage:
         if options["tools"]:
             self._tools = ToolTable(options["tools"])
             self._names.update(self._tools.functions(self._calls))
+            # Names that no program can write: among its globals, `dir()` would show them.
+            self._own.update(self._tools.awaitables(self._calls))
+            self._help.know(self._tools.signatures)
         self._calls.begin(self._tools.names, options)
 
     def _run(self, source: str) -> None:
@@ -172,12 +182,16 @@ class Stage:
             self._wire.send(encode('["stopped",', [reason, place, line], _END_CAP))
 
 
-def _namespace(modules: dict[str, Any], importer: imports.Importer) -> dict[str, Any]:
-    own = dict(vars(builtins))
-    own["__import__"] = importer
-    own["input"] = _input
-    own["exit"] = own["quit"] = _exit
-    return {"__name__": "__main__", "__doc__": None, "__builtins__": own, AWAITABLE: awaitable, **modules, **DOCUMENTED}
+def _own_builtins(importer: imports.Importer, helping: Help) -> dict[str, Any]:
+    """What the program has in the place of Python's builtins, or beside them."""
+    return {
+        "__import__": importer,
+        "input": _input,
+        "help": helping,
+        "exit": _exit,
+        "quit": _exit,
+        AWAITABLE: awaitable,
+    }
 
 
 def _input(_: object = "") -> str:

@@ -13,7 +13,7 @@ Finish = Callable[[int, dict[str, Any]], Any]
 
 
 class ToolTable:
-    """The tools as the host described them: `[program name, signature, raises, parameters]`.
+    """The tools as the host described them: `[program name, signature, raises, parameters, docstring]`.
 
     Each parameter is `[name, program name, kind, required]`.
     """
@@ -25,15 +25,19 @@ class ToolTable:
         self.raises: list[str] = [name for tool in described for name in tool[2]]
 
     def functions(self, calls: Calls) -> dict[str, Callable[..., Any]]:
-        """Each tool under its name, and under its name with LATER."""
-        found: dict[str, Callable[..., Any]] = {}
-        for position, tool in enumerate(self._described):
-            found[tool[0]] = _stub(position, tool, calls.now, self.signatures[tool[0]])
-            found[tool[0] + LATER] = _stub(position, tool, calls.later, self.signatures[tool[0]])
-        return found
+        """Each tool under its name."""
+        return {tool[0]: self._stub(position, calls.now) for position, tool in enumerate(self._described)}
+
+    def awaitables(self, calls: Calls) -> dict[str, Callable[..., Any]]:
+        """Each tool under its name with LATER."""
+        return {tool[0] + LATER: self._stub(position, calls.later) for position, tool in enumerate(self._described)}
+
+    def _stub(self, position: int, finish: Finish) -> Callable[..., Any]:
+        tool = self._described[position]
+        return _stub(position, tool, finish, tool[4] or self.signatures[tool[0]])
 
 
-def _stub(position: int, tool: list[Any], finish: Finish, signature: str) -> Callable[..., Any]:
+def _stub(position: int, tool: list[Any], finish: Finish, docstring: str) -> Callable[..., Any]:
     program_name, parameters = tool[0], tool[3]
     plain = [parameter for parameter in parameters if parameter[2] in ("positional_only", "either")]
     names = [parameter[0] for parameter in plain]
@@ -54,7 +58,8 @@ def _stub(position: int, tool: list[Any], finish: Finish, signature: str) -> Cal
 
     stub.__name__ = stub.__qualname__ = program_name
     stub.__module__ = "__main__"
-    stub.__doc__ = signature
+    stub.__doc__ = docstring
+    stub.__annotations__ = {}
     return stub
 
 

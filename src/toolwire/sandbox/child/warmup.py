@@ -121,7 +121,7 @@ def _run(program: Any, source: str) -> bool:
 def _rehearsal(program: Any, source: str, written: list[bytes]) -> Callable[[], None]:
     """Plays the source, with a host that sends the start and two answers, and otherwise only listens."""
     wire = importlib.import_module(f"{__package__}.wire")
-    tool = ["sample", "", [], [["value", "value", "either", True]]]
+    tool = ["sample", "", [], [["value", "value", "either", True]], ""]
     options = {
         "tools": [tool], "source_checks": True, "result_bytes": 1 << 20, "call_bytes": 1 << 20, "outstanding_calls": 8,
     }  # fmt: skip
