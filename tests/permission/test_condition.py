@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.processor import thread_s
+from toolwire.definition.schema_patterns import PATTERN_STATES_LIMIT
 from toolwire.permission.condition import Condition
-from toolwire.permission.pattern import PATTERN_LIMIT, TEXT_LIMIT, Pattern
+from toolwire.permission.pattern import TEXT_LIMIT, Pattern
 from toolwire.vocabulary.errors import ConfigurationError
 
 YES, NO, PERHAPS = True, False, None
@@ -82,6 +83,7 @@ CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("matches", "a.*", "ab\nc", PERHAPS),
     ("matches", "a*", "a" * TEXT_LIMIT, YES),
     ("matches", "a*", "a" * (TEXT_LIMIT + 1), PERHAPS),
+    ("matches", ".*", "\ud800", PERHAPS),
     ("matches", "a", 5, PERHAPS),
     ("exists", None, 0, YES),
     ("exists", None, None, NO),
@@ -185,7 +187,7 @@ def test_all_arguments_together_have_a_path_too() -> None:
             {"op": "host_in", "value": ["https://a.example"]},
             f"op='host_in' with value=['https://a.example']: 'https://a.example' {NO_HOST}",
         ),
-        ({"op": "matches", "value": "(a"}, "op='matches' with value='(a': a ( is never closed"),
+        ({"op": "matches", "value": "(a"}, "op='matches' with value='(a': unclosed group"),
     ],
 )
 def test_a_condition_that_is_none_is_refused_where_it_is_written(given: dict[str, Any], message: str) -> None:
@@ -206,7 +208,10 @@ def test_a_condition_that_is_none_is_refused_where_it_is_written(given: dict[str
         (r"\d{4}-\d\d", ["2024-05"], ["2024-5", "٢٠٢٤-٠٥"]),
         (r"[^;&|]*", ["ls -l"], ["ls; rm"]),
         (r"a\.b\\", ["a.b\\"], ["axb\\"]),
-        (".", ["x", "é"], ["", "xx", "\n", "\u2028"]),
+        (".", ["x", "é"], ["", "xx", "\n", "\r", "\u2028"]),
+        ("^a|b$", ["a", "b"], ["ab", "ax", "xb", "b\n"]),
+        ("(?m)^a$", ["a"], ["a\na", "a\n"]),
+        ("[a&&b[]", ["a", "&", "["], ["]"]),
         ("", [""], ["x"]),
     ],
 )
@@ -215,16 +220,17 @@ def test_a_pattern_fits_whole_texts(pattern: str, fits: list[str], misses: list[
 
 
 @pytest.mark.parametrize(
-    "pattern",
-    ["^a", "a$", "a**", "a*?", "*a", "(?=a)", r"(a)\1", "[a", "a{3,1}", "a)", r"\b", "a{201}", "((){999}){999}"],
+    "pattern", ["*a", "(?=a)", "(?<!a)", r"(a)\1", "[a", "a{3,1}", "a)", "a)|(b", "(?x)a#", "((){999}){999}"]
 )
-def test_what_could_take_long_or_means_something_else_is_no_pattern(pattern: str) -> None:
+def test_an_expression_that_the_engine_cannot_run_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match=r".{10}"):
         Pattern(pattern)
 
 
-def test_the_longest_pattern_is_one() -> None:
-    assert Pattern("a" * PATTERN_LIMIT).matches("a" * PATTERN_LIMIT)
+def test_a_pattern_has_a_limit_of_states() -> None:
+    assert Pattern(f"a{{{PATTERN_STATES_LIMIT - 10}}}").matches("a" * TEXT_LIMIT) is False
+    with pytest.raises(ValueError, match=f"it has more than {PATTERN_STATES_LIMIT:,} states"):
+        Pattern(f"a{{{PATTERN_STATES_LIMIT + 10}}}")
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,23 @@ def _texts(schema: Any) -> tuple[list[str], bool]:
     return list(found), are_for_names
 
 
+def searching(pattern: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
+    """Returns a function that searches a text for the pattern.
+
+    Raises:
+        ValueError: the engine cannot compile the pattern; the message says why in one line.
+    """
+    rewritten = _Rewriting(pattern)
+    if rewritten.states > PATTERN_STATES_LIMIT:
+        raise ValueError(f"it has more than {PATTERN_STATES_LIMIT:,} states: repeat less, or leave a part out")
+    text = f"(?i){rewritten.text}" if ignore_case else rewritten.text
+    try:
+        return _searching(SchemaValidator(core_schema.str_schema(pattern=text)))
+    except SchemaError as error:
+        # The engine shows the pattern first, and says what is wrong in the last line.
+        raise ValueError(str(error).strip().splitlines()[-1].removeprefix("error: ")) from error
+
+
 def _compiled(rewritten: _Rewriting) -> Pattern | None:
     try:
         validator = SchemaValidator(core_schema.str_schema(pattern=rewritten.text))
@@ -113,6 +130,8 @@ def _searching(validator: SchemaValidator) -> Callable[[str], bool]:
     return found_in
 
 
+_NO_LINE_END = r"[^\n\r\x{2028}\x{2029}]"
+"""ECMA-262's `.`; the engine's own matches all of these but the first."""
 _SHORTHANDS = {"d": "0-9", "w": "0-9A-Za-z_"}
 _QUANTIFIER = re.compile(r"\{([0-9]{1,9})(,[0-9]{0,9})?\}")
 _PROPERTY = re.compile(r"\\[pP](?:\{[^}]{0,64}\}|.)")
@@ -163,8 +182,12 @@ class _Rewriting:
             return self._escape(in_class=False)
         if character == "[":
             return self._class()
-        self._take(1)
-        return _WIDE if character == "." else 1
+        if character != ".":
+            self._take(1)
+            return 1
+        self._parts.append(_NO_LINE_END)
+        self._place += 1
+        return _WIDE
 
     def _class(self) -> int:
         is_negated = self._pattern.startswith("[^", self._place)

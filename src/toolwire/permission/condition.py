@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
+from toolwire.permission.pattern import Pattern
 from toolwire.permission.places import host_in, under, usable_host, usable_path
 from toolwire.permission.spelling import fold
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.values import digest
-
-if TYPE_CHECKING:
-    from toolwire.permission.pattern import Pattern
 
 Operator = Literal[
     "==",
@@ -181,7 +179,7 @@ def _told_of_text(op: Operator, text: str, condition: Condition) -> bool | None:
 
 
 def _matched(pattern: Pattern, text: str) -> bool | None:
-    if pattern.is_too_long(text):
+    if pattern.is_undecidable(text):
         return None
     return pattern.matches(text) or _perhaps(pattern.matches(fold(text).strip(), folded=True))
 
@@ -302,9 +300,6 @@ def _is_list_of(value: Any, kinds: set[str]) -> bool:
 
 
 def _pattern(text: str) -> Pattern:
-    # Imported here: few rules have a pattern, and importing the module takes as long as a dozen others.
-    from toolwire.permission.pattern import Pattern
-
     try:
         return Pattern(text)
     except ValueError as error:
