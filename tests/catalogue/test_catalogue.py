@@ -64,7 +64,8 @@ def test_a_second_tool_of_a_name_is_refused_and_the_first_stays() -> None:
     with pytest.raises(RegistrationError) as caught:
         tools.add(entry("search", fetch))
     assert str(caught.value) == (
-        "a tool named 'search' is registered already; give another name=, or replace=True to put this one in its place"
+        "a tool named 'search' is registered already; "
+        "give another name= or prefix=, or replace=True to put this one in its place"
     )
     assert [one.handle for one in tools] == [search]
 

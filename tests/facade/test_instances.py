@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from tests.session.till import calls
-from toolwire import DefinitionError, Session, Toolkit, ToolRegistry, reg_toolspec
+from toolwire import (
+    DefinitionError,
+    RegistrationError,
+    Session,
+    Toolkit,
+    ToolRegistry,
+    ToolSpec,
+    reg_toolspec,
+)
 
 
 def kinds(registry: ToolRegistry) -> dict[str, Any]:
@@ -204,3 +212,142 @@ def test_a_mark_that_cannot_be_kept_is_refused_where_the_class_is_defined(make: 
 @pytest.mark.parametrize("thing", [property(lambda _: 1), Shop, 3])
 def test_only_methods_can_be_marked(thing: Any) -> None:
     assert refusal(lambda: reg_toolspec()(thing)) == f"@reg_toolspec on {thing!r:.80}: mark a method, written with def"
+
+
+# -- a prefix for the tools of an instance ------------------------------------------------------------------------
+
+
+class Mail:
+    def __init__(self, owner: str = "me") -> None:
+        self.owner = owner
+
+    @reg_toolspec
+    def send(self) -> str:
+        """Sends."""
+        return f"sent by {self.owner}"
+
+    @reg_toolspec(name="look_up")
+    def find(self) -> str:
+        """Finds."""
+        return f"found by {self.owner}"
+
+    def purge(self) -> str:
+        """Deletes all."""
+        return f"purged by {self.owner}"
+
+
+def test_two_instances_of_a_class_stand_side_by_side_under_two_prefixes() -> None:
+    registry = ToolRegistry()
+    registry.register(Mail("ann"), prefix="work")
+    registry.register(Mail("bob"), prefix="home")
+    assert kinds(registry) == {
+        "work_send": "sent by ann",
+        "work_look_up": "found by ann",
+        "home_send": "sent by bob",
+        "home_look_up": "found by bob",
+    }
+    assert {name: spec.name for name, spec in registry.to_toolspecs().items()} == {
+        name: name for name in registry.list_toolspecs()
+    }
+    session = Session(registry, protocol="openai")
+    assert [tool["function"]["name"] for tool in session.instructions if isinstance(tool, dict)] == (
+        registry.list_toolspecs()
+    )
+    assert registry.run_program("home_send()").value == "sent by bob"
+
+
+def test_a_prefix_stands_before_named_methods_too() -> None:
+    registry = ToolRegistry()
+    registry.register(Mail(), methods=["purge", "find"], prefix="mail")
+    assert kinds(registry) == {"mail_purge": "purged by me", "mail_look_up": "found by me"}
+
+
+def test_a_prefix_stands_before_the_tools_of_another_registry_class() -> None:
+    registry = ToolRegistry()
+    registry.register(Lists(), prefix="files")
+    assert kinds(registry) == {"files_listing": "listed"}
+
+
+def test_the_same_instance_under_the_same_prefix_is_there_already() -> None:
+    registry, mail = ToolRegistry(), Mail()
+    registry.register(mail, prefix="mail")
+    registry.register(mail, prefix="mail")
+    assert registry.list_toolspecs() == ["mail_send", "mail_look_up"]
+
+
+def mail_look_up() -> str:
+    """Looks something up."""
+    return "looked up"
+
+
+def test_a_collision_is_refused_and_none_of_the_instances_tools_is_registered() -> None:
+    registry = ToolRegistry()
+    registry.register(mail_look_up)
+    with pytest.raises(RegistrationError) as refused:
+        registry.register(Mail(), prefix="mail")
+    assert str(refused.value) == (
+        "a tool named 'mail_look_up' is registered already; "
+        "give another name= or prefix=, or replace=True to put this one in its place"
+    )
+    assert kinds(registry) == {"mail_look_up": "looked up"}
+    # A program writes `mail_send` for this name: the refused tool of that name left nothing behind.
+    registry.register(mail_look_up, name="mail-send")
+    assert kinds(registry) == {"mail_look_up": "looked up", "mail-send": "looked up"}
+
+
+def test_replace_puts_the_tools_of_an_instance_in_the_place_of_others() -> None:
+    registry = ToolRegistry()
+    registry.register(mail_look_up)
+    registry.register(Mail(), prefix="mail", replace=True)
+    assert kinds(registry) == {"mail_look_up": "found by me", "mail_send": "sent by me"}
+
+
+def test_names_that_a_program_writes_alike_are_refused_with_a_prefix_too() -> None:
+    registry = ToolRegistry()
+    registry.register(mail_look_up, name="mail-send")
+    with pytest.raises(RegistrationError, match="programs would write 'mail_send' for both"):
+        registry.register(Mail(), prefix="mail")
+    assert registry.list_toolspecs() == ["mail-send"]
+
+
+@pytest.mark.parametrize("prefix", ["", "my mail", "mail.", "mail_", "_mail", "1mail", "邮件", "mail-box", "a\n", 3])
+def test_a_prefix_that_models_could_not_spell_is_refused(prefix: Any) -> None:
+    registry = ToolRegistry()
+    assert refusal(lambda: registry.register(Mail(), prefix=prefix)) == (
+        f"prefix={prefix!r}: write ASCII letters, digits and '_' with a letter first, and no '_' at the end: "
+        "prefix='mail' makes mail_send of send"
+    )
+    assert registry.list_toolspecs() == []
+
+
+def test_a_name_that_is_too_long_for_a_provider_is_refused_and_one_that_fits_is_not() -> None:
+    registry = ToolRegistry()
+    longest = "p" * (64 - len("_look_up"))
+    assert refusal(lambda: registry.register(Mail(), prefix=f"{longest}p")) == (
+        f"prefix='{longest}p': the name of its tool 'look_up' would have 65 characters, and models are told of 64: "
+        "write a shorter prefix"
+    )
+    registry.register(Mail(), prefix=longest)
+    assert [len(name) for name in registry.list_toolspecs()] == [61, 64]
+
+
+@pytest.mark.parametrize("thing", [mail_look_up, ToolSpec.from_function(mail_look_up), len])
+def test_a_prefix_is_for_an_instance_alone(thing: Any) -> None:
+    assert refusal(lambda: ToolRegistry().register(thing, prefix="mail")) == (
+        f"prefix='mail' for {thing!r:.80}: only an instance with several tools has a prefix, give name='...'"
+    )
+
+
+def test_a_name_and_a_prefix_together_are_refused() -> None:
+    registry = ToolRegistry()
+    assert refusal(lambda: registry.register(Mail(), "send", methods=["send"], prefix="mail")) == (
+        "name='send' beside prefix='mail': give one of them"
+    )
+
+
+def test_a_toolkit_takes_all_tools_of_an_instance_or_none() -> None:
+    toolkit = Toolkit("agent")
+    toolkit.add_tool(ToolSpec.from_function(mail_look_up, name="look_up"))
+    with pytest.raises(RegistrationError):
+        toolkit.add_tool(Mail())
+    assert list(toolkit.tools) == ["look_up"]

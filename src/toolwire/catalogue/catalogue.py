@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace as replaced
 from types import BuiltinMethodType, MethodType
 
@@ -60,22 +60,23 @@ class Catalogue:
                 it from another tool's.
         """
         with self._lock:
-            there = self._entries.get(entry.name)
-            if there is not None and not replace:
-                if not _is_one(there.handle, entry.handle):
-                    raise RegistrationError(
-                        f"a tool named {entry.name!r} is registered already; "
-                        "give another name=, or replace=True to put this one in its place"
-                    )
-                if not there.has_options_of(entry):
-                    # Silently taking the new ones could lose a permission.
-                    raise RegistrationError(
-                        f"{entry.name!r} is registered already with other options; replace=True takes the new ones"
-                    )
-                return
-            self._write(entry.name)
-            self._warn_of_look_alike(entry)
-            self._set({**self._entries, entry.name: entry})
+            self._put(entry, replace=replace)
+
+    def add_all(self, entries: Sequence[Entry], *, replace: bool = False) -> None:
+        """Puts entries in as `add` does: all of them, or none when one cannot be.
+
+        Raises:
+            RegistrationError: as `add`.
+        """
+        with self._lock:
+            before = self._entries, dict(self._written), dict(self._looks)
+            try:
+                for entry in entries:
+                    self._put(entry, replace=replace)
+            except RegistrationError:
+                there, self._written, self._looks = before
+                self._set(there)
+                raise
 
     def add_new(self, entry: Entry) -> None:
         """Puts an entry in whose name nothing here has, the same object included.
@@ -124,6 +125,24 @@ class Catalogue:
     def nearest(self, name: str) -> str | None:
         """The name here that `name` most likely meant, or None when nothing is like it."""
         return nearest(name, [entry.name for entry in self])
+
+    def _put(self, entry: Entry, *, replace: bool) -> None:
+        there = self._entries.get(entry.name)
+        if there is not None and not replace:
+            if not _is_one(there.handle, entry.handle):
+                raise RegistrationError(
+                    f"a tool named {entry.name!r} is registered already; "
+                    "give another name= or prefix=, or replace=True to put this one in its place"
+                )
+            if not there.has_options_of(entry):
+                # Silently taking the new ones could lose a permission.
+                raise RegistrationError(
+                    f"{entry.name!r} is registered already with other options; replace=True takes the new ones"
+                )
+            return
+        self._write(entry.name)
+        self._warn_of_look_alike(entry)
+        self._set({**self._entries, entry.name: entry})
 
     def _no_such(self, name: str) -> RegistrationError:
         return RegistrationError(f"no tool is named {name!r}{suggestion(self.nearest(name))}")

@@ -9,11 +9,12 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.nearest import nearest, suggestion
-from toolwire.definition.from_function import from_function, tool_of
+from toolwire.definition.from_function import from_function, name_of, tool_of
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.base_tool import BaseTool
 from toolwire.facade.code_execution import CodeExecutionTool
 from toolwire.facade.finding import ToolFinder
+from toolwire.facade.prefix import check_prefix, prefixed
 from toolwire.facade.reg_toolspec import marked_methods
 from toolwire.facade.reserved import check_reserved
 from toolwire.vocabulary.errors import DefinitionError
@@ -25,6 +26,7 @@ def entries_of(
     *,
     name: str | None = None,
     methods: Iterable[str] | None = None,
+    prefix: str | None = None,
     permission: Permission | None = None,
     timeout_s: float | None = None,
     parallel: bool = True,
@@ -35,13 +37,17 @@ def entries_of(
 ) -> list[Entry]:
     """One entry for each tool that `thing` is or has. `gate` is that of the resource `alone`.
 
-    An instance has the tools that its class marks, or the methods that `methods` names.
+    An instance has the tools that its class marks, or the methods that `methods` names; `prefix` and `_` stand before
+    each of their names.
 
     Raises:
-        DefinitionError: it is nothing that can be a tool; the message says what to write instead.
+        DefinitionError: it is nothing that can be a tool, or an instance of it can have no such prefix; the message
+            says what to write instead.
         RegistrationError: the name is reserved, and it is an outside tool or `replace` is not set.
     """
-    handles = _handles(thing, name) if methods is None else _named(thing, methods)
+    if prefix is not None:
+        check_prefix(prefix, name, thing if methods is None else None)
+    handles = _handles(thing, name, prefix) if methods is None else _named(thing, methods, prefix)
     for handle, tool in handles:
         tool.verify()
         if not isinstance(handle, CodeExecutionTool | ToolFinder):
@@ -64,7 +70,7 @@ def entries_of(
     ]
 
 
-def _handles(thing: object, name: str | None) -> list[tuple[object, Tool]]:
+def _handles(thing: object, name: str | None, prefix: str | None) -> list[tuple[object, Tool]]:
     if isinstance(thing, type):
         return [_made(thing)]
     if hasattr(thing, "__tool__"):
@@ -77,10 +83,10 @@ def _handles(thing: object, name: str | None) -> list[tuple[object, Tool]]:
             f"{thing!r:.80} cannot be a tool: register a function, a ToolSpec, a BaseTool, or an instance whose tools "
             f"are marked, @reg_toolspec in {type(thing).__name__}, or named, register(instance, methods=['...'])"
         )
-    return [_of_method(thing, method, options) for method, options in marked.items()]
+    return [_of_method(thing, method, options, prefix) for method, options in marked.items()]
 
 
-def _named(thing: object, methods: Iterable[str]) -> list[tuple[object, Tool]]:
+def _named(thing: object, methods: Iterable[str], prefix: str | None) -> list[tuple[object, Tool]]:
     names = list(methods)
     if isinstance(methods, str) or not names:
         raise DefinitionError(f"methods={methods!r:.80}: write a list of names, methods=['read', 'write']")
@@ -94,11 +100,13 @@ def _named(thing: object, methods: Iterable[str]) -> list[tuple[object, Tool]]:
                 f"{type(thing).__name__} has no method {method!r}{suggestion(nearest(method, there))}: "
                 "only methods that are written in Python can be tools"
             )
-    return [_of_method(thing, method, marked.get(method, {})) for method in names]
+    return [_of_method(thing, method, marked.get(method, {}), prefix) for method in names]
 
 
-def _of_method(thing: object, method: str, options: Mapping[str, Any]) -> tuple[object, Tool]:
+def _of_method(thing: object, method: str, options: Mapping[str, Any], prefix: str | None) -> tuple[object, Tool]:
     bound = getattr(thing, method)
+    if prefix is not None:
+        options = {**options, "name": prefixed(prefix, options.get("name") or name_of(bound))}
     return bound, from_function(bound, **options)
 
 

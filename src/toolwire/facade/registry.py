@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from inspect import getattr_static
-from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, overload
 
 from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry, Middleware
@@ -16,6 +16,7 @@ from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
 from toolwire.facade.built_ins import BuiltIns
 from toolwire.facade.governed import Governed
+from toolwire.facade.lifecycle import Lifecycle
 from toolwire.facade.logging import Logging
 from toolwire.facade.parts import Parts
 from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules, with_rules
@@ -42,7 +43,7 @@ F = TypeVar("F", bound=object)
 _LOG = logging.getLogger("toolwire.registry")
 
 
-class ToolRegistry(Governed, Logging, Traced, BuiltIns):
+class ToolRegistry(Governed, Logging, Traced, BuiltIns, Lifecycle):
     """Tools by name, and the one way to call them.
 
     Safe to use from several threads and event loops at once. As a base class, methods marked with `@reg_toolspec` are
@@ -123,6 +124,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         name: str | None = None,
         *,
         methods: Iterable[str] | None = None,
+        prefix: str | None = None,
         replace: bool = False,
         permission: Permission | None = None,
         timeout_s: float | None = None,
@@ -137,6 +139,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         name: str | None = None,
         *,
         methods: Iterable[str] | None = None,
+        prefix: str | None = None,
         replace: bool = False,
         permission: Permission | None = None,
         timeout_s: float | None = None,
@@ -150,6 +153,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         name: str | None = None,
         *,
         methods: Iterable[str] | None = None,
+        prefix: str | None = None,
         replace: bool = False,
         permission: Permission | None = None,
         timeout_s: float | None = None,
@@ -159,7 +163,8 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
     ) -> Any:
         """Adds a tool and returns it: a function, method, `ToolSpec`, `BaseTool` (or its class), or an instance.
 
-        An instance gives its methods marked with `@reg_toolspec`, or those that `methods` names.
+        An instance gives its methods marked with `@reg_toolspec`, or those that `methods` names; `prefix="mail"` puts
+        `mail_` before each of their names. When one of them cannot be registered, none is.
         Usable as `@registry.register` and `@registry.register(name=...)`.
 
         `permission` stands in for the tool's own; `timeout_s` bounds each call;
@@ -167,7 +172,8 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         `middleware` stands around each call, inside of the registry's and the toolkit's.
 
         Raises:
-            DefinitionError: it cannot be a tool.
+            DefinitionError: it cannot be a tool, `prefix` is given for anything but an instance, models could not
+                spell it, or a name with it has more than 64 characters.
             RegistrationError: the name is taken, unless by the same object or with `replace=True`; or it is that of
                 one of toolwire's own tools, which an outside tool can never take.
             ConfigurationError: a rule names the tool and can never hit a call of it.
@@ -179,6 +185,7 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
             entries_of,
             name=name,
             methods=methods,
+            prefix=prefix,
             permission=permission,
             timeout_s=timeout_s,
             parallel=parallel,
@@ -189,9 +196,9 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         )
 
         def add(given: Any) -> Any:
-            for entry in entries(given):
-                refuse_wrong_rules(parts.setup.policy, (entry,), is_whole=False)
-                parts.catalogue.add(entry, replace=replace)
+            found = entries(given)
+            refuse_wrong_rules(parts.setup.policy, found, is_whole=False)
+            parts.catalogue.add_all(found, replace=replace)
             return given
 
         return add if thing is None else add(thing)
@@ -343,38 +350,3 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns):
         """Calls from now on, of this registry's toolkits as well; of a session that was made already by its own."""
         parts = self._parts
         parts.use(replace(parts.setup, tracer=tracer))
-
-    # -- lifecycle ----------------------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Cancels calls in the background, and gives up this registry's hold on threads and the sandbox; these end when
-        nobody else holds them.
-
-        A closed registry can be used again: what it needs is then started anew.
-        """
-        parts = self._parts
-        if parts.background is not None:
-            parts.background.close()
-        if parts.is_held:
-            parts.is_held = False
-            parts.setup.runtime.release()
-
-    def __enter__(self) -> Self:
-        parts = self._parts
-        if not parts.is_held:
-            parts.is_held = True
-            parts.setup.runtime.hold()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self.__enter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

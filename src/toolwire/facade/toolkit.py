@@ -91,8 +91,7 @@ class Toolkit(Traced):
         """
         from toolwire.facade.intake import entries_of
 
-        for entry in entries_of(tool):
-            self._catalogue.add(entry)
+        self._catalogue.add_all(entries_of(tool))
 
     def add_tools(self, tools: Iterable[object]) -> None:
         """Adds several."""
