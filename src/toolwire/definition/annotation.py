@@ -1,4 +1,4 @@
-"""Types as text: what a reader of Python wants to see, in the values that a model can give."""
+"""Types as Python text, in terms of the values that a model can give."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolwire.definition.named_types import NO_NAMES, NamedTypes
 from toolwire.definition.words import bounded, flattened
 
 LITERAL_LIMIT = 20
-"""Allowed values that a type lists; of more, the texts of a tool list the first."""
+"""Maximum number of allowed values that a type lists. For more, the texts of a tool list the first ones."""
 
 _DEPTH = 6
 _UNIONS = (Union, types.UnionType)
@@ -25,10 +25,10 @@ _ABSTRACT = {"Sequence": "list", "Iterable": "list", "Collection": "list", "Mapp
 
 
 def annotation_text(annotation: Any) -> str:
-    """The type as text: `list[dict]`, `str | None`, `Literal['asc', 'desc']`.
+    """Returns the type as text: `list[dict]`, `str | None`, `Literal['asc', 'desc']`.
 
-    Models, dataclasses and TypedDicts read `dict` and enumerations are their values, because that is what a model
-    gives and gets; paths and UUIDs read `str`.
+    Models, dataclasses and TypedDicts become `dict`, and an enumeration becomes its values, because a model gives and
+    receives these. Paths and UUIDs become `str`.
     """
     if annotation is inspect.Parameter.empty:
         return ""
@@ -46,9 +46,9 @@ def annotation_text(annotation: Any) -> str:
 
 @bounded
 def schema_text(schema: Any, root: Mapping[str, Any], names: NamedTypes = NO_NAMES, depth: int = _DEPTH) -> str:
-    """A JSON schema as the Python type that it admits: `list[str]`, `Literal['a']`, `dict`, `str | None`.
+    """Returns a JSON schema as a Python type: `list[str]`, `Literal['a']`, `dict`, `str | None`.
 
-    An object with a name among `names` reads as its name. Of more than `LITERAL_LIMIT` values only the type is said.
+    An object listed in `names` is shown by its name. Above `LITERAL_LIMIT` values only their type is shown.
     """
     name = names.name_of(schema)
     if name:
@@ -84,7 +84,7 @@ def _dict_text(node: Mapping[str, Any], root: Mapping[str, Any], names: NamedTyp
 
 
 def is_object(annotation: Any) -> bool:
-    """Whether values of the type are JSON objects."""
+    """True if values of the type are JSON objects."""
     if get_origin(annotation) is Annotated:
         return is_object(get_args(annotation)[0])
     kind = get_origin(annotation) or annotation
@@ -156,7 +156,7 @@ def _literal(values: Sequence[Any]) -> str:
 
 
 _LONG = 200
-"""Characters of a text that no type lists."""
+"""Maximum length in characters of a text that a type lists."""
 
 
 def _is_long(value: Any) -> bool:
@@ -164,7 +164,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _has_fields(kind: Any) -> bool:
-    """Whether it is a model, a dataclass or a TypedDict; recognised without importing pydantic."""
+    """True for a model, a dataclass or a TypedDict. The check does not import pydantic."""
     return (
         hasattr(kind, "__pydantic_fields__")
         or dataclasses.is_dataclass(kind)

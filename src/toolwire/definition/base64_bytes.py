@@ -1,7 +1,9 @@
-"""Bytes in arguments: JSON has none, so text for a `bytes` is read as base64 while real bytes pass as they are.
+"""Bytes in arguments.
 
-pydantic's `val_json_bytes` does this for JSON text only, and arguments are Python objects; so the core schema is
-rewritten, everywhere below it too.
+JSON has no bytes, so a text for a `bytes` parameter is read as base64; real bytes pass unchanged.
+
+pydantic's `val_json_bytes` works only for JSON text, and arguments are Python objects. The core schema is therefore
+rewritten, at every depth.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from toolwire.definition.core_tree import CLASSES, with_children
 
 
 def reading_base64(schema: Any) -> tuple[Any, bool]:
-    """The core schema with every `bytes` able to read base64; and whether one of them is inside a class."""
+    """Returns the core schema with base64 reading for every `bytes`, and True if one of them is inside a class."""
     found: list[bool] = []
     return _walk(schema, False, found), any(found)
 
@@ -27,7 +29,7 @@ def _walk(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
         found.append(in_class)
         return core_schema.no_info_before_validator_function(_decoded, cast("core_schema.BytesSchema", schema))
     if kind == "union" and any(_type(choice) == "str" for choice in schema["choices"]):
-        # Text for `bytes | str` is text: reading it as base64 would be a guess.
+        # Text for `bytes | str` stays text: reading it as base64 would be a guess.
         return {**schema, "choices": [_kept_bytes(choice, in_class, found) for choice in schema["choices"]]}
     in_class = in_class or kind in CLASSES
     return with_children(schema, lambda child: _walk(child, in_class, found))

@@ -1,4 +1,4 @@
-"""Parameters that the host fills in: which they are, and where their values come from."""
+"""Parameters that the host fills in, and the source of their values."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from toolwire.definition.words import nearest_hint
 from toolwire.vocabulary.errors import BindingError, DefinitionError
 
 States = tuple[Mapping[str, Any], ...]
-"""The states of a call, a session and a toolkit, in the order in which they are asked. Live: read at each call."""
+"""The states of a call, a session and a toolkit, in the order of lookup. They are read live at each call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """Where one bound parameter's value comes from."""
+    """The source of one bound parameter's value."""
 
     keys: tuple[str, ...]
-    """The state key, cut at its dots: each is a key of the mapping that the one before it led to. Empty for a preset,
-    which state does not change."""
+    """The state key, split at its dots.
+
+    Each part is a key in the mapping found by the part before. Empty for a preset, whose value does not depend on
+    state.
+    """
     default: Any
-    """Used while state lacks the key; MISSING when a call fails then."""
+    """The value if state lacks the key. MISSING makes the call fail instead."""
 
 
 class Bindings:
-    """The bound parameters of one tool, and the state their values are read from at each call.
+    """The bound parameters of one tool, and the state from which each call reads their values.
 
-    Values may be any objects; they are handed to the function as they are, never copied, converted or validated.
+    Values may be any objects. They are passed to the function unchanged, and are never copied, converted or validated.
     """
 
     def __init__(
@@ -39,18 +42,21 @@ class Bindings:
         never_visible: Mapping[str, str],
         state_of: Bindings | None = None,
     ) -> None:
-        """`state_of` is whose state is read, live, in place of one of its own."""
+        """`state_of` are bindings whose state is read live, in place of a state of its own."""
         self._label = label
         self._kinds = kinds
         self._never_visible = never_visible
         self.current: Mapping[str, Binding] = {}
-        """Each bound parameter. Replaced as a whole, never changed: who holds one sees one moment's bindings."""
+        """Each bound parameter.
+
+        The mapping is replaced as a whole and never changed, so that a reader sees one consistent set.
+        """
         self._state: dict[str, Any] = {}
         self._state_of = state_of
 
     @property
     def state(self) -> dict[str, Any]:
-        """The live state: what is changed in it, or set as a whole, is what the next call reads."""
+        """The live state. The next call sees changes to it, and a replacement of the whole state."""
         return self._state if self._state_of is None else self._state_of.state
 
     @state.setter
@@ -73,23 +79,23 @@ class Bindings:
         return {name: binding.default for name, binding in self.current.items() if not binding.keys}
 
     def preset(self, param: str, value: Any, *, is_more: bool = False) -> None:
-        """Hides the parameter and gives it this value for good. `is_more`: it goes into the function's `**more`.
+        """Hides the parameter and gives it this value permanently. With `is_more`, the value goes into `**more`.
 
         Raises:
-            BindingError: no such parameter, or one that cannot be bound.
+            BindingError: The parameter does not exist, or cannot be bound.
         """
         if not is_more or param in self._kinds or param in self._never_visible:
             self._check(param)
         self.current = {**self.current, param: Binding(keys=(), default=value)}
 
     def bind(self, param: str, state_key: str | None = None, default: Any = MISSING) -> None:
-        """Hides the parameter and fills it from state; binding it again replaces how.
+        """Hides the parameter and fills it from state. Binding it again replaces the binding.
 
-        `state_key` is the parameter's own name when None; dots in it descend into nested mappings. While state lacks
-        the key, `default` is used; without one the call fails and names the key.
+        `state_key` is the parameter's own name if None; dots in it descend into nested mappings. If state lacks the
+        key, `default` is used. Without a default the call fails and names the key.
 
         Raises:
-            BindingError: no such parameter, or one that cannot be bound.
+            BindingError: The parameter does not exist, or cannot be bound.
         """
         self._check(param)
         key = param if state_key is None else state_key
@@ -99,10 +105,10 @@ class Bindings:
         self.current = {**self.current, param: Binding(keys=keys, default=default)}
 
     def unbind(self, param: str) -> None:
-        """Shows the parameter again.
+        """Makes the parameter visible again.
 
         Raises:
-            BindingError: it is not bound.
+            BindingError: The parameter is not bound.
         """
         if param not in self.current:
             bound = ", ".join(self.current) or "none"
@@ -112,7 +118,7 @@ class Bindings:
     def resolve(
         self, bindings: Mapping[str, Binding], states: States = ()
     ) -> tuple[dict[str, Any], tuple[ArgumentProblem, ...]]:
-        """The values that these bindings have now, and a problem for each without a value.
+        """Returns the current values of these bindings, and a problem for each without a value.
 
         The first of `states` that has the whole key gives the value, then the tool's own state, then the default.
         """
@@ -129,10 +135,10 @@ class Bindings:
         return found, tuple(problems)
 
     def follow(self, kinds: Mapping[str, ParameterKind], takes: Callable[[str], bool]) -> None:
-        """Knows the tool by these parameters from now on. `takes` says whether its function takes another one.
+        """Updates the known parameters of the tool. `takes` tells whether its function accepts another name.
 
         Raises:
-            DefinitionError: a bound parameter is neither.
+            DefinitionError: A bound parameter is neither known nor accepted.
         """
         self._kinds = kinds
         for name in self.current:
@@ -142,9 +148,9 @@ class Bindings:
                 )
 
     def copy_to(self, other: Bindings) -> None:
-        """Gives another the same bindings and a state of its own.
+        """Gives another object the same bindings and its own state.
 
-        Dicts, lists, tuples and sets are copied all the way down; any other object, a connection say, is the same.
+        Dicts, lists, tuples and sets are copied recursively. Any other object, such as a connection, is shared.
         """
         copies: dict[int, Any] = {}
         other._state = _copy(self.state, copies)
@@ -186,7 +192,7 @@ def _no_state(name: str, key: str) -> ArgumentProblem:
 
 
 def _copy(value: Any, copies: dict[int, Any]) -> Any:
-    """Copies of exact containers, each once: what was shared or circular inside stays so."""
+    """Copies exact containers, each once, so that shared and circular references are kept."""
     kind = cast("Any", type(value))
     if id(value) in copies:
         return copies[id(value)]

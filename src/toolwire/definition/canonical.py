@@ -1,8 +1,8 @@
-"""The canonical form of a call's arguments: the one that rules, people, digests, memory and the cache go by.
+"""The canonical form of a call's arguments. Rules, approvals, digests, remembered rules and the cache use it.
 
-The rule: the canonical form, validated again, gives the same values. So no two values share a form. It holds for
-parameters of JSON types without a doubt (`Form.is_certain`); all others are read again each time. Arguments for which
-it does not hold are unrepresentable: nothing runs by a rule, a memory or a cache for them.
+Invariant: validating the canonical form gives the same values again, so no two different values share a form. It is
+certain for parameters of JSON types (`Form.is_certain`); the form of all others is validated again each time. Arguments
+that violate it are unrepresentable, and no rule, approval or cache applies to them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import plain
 
 PROCESS_KEY = os.urandom(32)
-"""Hashes the secrets of calls that no store keeps: nothing that has these hashes outlives the process."""
+"""Key for the secrets of calls without a store. Hashes made with it do not outlive the process."""
 
 _SCALARS = frozenset({str, bool, type(None)})
 
 
 def canonical(validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any]:
-    """The visible arguments in JSON types: what rules and people judge, and what validates to the same values again.
+    """Returns the visible arguments as JSON types, in the form that rules and people judge.
 
-    Secrets are stars and a hash that is made with the key. A default that JSON cannot hold, a sentinel say, is left
-    out: validating fills it in again.
+    A secret becomes stars and a hash made with the key. A default that JSON cannot hold, such as a sentinel, is left
+    out, because validation fills it in again.
 
     Raises:
-        Unrepresentable: a value that was given and that JSON cannot hold, or that would be another one when its JSON
-            form is validated.
+        Unrepresentable: JSON cannot hold a given value, or the value would change when its JSON form is validated.
     """
     form = validated.form
     found: dict[str, Any] = {}
@@ -56,10 +55,10 @@ def canonical(validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any]:
 
 
 def unmasked(arguments: Mapping[str, Any], validated: Validated, key: bytes = PROCESS_KEY) -> dict[str, Any]:
-    """Arguments that were made from the canonical form of `validated`, with the secrets instead of their stars.
+    """Replaces masks with the secrets of `validated`, in arguments that were made from its canonical form.
 
     Raises:
-        Unrepresentable: as `canonical`.
+        Unrepresentable: A value that contains secrets has no JSON form.
     """
     form = validated.form
     secrets: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Tools in the form that chat models take as their `tools` parameter, there and back."""
+"""Conversion of tools to and from the form of chat models' `tools` parameter."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from toolwire.vocabulary.errors import DefinitionError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatForm:
-    """What the form says of a tool."""
+    """The facts that a chat form states about a tool."""
 
     name: str
-    """Empty when it does not say."""
+    """The name; empty if the form has none."""
     description: str
-    """Empty when it does not say."""
+    """The description; empty if the form has none."""
     parameters: Mapping[str, Any]
-    """JSON schema of the arguments."""
+    """The JSON schema of the arguments."""
 
 
 def chat_form(tool: Tool) -> dict[str, Any]:
-    """The nested form: type, and name, description and parameters under `function`. No schema in it has a title."""
+    """Returns the nested form: type, and name, description and parameters under `function`.
+
+    Its schemas have no titles.
+    """
     fields = {"name": tool.name, "description": tool.description, "parameters": untitled(tool.input_schema)}
     return {"type": "function", "function": fields}
 
 
 def read_chat_form(form: Any, label: str) -> ChatForm:
-    """What a nested or flat form says. `label` is whose it is, for the error.
+    """Reads a nested or flat form. `label` names its owner in errors.
 
     Raises:
-        DefinitionError: it is in neither form.
+        DefinitionError: The form is neither nested nor flat.
     """
     if not isinstance(form, Mapping):
         raise DefinitionError(f"{label}: json_schema={shown(form)} is no dict: write {_FORM}")
@@ -56,7 +59,7 @@ def read_chat_form(form: Any, label: str) -> ChatForm:
 
 
 def untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without the keyword `title` anywhere; properties of that name, and values, stay."""
+    """Returns the schema without the keyword `title` at any depth. Properties of that name, and values, are kept."""
     return {key: _untitled_under(key, value) for key, value in schema.items() if key != "title"}
 
 
@@ -64,7 +67,7 @@ _FORM = '{"type": "function", "function": {"name": ..., "description": ..., "par
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 _BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords that hold schemas by name."""
+"""Keywords that map names to schemas."""
 _VALUES = frozenset({"default", "const", "enum", "examples", "example", "required"})
 """Keywords that hold values, which may look like schemas."""
 

@@ -1,4 +1,4 @@
-"""A tool as a Python function in few tokens: each parameter named once, on a line with what it means."""
+"""A tool as a Python function in few tokens. Each parameter is named once, on one line with its description."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from toolwire.definition.words import bounded, resolve
 
 @bounded
 def compact_stub(tool: Tool) -> str:
-    """The function's text, without a newline at its end.
+    """Returns the function's text without a final newline.
 
-    What `stub` says in Args stands behind each parameter as a comment, with the bounds of its values, which `stub` does
-    not tell; Returns and Raises are kept, examples are not.
+    The texts that `stub` lists under Args are comments after each parameter. They include the bounds of values, which
+    `stub` leaves out. Returns and Raises are kept, examples are not.
     """
     returns = f" -> {tool.output_annotation}" if tool.output_annotation else ""
     docstring = _docstring(tool)
@@ -30,7 +30,7 @@ def _parameters(tool: Tool) -> str:
     texts = parameter_texts(tool.visible_parameters)
     parameters = iter(tool.visible_parameters)
     root = tool.input_schema
-    # `/` and `*` stand among the parameters and have no comment.
+    # The separators `/` and `*` have no comment.
     notes = ["" if text in ("/", "*") else _note(next(parameters), root) for text in texts]
     if not any(notes):
         return ", ".join(texts)
@@ -45,7 +45,7 @@ def _note(parameter: Parameter, root: Mapping[str, Any]) -> str:
 
 
 def _bounds(node: Mapping[str, Any]) -> list[str]:
-    """`1..50`, `at most 80 characters`, `date-time`."""
+    """Lists the bounds, such as `1..50`, `..80 characters`, `date-time`."""
     found = [str(node["format"])] if "format" in node else []
     if "minimum" in node or "maximum" in node:
         found.append(f"{node.get('minimum', '')}..{node.get('maximum', '')}")

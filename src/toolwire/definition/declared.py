@@ -1,4 +1,4 @@
-"""What an author declares of a tool's effects, checked."""
+"""Checks an author's declaration of a tool's effects."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def declared(
     labels: Iterable[Label] | None,
     reconcile: Reconcile | None,
 ) -> Effects:
-    """The effects that a tool's author named.
+    """Returns the effects that a tool's author declared.
 
     Raises:
-        DefinitionError: a word that is none of those there are, or something that cannot be asked.
+        DefinitionError: A word is unknown, or `reconcile` is not callable.
     """
     if not effects and idempotent == "no" and not labels and reconcile is None:
         return UNDECLARED

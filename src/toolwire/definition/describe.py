@@ -1,4 +1,4 @@
-"""Texts about a tool for models and people. Bound parameters show in none of them."""
+"""Texts about a tool for models and people. No text shows a bound parameter."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from toolwire.definition.words import bounded
 
 @bounded
 def docstring_text(tool: Tool) -> str:
-    """A docstring in Google style, made from what is known of the tool."""
+    """Returns a docstring in Google style, made from the facts about the tool."""
     return "\n\n".join(sections(tool, str))
 
 
 @bounded
 def code_text(tool: Tool) -> str:
-    """The tool as a function definition with its docstring; `async def` for one that is awaited."""
+    """Returns the tool as a function definition with a docstring; `async def` for an async tool."""
     asynchronous = "async " if tool.is_async else ""
     docstring = in_docstring("\n\n".join(sections(tool, program_parameter)))
-    # A quote at the end would run into the closing ones; several lines end on a line of their own.
+    # A final quote would merge with the closing quotes. After several lines, the closing quotes have their own line.
     closing = '\n"""' if "\n" in docstring else ' """' if docstring.endswith('"') else '"""'
     body = f'"""{docstring}{closing}\n...' if docstring else "..."
     return f"{asynchronous}{header(tool, program_parameter)}\n{indented(body)}"
 
 
 def signature_text(tool: Tool, arguments: Mapping[str, Any]) -> str:
-    """A call of it: `search_database(query='example', limit=10)`.
+    """Returns a call of the tool, such as `search_database(query='example', limit=10)`.
 
     Raises:
-        DefinitionError: an argument that no visible parameter takes.
+        DefinitionError: An argument has no visible parameter.
     """
     return call_text(tool, arguments)
 
 
 @bounded
 def prompt_text(tool: Tool) -> str:
-    """A description for a prompt: what it does, parameters, what it gives, errors and examples."""
+    """Returns a description for a prompt: purpose, parameters, return value, errors and examples."""
     root = tool.input_schema
     parts = [f"{tool.name}: {tool.description}" if tool.description else tool.name]
     entries = [_parameter_lines(parameter, root) for parameter in tool.visible_parameters]
@@ -67,7 +67,7 @@ def prompt_text(tool: Tool) -> str:
 
 
 def jsonschema_form(tool: Tool, **extra: Any) -> dict[str, Any]:
-    """The flat form: type, name, description, parameters, strict; `extra` adds or replaces top-level fields."""
+    """Returns the flat form: type, name, description, parameters, strict. `extra` adds or replaces top-level fields."""
     return {
         "type": "function",
         "name": tool.name,

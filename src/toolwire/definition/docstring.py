@@ -1,4 +1,4 @@
-"""Docstrings, read: Google, NumPy, reST and Epydoc style, with English or Chinese headings."""
+"""A docstring parser for Google, NumPy, reST and Epydoc style, with English or Chinese headings."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Docs:
-    """What an author wrote about a function."""
+    """The parts of a function's docstring."""
 
     description: str = ""
-    """What it does: the first line, and the paragraphs before the first heading."""
+    """The purpose: the first line, and the paragraphs before the first heading."""
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Each described parameter, without its asterisks."""
+    """The text of each described parameter, by its name without asterisks."""
     returns: str = ""
-    """What it gives, continuation lines without their common indent."""
+    """The description of the return value. Continuation lines have no common indentation."""
     returns_type: str = ""
-    """The type before that text; empty when there is none."""
+    """The type before that description; empty if there is none."""
     raises: tuple[tuple[str, str], ...] = ()
-    """Each exception's name, and when it is raised."""
+    """The name of each exception, and when it is raised."""
     examples: tuple[str, ...] = ()
-    """Each example section's lines."""
+    """The lines of each example section."""
 
     @property
     def summary(self) -> str:
@@ -39,16 +39,16 @@ class Docs:
 
 
 def read_docstring(text: str | None, *, parse: bool = True) -> Docs:
-    """The docstring's parts; with `parse=False` only its first paragraph, as it stands.
+    """Parses a docstring. With `parse=False`, the result is only its first paragraph, unchanged.
 
-    A docstring that fits no style is all description.
+    A docstring that fits no style becomes the description as a whole.
     """
     cleaned = encodable_text(inspect.cleandoc(text)) if text else ""
     if not cleaned:
         return Docs()
     if not parse:
         return Docs(description=cleaned.split("\n\n", 1)[0])
-    # Loaded here: it costs as much as everything else in this folder together.
+    # Imported here: it costs as much as everything else in this folder together.
     import docstring_parser
 
     try:
@@ -87,7 +87,7 @@ _TYPE_THEN_COLON = re.compile(r"([A-Za-z_][\w.]*(?:\[[^：]*\])?)[ \t]*：[ \t]*
 
 
 def _in_english(text: str) -> str:
-    """The text with headings and the colons after names as the parser knows them; anything else untouched."""
+    """Converts headings, and the colons after names, to the form that the parser knows. All other text is unchanged."""
     heading, lines, indent = "", list[str](), -1
     for line in text.split("\n"):
         body = line.lstrip()
@@ -108,9 +108,9 @@ _NO_DESCRIPTION = "."
 
 
 def _under_its_heading(text: str) -> str:
-    """The text, indented again below a heading in its first line.
+    """Restores the indentation below a heading in the first line.
 
-    `inspect.cleandoc` takes that indent away, here and in the parser, unless another line stands before the heading.
+    `inspect.cleandoc` removes that indentation, here and in the parser, unless a line precedes the heading.
     """
     first, _, rest = text.partition("\n")
     following = rest.lstrip("\n").partition("\n")[0]

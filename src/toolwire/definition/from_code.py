@@ -1,4 +1,4 @@
-"""Tools from source text of their owner's, run in this process. Nothing that a model wrote may come here."""
+"""Tools from source text of their owner, run in this process. Code that a model wrote must never come here."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ _FILE = "<tool code>"
 
 
 def from_code(code: str, func_name: str | None = None, env: Mapping[str, Any] | None = None, **options: Any) -> Tool:
-    """A tool from the one public function that the text defines, or from the one named.
+    """Makes a tool from the only public function that the text defines, or from the named one.
 
-    `env` holds names that the text finds beside the builtins; it is copied, its values are not. Options are those of
+    `env` holds names for the text beside the builtins. The mapping is copied, its values are not. Options are those of
     `from_function`.
 
     Raises:
-        DefinitionError: the text does not compile or does not run, which function is meant is open, or as
-            `from_function`.
+        DefinitionError: The text does not compile or run, the function is ambiguous, or `from_function` refuses it.
     """
     names: dict[str, Any] = {"__name__": "tool_code", **(env or {})}
     try:
-        # The owner's own text: see the module's docstring.
+        # The owner's own text, as the module's docstring requires.
         exec(compile(code, _FILE, "exec"), names)  # noqa: S102
     except SyntaxError as error:
         raise DefinitionError(f"the code has a syntax error in line {error.lineno}: {error.msg}") from error

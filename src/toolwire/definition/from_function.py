@@ -27,7 +27,7 @@ OPTIONS = (
     *("output_schema", "permission"),
     *EFFECT_OPTIONS,
 )
-"""What `from_function` and everything that passes options on to it take."""
+"""The options of `from_function`, and of everything that passes options on to it."""
 
 
 def from_function(
@@ -48,18 +48,19 @@ def from_function(
     reconcile: Reconcile | None = None,
     **unknown: Any,
 ) -> Tool:
-    """A tool that calls the function; its schema comes from the annotations, its description from the docstring.
+    """Makes a tool that calls the function. Annotations give the schema, and the docstring gives the description.
 
-    A function, bound method, functools.partial (what it was given is hidden), coroutine function or callable object.
-    `effects` (read, write, send, exec, spend) say what a call does, `labels` (untrusted, private) what its results are;
-    `idempotent` (no, key, natural) and `reconcile` say what may be done when a crash hid how a call ended.
-    With `parse_docstring=False` the docstring's first paragraph is the description and parameters have none.
+    `func` is a function, bound method, functools.partial (its arguments are hidden), coroutine function or callable
+    object. `effects` (read, write, send, exec, spend) declare the effects of a call, and `labels` (untrusted, private)
+    describe its results. `idempotent` (no, key, natural) and `reconcile` decide how a call is handled if a crash hides
+    its outcome. With `parse_docstring=False` the docstring's first paragraph is the description, and parameters have
+    none.
 
-    A parameter of a type that no model can give (a connection) is no error here, for it may be bound afterwards; it is
-    one as soon as the tool is registered, called or asked for its schema while the parameter is visible.
+    A parameter whose type no model can give, such as a connection, is accepted, because it may be bound later. While it
+    is visible, registering the tool, calling it or reading its schema is an error.
 
     Raises:
-        DefinitionError: what was given cannot become a tool, or an option is unknown.
+        DefinitionError: The value cannot become a tool, or an option is unknown.
     """
     if unknown:
         refuse_unknown(unknown, getattr(func, "__name__", repr(func)))
@@ -84,10 +85,10 @@ def from_function(
 
 
 def tool_of(value: Any) -> Tool:
-    """The tool that a value is or stands for: a `Tool`, anything with `__tool__()`, or a callable.
+    """Returns the tool of a value: a `Tool`, an object with `__tool__()`, or a callable.
 
     Raises:
-        DefinitionError: it is none of these, or a callable that cannot become a tool.
+        DefinitionError: The value is none of these, or the callable cannot become a tool.
     """
     if isinstance(value, Tool):
         return value
@@ -99,7 +100,7 @@ def tool_of(value: Any) -> Tool:
 
 
 class FunctionShape:
-    """What a function takes and gives."""
+    """The parameters and the return value of a function."""
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class FunctionShape:
         *,
         leave_out: Collection[ParameterKind] = (),
     ) -> None:
-        """`leave_out` are the kinds of parameters that are never given."""
+        """`leave_out` are the kinds of parameters that no call gives."""
         self._label = f"tool {name!r}"
         self.docs = functools.cache(docs)
         whole = read_signature(function, self._label)
@@ -128,18 +129,18 @@ class FunctionShape:
 
     @property
     def never_visible(self) -> Mapping[str, str]:
-        """What functools.partial gave, and the context."""
+        """The arguments of functools.partial, and the context parameter."""
         found = dict.fromkeys(self.signature.presets, "functools.partial gave it already")
         context = {} if self.signature.context is None else {self.signature.context: "each call gives its context"}
         return found | context
 
     def takes(self, name: str) -> bool:
-        """Whether it can be given by that name."""
+        """True if an argument can be given by that name."""
         return self._takes_more or self.kinds.get(name) in ("either", "keyword_only")
 
     def compile(self, hidden: frozenset[str]) -> Form:
-        """The form without these parameters."""
-        # Loaded here: pydantic takes a tenth of a second, and whoever only defines tools need not wait for it.
+        """Compiles the form without these parameters."""
+        # Imported here: pydantic takes a tenth of a second, and code that only defines tools does not need it.
         from toolwire.definition.arguments import FunctionForm
 
         return FunctionForm(
@@ -152,12 +153,12 @@ class FunctionShape:
         )
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
-        """All parameters in order."""
+        """Returns all parameters in order."""
         schema = copy.deepcopy(form.input_schema)
         return tuple(self._parameter(argument, schema) for argument in self.signature.arguments)
 
     def output(self) -> Output:
-        """What the return annotation promises."""
+        """Returns the output that the return annotation declares."""
         returns = _awaited(self.signature.returns)
         text = annotation_text(returns)
         if _promises_nothing(returns):
@@ -184,7 +185,7 @@ class FunctionShape:
 
 
 def docs_of(function: Callable[..., Any], *, parse: bool = True) -> Docs:
-    """What the author wrote about a function, or about what a partial, wrapper or callable object stands for."""
+    """Returns the docstring of a function, or of the object behind a partial, wrapper or callable object."""
     own = cast("Any", function.func) if isinstance(function, functools.partial) else function
     if inspect.isroutine(own) or hasattr(own, "__wrapped__"):
         return read_docstring(inspect.getdoc(own), parse=parse)
@@ -194,10 +195,10 @@ def docs_of(function: Callable[..., Any], *, parse: bool = True) -> Docs:
 
 
 def name_of(function: Any) -> str:
-    """The name of a function, or of the one under a partial.
+    """Returns the name of a function, or of the function behind a partial.
 
     Raises:
-        DefinitionError: it has none, or is no function.
+        DefinitionError: The function has no name, or the object is not a function.
     """
     if isinstance(function, type):
         raise DefinitionError(
@@ -214,10 +215,10 @@ def name_of(function: Any) -> str:
 
 
 def refuse_unknown(options: Mapping[str, Any], function: str) -> None:
-    """Raises for the first of the options that does not exist.
+    """Raises for the first unknown option.
 
     Raises:
-        DefinitionError: names it, the function, and the options there are.
+        DefinitionError: An option is unknown. The message lists the known ones.
     """
     for option in options:
         if option not in OPTIONS:

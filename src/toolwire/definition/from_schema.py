@@ -1,4 +1,4 @@
-"""Tools known by their JSON schema, with a function to call or without one."""
+"""Tools defined by a JSON schema, with or without a function."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def from_schema(
     is_outside: bool = False,
     given: Collection[str] = (),
 ) -> Tool:
-    """A tool whose arguments are checked by a JSON schema and given to `function` as keywords.
+    """Makes a tool whose arguments are checked by a JSON schema and passed to `function` as keywords.
 
-    The schema is Draft 2020-12 unless its `$schema` names another; defaults of its properties are filled in, formats
-    are not asserted. A function without `**more` also refuses, by name, what it could not take. Without a function
-    the tool can be described but not called. A description that is called is asked anew each time. `given` are
-    parameters of the function that the host will give, so that the schema need not have them.
+    The schema is Draft 2020-12 unless its `$schema` names another draft. Defaults of its properties are filled in;
+    formats are not checked. A function without `**more` also refuses unknown arguments by name. Without a function the
+    tool can be described but not called. A callable `description` is called each time. `given` are parameters of the
+    function that the host will give, which the schema need not have.
 
     Raises:
-        DefinitionError: no schema of an object, a reference to another document, two properties that a program could
-            not tell apart, or a function that lacks one of the properties.
+        DefinitionError: The schema is not that of an object or refers to another document, a program could not
+            distinguish two properties, or the function lacks a property.
     """
     label = f"tool {name!r}"
     signature = None if function is None else signature_of(function, label)
@@ -93,7 +93,7 @@ def from_schema(
 
 
 class SchemaShape:
-    """What a tool takes and gives by its schemas."""
+    """The parameters and the output of a tool according to its schemas."""
 
     spread = None
 
@@ -107,8 +107,8 @@ class SchemaShape:
         *,
         told: dict[str, Any] | None = None,
     ) -> None:
-        """`schema` is what arguments are checked by, `told` what models read; None: the same."""
-        # Loaded here: only tools known by a schema need jsonschema.
+        """`schema` checks the arguments; models read `told`. None: models read `schema`."""
+        # Imported here: only tools defined by a schema need jsonschema.
         from toolwire.definition.json_schema import check_schema, warn_of_unchecked
 
         self._patterns = check_schema(schema, label)
@@ -135,12 +135,12 @@ class SchemaShape:
         return {} if context is None else {context: "each call gives its context"}
 
     def takes(self, name: str) -> bool:
-        """Whether the function takes it."""
+        """True if the function takes this name."""
         takable = takable_by(self._signature)
         return takable is None or name in takable
 
     def compile(self, hidden: frozenset[str]) -> Form:
-        """The form without these properties."""
+        """Compiles the form without these properties."""
         from toolwire.definition.json_schema import Validator
 
         never_given = hidden | self.never_visible.keys()
@@ -152,13 +152,16 @@ class SchemaShape:
 
     @bounded
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
-        """The required ones first, so that they can be written as a Python signature; else in the schema's order."""
+        """Returns the parameters, required ones first so that they form a Python signature.
+
+        Otherwise the schema's order.
+        """
         required = self._schema.get("required", [])
         ordered = sorted(self._properties, key=lambda name: name not in required)
         return tuple(self._parameter(name, name in required, form) for name in ordered)
 
     def output(self) -> Output:
-        """What the output schema promises."""
+        """Returns the output that the output schema declares."""
         promised = self._output_schema
         text = "" if promised is None else schema_text(promised, promised)
         return Output(schema=None, is_wrapped=False, annotation=text)
@@ -202,7 +205,7 @@ class SchemaForm:
         self._validator = validator
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
-        """The arguments in JSON types with the defaults filled in, or everything that is wrong with them."""
+        """Returns the arguments as JSON types with defaults filled in, or all problems."""
         problems = [told(hidden_problem(name)) for name in arguments if name in self._never_given]
         values: dict[str, Any] = {}
         for name, value in arguments.items():
@@ -222,16 +225,16 @@ class SchemaForm:
         return {**values, **missing}
 
     def is_default(self, name: str, value: Any) -> bool:  # noqa: ARG002  # a function's form needs them
-        """Never: defaults in a schema are JSON."""
+        """Always False, because defaults in a schema are JSON."""
         return False
 
     def is_certain(self, name: str) -> bool:  # noqa: ARG002  # a function's form needs the name
-        """Always: the values are JSON already."""
+        """Always True, because the values are already JSON."""
         return True
 
 
 def _told(text: Any) -> Any:
-    """A stranger's text; a description that is made anew each time is the host's."""
+    """Cleans an outside author's text. A callable description is the host's own and stays as it is."""
     return told_text(text) if isinstance(text, str) else text
 
 

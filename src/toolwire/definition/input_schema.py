@@ -1,4 +1,4 @@
-"""JSON schemas as a model should read them: no titles but the author's, nothing else allowed, every word in place."""
+"""JSON schemas for models: only the author's titles, no additional properties, and a description for each parameter."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any, cast
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
 _MADE_UP = "\0"
-"""Stands for a title that pydantic would make up for a parameter; no author's title is this."""
+"""Marks a title that pydantic invents for a parameter. No author's title is this text."""
 
 
 class ToolJsonSchema(GenerateJsonSchema):
-    """pydantic's generator, without the titles it makes up and with bytes as base64."""
+    """pydantic's generator without invented titles, and with bytes as base64."""
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  # pydantic's own attribute
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
-        """Never: a field's title is the author's or there is none."""
+        """Always False: a field has a title only if its author gave one."""
         return False
 
     def get_title_from_name(self, name: str) -> str:  # noqa: ARG002
-        """What marks a parameter's title as made up: pydantic asks for one whatever the method above says."""
+        """Returns the mark of an invented title. pydantic asks for a title in spite of the method above."""
         return _MADE_UP
 
     def bytes_schema(self, schema: Any) -> JsonSchemaValue:
-        """Base64 text; limits of length are those of the text."""
+        """Describes bytes as base64 text. Length limits are converted to those of the text."""
         found: JsonSchemaValue = {"type": "string", "contentEncoding": "base64"}
         for ours, theirs in (("minLength", "min_length"), ("maxLength", "max_length")):
             if theirs in schema:
@@ -33,19 +33,19 @@ class ToolJsonSchema(GenerateJsonSchema):
         return found
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
-        """A model's, without its class's name for a title."""
+        """Describes a model without its class name as the title."""
         return _untitled(super().model_schema(schema), schema["cls"])
 
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
-        """A dataclass's, without its class's name for a title."""
+        """Describes a dataclass without its class name as the title."""
         return _untitled(super().dataclass_schema(schema), schema["cls"])
 
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
-        """A TypedDict's, without its class's name for a title."""
+        """Describes a TypedDict without its class name as the title."""
         return _untitled(super().typed_dict_schema(schema), schema.get("cls"))
 
     def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> JsonSchemaValue:
-        """The whole schema. Enumerations get their titles late, so here they lose them."""
+        """Generates the whole schema. Enumerations get their titles late, so they are removed here."""
         whole = super().generate(schema, mode)
         root = schema["schema"] if schema["type"] == "definitions" else schema
         defs = cast("dict[str, JsonSchemaValue]", whole.get("$defs", {}))
@@ -55,7 +55,10 @@ class ToolJsonSchema(GenerateJsonSchema):
 
 
 def finished(schema: Mapping[str, Any], authored: Mapping[str, str], documented: Mapping[str, str]) -> dict[str, Any]:
-    """The schema of a whole call. A description in the schema itself wins over `authored`, that over `documented`."""
+    """Returns the schema of a whole call.
+
+    A description in the schema itself is preferred to one in `authored`, and that to one in `documented`.
+    """
     properties = {
         name: _described(node, authored.get(name) or documented.get(name, ""))
         for name, node in cast("dict[str, dict[str, Any]]", schema.get("properties", {})).items()

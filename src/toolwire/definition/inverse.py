@@ -1,7 +1,7 @@
-"""Validated values as what would have to be given to get them again.
+"""Conversion of validated values back to arguments that would give the same values.
 
-The *shown* form of a value has every default filled in, and stars for secrets. The *read again* form has the secrets
-and no defaults: a default need not fit its own type.
+The *shown* form has every default filled in and masks for secrets. The *read again* form has the secrets and no
+defaults, because a default need not fit its own type.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from toolwire.vocabulary.values import DEPTH_LIMIT, canonical, plain
 
 
 def shown(value: Any, key: bytes) -> Any:
-    """The value in JSON types, named as it is read: what rules and people see.
+    """Returns the value as JSON types under the names that validation reads. Rules and people see this form.
 
-    A secret is stars and a keyed hash. Two secrets have two hashes, and without the key no guess can be tested.
+    A secret becomes stars and a keyed hash. Different secrets have different hashes, and without the key a guess cannot
+    be tested.
 
     Raises:
-        Unrepresentable: something in it has no JSON form, is nested too deeply, or could pass for something else.
+        Unrepresentable: A part has no JSON form, is nested too deeply, or could be mistaken for another value.
     """
     return plain(_opened(value, DEPTH_LIMIT, _Form(secret=lambda secret: mask(secret, key), has_defaults=True)))
 
 
 def read_again(value: Any) -> Any:
-    """The value in JSON types, so that validating it gives the same value if any JSON does. Never show it: it has the
-    secrets.
+    """Returns JSON types that validate to the same value, if any do. Never show the result: it contains the secrets.
 
     Raises:
-        Unrepresentable: as `shown`.
+        Unrepresentable: As in `shown`.
     """
     return plain(_opened(value, DEPTH_LIMIT, _Form(secret=lambda secret: secret, has_defaults=False)))
 
 
 def secrets_of(value: Any, key: bytes) -> dict[str, Any]:
-    """The secrets in the value, in JSON types, by their masks.
+    """Returns the secrets in the value as JSON types, by their masks.
 
     Raises:
-        Unrepresentable: as `shown`.
+        Unrepresentable: As in `shown`.
     """
     found: dict[str, Any] = {}
 
@@ -56,33 +56,33 @@ def secrets_of(value: Any, key: bytes) -> dict[str, Any]:
 
 
 def mask(secret: Any, key: bytes) -> str:
-    """The stars that stand for a secret, given as its JSON form."""
+    """Returns the mask of a secret, which is given in its JSON form."""
     return _STARS + hmac.digest(key, canonical(secret).encode("utf-8", "surrogatepass"), "sha256").hex()[:_MASK_DIGITS]
 
 
 def is_mask(text: str) -> bool:
-    """Whether the text is the mask of a secret."""
+    """True if the text is the mask of a secret."""
     return text.startswith(_STARS) and _MASK.fullmatch(text) is not None
 
 
 PARTS_LIMIT = 200_000
-"""Values in one argument that is not of JSON types alone: half a processor second for its canonical form."""
+"""Maximum number of values in one argument of other than JSON types: half a second of processor time."""
 OBJECT_PARTS = 10
-"""Values that one model or dataclass counts as: each of them is opened, read again and compared."""
+"""Number of values that one model or dataclass counts as. Each one is opened, validated again and compared."""
 _STARS = "********** #"
 _MASK_DIGITS = 32
-"""128 bits: two secrets with one mask cannot be found."""
+"""128 bits, so that two secrets with the same mask cannot be found."""
 _MASK = re.compile(r"\*{10} #[0-9a-f]{32}")
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Form:
     secret: Callable[[Any], Any]
-    """Gives the substitute for a secret in JSON types."""
+    """Returns the substitute for a secret, which is given as JSON types."""
     has_defaults: bool
-    """Whether fields that hold their own default are there."""
+    """True if fields with their default value are included."""
     left: int = PARTS_LIMIT
-    """Parts that may still come."""
+    """Number of parts that are still allowed."""
 
     def count(self, parts: int) -> None:
         self.left -= parts
@@ -114,7 +114,7 @@ def _opened(value: Any, depth: int, form: _Form) -> Any:
     if isinstance(value, list | tuple | deque):
         return [_opened(item, depth - 1, form) for item in cast("Iterable[Any]", value)]
     if isinstance(value, set | frozenset):
-        # In the order that `plain` gives to sets.
+        # The same order in which `plain` lists sets.
         ordered = sorted(cast("Iterable[Any]", value), key=lambda item: (type(item).__name__, repr(item)))
         return [_opened(item, depth - 1, form) for item in ordered]
     return _by_pydantic(value)
@@ -131,7 +131,7 @@ def _key(key: Any) -> Any:
 
 
 def _opened_fields(value: Any, depth: int, form: _Form) -> dict[str, Any]:
-    """A model or dataclass as what its fields are read from."""
+    """Returns a model or dataclass as the data that its fields are read from."""
     fields, taken = _fields_of(cast("Any", type(value)))
     found: dict[str, Any] = {}
     for name, given_as, default in fields:
@@ -141,7 +141,7 @@ def _opened_fields(value: Any, depth: int, form: _Form) -> dict[str, Any]:
     extra = cast("Mapping[str, Any]", getattr(value, "__pydantic_extra__", None) or {})
     for name, item in extra.items():
         if name in taken:
-            # A rule that looks at the name would see the extra value, and the field's own would run.
+            # A rule on this name would see the extra value, but the field's own value would run.
             raise Unrepresentable(f"a value beside the field of its name {name!r}", path="")
         found[_key(name)] = _opened(item, depth - 1, form)
     return found
@@ -149,10 +149,10 @@ def _opened_fields(value: Any, depth: int, form: _Form) -> dict[str, Any]:
 
 @lru_cache(maxsize=1_000)
 def _fields_of(kind: Any) -> tuple[tuple[tuple[str, str, Any], ...], frozenset[str]]:
-    """The fields of a model or dataclass, each with what it is read from and its default; and all of these names.
+    """Returns the fields of a model or dataclass with their input names and defaults, and all names in use.
 
     Raises:
-        Unrepresentable: it has an InitVar, or two fields that are read from one name.
+        Unrepresentable: The class has an InitVar, or reads two fields from the same name.
     """
     known: Mapping[str, Any] = getattr(kind, "__pydantic_fields__", {})
     config: Mapping[str, Any] = getattr(kind, "model_config", None) or getattr(kind, "__pydantic_config__", {})
@@ -175,7 +175,7 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 def _is_init_var(item: Any) -> bool:
-    """Whether it is an InitVar and no ClassVar: nothing public says which."""
+    """True for an InitVar, False for a ClassVar. No public attribute distinguishes them."""
     return getattr(item, "_field_type").name == "_FIELD_INITVAR"  # noqa: B009 - the name is private to dataclasses
 
 
@@ -186,8 +186,8 @@ def _alias(field: Any) -> str | None:
 
 
 def _by_pydantic(value: Any) -> Any:
-    """URLs, addresses, patterns and such as pydantic writes them; what it cannot write is left as it is."""
-    # Loaded here: a tool known by its schema alone never needs it.
+    """Returns URLs, addresses, patterns and similar values as pydantic writes them, and other values unchanged."""
+    # Imported here: a tool defined by a schema never needs it.
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:

@@ -1,4 +1,4 @@
-"""Validation by JSON Schema; the only module that imports jsonschema. Import this one when it is needed."""
+"""Validation by JSON Schema. Import this module only when it is needed: jsonschema is slow to import."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from toolwire.vocabulary.errors import DefinitionError
 _LOG = logging.getLogger("toolwire.definition")
 
 _UNUSABLE = (Unresolvable, RecursionError, ValueError)
-"""What references raise that lead nowhere, in circles, or are no references."""
+"""Exceptions for references that lead nowhere or in circles, or are malformed."""
 
 
 def check_schema(schema: Mapping[str, Any], label: str) -> Patterns:
-    """The patterns of a schema, if it can be used.
+    """Checks that a schema is usable, and returns its patterns.
 
     Raises:
-        DefinitionError: it is no JSON schema, a reference in it leads to another document, nowhere or back to itself,
-            or a pattern is not a regular expression.
+        DefinitionError: The schema is not a JSON schema, a pattern is not a regular expression, or a reference leads to
+            another document, nowhere or back to itself.
     """
     error = _schema_error(schema, label)
     if error is not None:
@@ -63,7 +63,7 @@ def check_schema(schema: Mapping[str, Any], label: str) -> Patterns:
 
 
 def warn_of_unchecked(schema: Mapping[str, Any], patterns: Patterns, label: str) -> None:
-    """Logs which keywords only the tool itself can check."""
+    """Logs the keywords that only the tool itself can check."""
     if patterns.unchecked:
         others = len(patterns.unchecked) - 1
         _LOG.warning(
@@ -80,10 +80,10 @@ def warn_of_unchecked(schema: Mapping[str, Any], patterns: Patterns, label: str)
 
 
 class Validator:
-    """Checks arguments against one schema, in the draft that it names or else 2020-12. Formats are not asserted."""
+    """Checks arguments against one schema, in the draft that it names or in 2020-12. Formats are not checked."""
 
     def __init__(self, schema: Mapping[str, Any], patterns: Patterns, label: str) -> None:
-        """`patterns` are what `check_schema` gave for the schema."""
+        """`patterns` is the result of `check_schema` for the schema."""
         self._schema: dict[str, Any] = brief(schema)
         self._label = label
         self._patterns = patterns
@@ -93,10 +93,10 @@ class Validator:
         )
 
     def problems(self, arguments: Mapping[str, Any]) -> Iterator[Found]:
-        """Everything that is wrong with them; nothing when they fit. To be read to its end, in one thread.
+        """Yields all problems of the arguments. Read it to its end, in one thread.
 
         Raises:
-            DefinitionError: the schema is at fault: a check of small arguments does not end.
+            DefinitionError: The schema is at fault: the check of small arguments does not end.
         """
         token = RUN.set(Run(patterns=self._patterns, choices=self._choices))
         try:
@@ -109,7 +109,7 @@ class Validator:
             RUN.reset(token)
 
     def _unfinished(self, arguments: Mapping[str, Any], error: Exception) -> ArgumentProblem:
-        """The problem of arguments too large to be checked. Small arguments are not at fault: the schema is."""
+        """Returns the problem of arguments that are too large to check. For small arguments the schema is at fault."""
         values, characters = _size(arguments)
         limits = f"{STEPS_LIMIT:,} steps or {DEPTH_LIMIT} levels"
         if not isinstance(error, Exceeded) or values + characters // _CHARACTERS < _LARGE:
@@ -172,7 +172,7 @@ _SAID_IN_WORDS = _SAID_OF_A_TYPE | {"type", "enum", "const", "anyOf"}
 def _of_the_one_meant(
     error: ValidationError, node: Mapping[str, Any], root: Mapping[str, Any]
 ) -> list[ValidationError]:
-    """The errors of the only alternative whose JSON type is the value's; none when that is open."""
+    """Returns the errors of the only alternative with the value's JSON type. Empty if there is not exactly one."""
     value: Any = error.instance
     kind = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else ""
     options = cast("list[Any]", node[str(error.validator)])
@@ -186,9 +186,9 @@ def _draft(schema: Mapping[str, Any]) -> Any:
 
 @cache
 def _schemas_validator(draft: Any) -> tuple[Any, Patterns]:
-    """A validator of the draft's schemas, made of one document, and its patterns.
+    """Returns a validator for the draft's own schema as a single document, and its patterns.
 
-    Newer drafts spread theirs over several, and looking each up for each inner schema takes six times as long.
+    Newer drafts spread their schema over several documents. Looking up each of them takes six times as long.
     """
     whole: dict[str, Any] = {key: value for key, value in draft.META_SCHEMA.items() if key not in ("$id", "$schema")}
     for part in cast("list[dict[str, str]]", whole.pop("allOf", [])):
@@ -200,13 +200,13 @@ def _schemas_validator(draft: Any) -> tuple[Any, Patterns]:
 
 
 _SCHEMA_STEPS_LIMIT = 100 * SCHEMA_NODES_LIMIT
-"""Steps of a schema's own validation: each of its values takes about ten."""
+"""Maximum number of steps for checking a schema itself. Each of its values takes about ten."""
 
 _SCHEMA_DEPTH_LIMIT = 4 * SCHEMA_LEVELS_LIMIT
 
 
 def _schema_error(schema: Mapping[str, Any], label: str) -> ValidationError | None:
-    """The first thing for which it is not a JSON schema."""
+    """Returns the first reason why the schema is not a JSON schema, or None."""
     validator, patterns = _schemas_validator(_draft(schema))
     token = RUN.set(Run(patterns=patterns, steps_limit=_SCHEMA_STEPS_LIMIT, depth_limit=_SCHEMA_DEPTH_LIMIT))
     try:
@@ -229,11 +229,14 @@ def _referring_to_itself(schema: Any) -> Any:
 
 
 _NO_DOCUMENTS = cast("Any", referencing.Registry)()
-"""A registry of our own, or jsonschema would fetch what it does not know."""
+"""An own, empty registry. jsonschema would fetch unknown documents with its default."""
 
 
 def _resolver(schema: Mapping[str, Any]) -> Any:
-    """Crawled once: each look-up of an anchor would crawl the whole schema again."""
+    """Returns a resolver for the schema.
+
+    It is crawled once, because each anchor lookup would crawl the whole schema again.
+    """
     resource = referencing.Resource.from_contents(schema, default_specification=_specification(schema))
     uri = resource.id() or ""
     return _NO_DOCUMENTS.with_resource(uri, resource).crawl().resolver(uri)
@@ -244,7 +247,7 @@ def _specification(schema: Mapping[str, Any]) -> Any:
 
 
 def _keywords_in(schema: Any) -> set[str]:
-    """The keys of all objects in a schema."""
+    """Returns the keys of all objects in a schema."""
     found: set[str] = set()
     waiting = [schema]
     while waiting:
@@ -257,13 +260,13 @@ def _keywords_in(schema: Any) -> set[str]:
 
 
 _LARGE = 1_000
-"""Values, or texts of `_CHARACTERS`, of arguments that are themselves at fault when they take too many steps."""
+"""Number of values, or of texts of `_CHARACTERS`, from which arguments count as too large for a check."""
 
 _CHARACTERS = 256
 
 
 def _size(arguments: Mapping[str, Any]) -> tuple[int, int]:
-    """The values and the characters of all texts in arguments."""
+    """Returns the number of values, and the number of characters of all texts, in the arguments."""
     values = characters = 0
     waiting: list[Any] = [arguments]
     while waiting:

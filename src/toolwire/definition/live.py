@@ -1,4 +1,4 @@
-"""Live tools: permission, description and parameters are read from the author's object whenever they count."""
+"""Live tools. They read permission, description and parameters from the author's object at each use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolwire.definition.tool import Permission, Tool, checked_permission
 
 
 class Author(Protocol):
-    """The object that a live tool is made of. Its fields may change at any time."""
+    """The author's object behind a live tool. Its fields may change at any time."""
 
     name: str
     description: str
@@ -31,13 +31,13 @@ class Author(Protocol):
 class LiveTool(Tool):
     """A tool that reads permission, description and parameters from its author's object at each call.
 
-    A change of the parameters compiles a new form. While nothing changes, one reading of the list is all it costs.
+    A change of the parameters compiles a new form. Without a change, the only cost is reading the list.
     """
 
     def __init__(self, author: Author) -> None:
         label = f"tool {author.name!r}"
         signature = read_signature(author.execute, label)
-        # Set first: the base class assigns `permission`, which reads its author.
+        # Set first: the base class assigns `permission`, which reads `_author`.
         self._author = author
         self._live = LiveShape(label, author.get_parameters, signature)
         self._seen = self._live.now()
@@ -54,25 +54,28 @@ class LiveTool(Tool):
         )
 
     def is_of(self, author: object) -> bool:
-        """Whether it is the tool of this very object under the object's present name."""
+        """True if this is the tool of this object under the object's current name."""
         return self._author is author and self.name == self._author.name
 
     @property
     def permission(self) -> Permission:
-        """The object's permission now.
+        """The object's current permission.
 
         Raises:
-            DefinitionError: it is not a permission.
+            DefinitionError: The value is not a permission.
         """
         return checked_permission(self.name, self._author.permission)
 
     @permission.setter
     def permission(self, given: Permission) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Keeps nothing: the author's object has the permission. A plain tool's is a field, which costs no call."""
+        """Ignores the value, because the author's object holds the permission.
+
+        In a plain tool it is a field, for speed.
+        """
 
     @property
     def revision(self) -> object:
-        """An object that is replaced as soon as the description, the parameters or the bindings change."""
+        """An object that is replaced when the description, the parameters or the bindings change."""
         self._refresh()
         told = (self.description, self._seen, self.bindings.current)
         known = self._revision
@@ -81,10 +84,10 @@ class LiveTool(Tool):
         return known
 
     def validate(self, arguments: Mapping[str, Any], states: States = ()) -> Validated | Invalid:
-        """As `Tool.validate`, by the parameters of this moment.
+        """Validates like `Tool.validate`, with the current parameters.
 
         Raises:
-            DefinitionError: the object's permission or parameters are not usable as they are now.
+            DefinitionError: The object's current permission or parameters are unusable.
         """
         checked_permission(self.name, self._author.permission)
         self._refresh()
@@ -99,7 +102,7 @@ class LiveTool(Tool):
     def _refresh(self) -> None:
         seen = self._live.now()
         if seen is not self._seen:
-            # In this order: a compilation in another thread that began before sees the change, and keeps nothing.
+            # The order matters: a compilation that another thread began earlier sees the change, and keeps nothing.
             self._seen = seen
             self._compiled = None
 
@@ -113,7 +116,7 @@ class LiveTool(Tool):
 
 
 class LiveShape:
-    """The shape of a list of parameters that is read anew each time."""
+    """The shape of a list of parameters that is read again each time."""
 
     spread = None
 
@@ -124,13 +127,13 @@ class LiveShape:
         self._now: tuple[str, SchemaShape] | None = None
 
     def now(self) -> SchemaShape:
-        """The shape of the parameters as they are now: the same object while they are the same.
+        """Returns the shape of the current parameters, and the same object while they do not change.
 
         Raises:
-            DefinitionError: they cannot be described, or the function cannot take one of them.
+            DefinitionError: The parameters cannot be described, or the function cannot take one of them.
         """
         listed = list(self._parameters())
-        # Text, because the list and its defaults may be changed in place.
+        # Compared as text, because the list and its defaults may be changed in place.
         told = repr([(one.name, one.type, one.description, one.required, one.default) for one in listed])
         now = self._now
         if now is None or now[0] != told:
@@ -150,17 +153,17 @@ class LiveShape:
         return self.now().never_visible
 
     def takes(self, name: str) -> bool:
-        """Whether the function takes it."""
+        """True if the function takes this name."""
         return self.now().takes(name)
 
     def compile(self, hidden: frozenset[str]) -> Form:
-        """The form without these parameters."""
+        """Compiles the form without these parameters."""
         return self.now().compile(hidden)
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
-        """The required ones first."""
+        """Returns the parameters, required ones first."""
         return self.now().parameters(form)
 
     def output(self) -> Output:
-        """Nothing is promised."""
+        """Returns the output, which declares nothing."""
         return self.now().output()

@@ -1,4 +1,4 @@
-"""Objects that a schema uses in several places or inside of themselves: said once, under a name."""
+"""Names for objects that a schema uses in several places or recursively, so that they are described once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 from toolwire.definition.words import resolve
 
 _NODES_LIMIT = 5_000
-"""Places of a schema that are looked at: a schema of thousands of types is cut in the text anyway."""
+"""Maximum number of schema nodes that are visited. The text about a larger schema is cut anyway."""
 
 _WITHIN = ("items", "additionalProperties", "contains", "not")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -21,13 +21,13 @@ _NO_WORD = re.compile(r"\W+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedTypes:
-    """The objects of one schema that have a name."""
+    """The named objects of one schema."""
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Name by reference, in the order of their first use."""
+    """The name of each reference, in the order of first use."""
 
     def name_of(self, schema: Any) -> str:
-        """The name of the object that this schema refers to; empty when it has none."""
+        """Returns the name of the object that this schema refers to. Empty if it has no name."""
         reference = _reference(schema)
         return self.names.get(reference, "") if reference else ""
 
@@ -36,7 +36,7 @@ NO_NAMES = NamedTypes()
 
 
 def named_types(root: Mapping[str, Any]) -> NamedTypes:
-    """The objects that the root's properties refer to more than once, or that refer to themselves."""
+    """Returns names for the objects that the root's properties use more than once, or recursively."""
     counts: dict[str, int] = {}
     open_nodes = [iter([cast("Any", root)])]
     seen = 0
@@ -49,7 +49,7 @@ def named_types(root: Mapping[str, Any]) -> NamedTypes:
         reference = _reference(node)
         if reference:
             counts[reference] = counts.get(reference, 0) + 1
-            # Its own inside is walked once: a second use, or one from inside of itself, is what makes it worth a name.
+            # The inside of an object is walked once. A second use, also from its own inside, makes a name worthwhile.
             if counts[reference] == 1:
                 open_nodes.append(_below(resolve(node, root)))
         elif isinstance(node, dict):

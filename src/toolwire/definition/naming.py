@@ -1,4 +1,4 @@
-"""The one fixed mapping of names to what a program writes for them."""
+"""The fixed mapping from names of tools and parameters to names in programs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import unicodedata
 from toolwire.vocabulary.errors import DefinitionError
 
 NAME_LIMIT = 128
-"""Characters in a tool's name: the most that any provider or MCP takes."""
+"""Maximum number of characters in a tool's name, the most that any provider or MCP accepts."""
 
 PROGRAM_MODULES: tuple[str, ...] = ("math", "json", "datetime", "re", "random", "statistics", "asyncio")
-"""The modules a program has without importing them."""
+"""The modules that a program can use without an import."""
 
 _NOT_IN_PROGRAMS = frozenset(
     {
@@ -24,28 +24,28 @@ _NOT_IN_PROGRAMS = frozenset(
 PROGRAM_OWN_NAMES: frozenset[str] = frozenset(
     {*PROGRAM_MODULES, "__result__", *(set(dir(builtins)) - _NOT_IN_PROGRAMS - {"_"})}
 )
-"""Names that mean something in every program: a tool that bore one would hide it."""
+"""Names with a meaning in every program. A tool with such a name would hide it."""
 
 
 def program_name(name: str) -> str:
-    """What a program writes for a tool of this name.
+    """Returns the name of a tool in programs.
 
-    An identifier stays as it is. Any character that no identifier can hold becomes `_`, a leading digit gets `_` in
-    front, and a keyword or one of a program's own names gets `_` behind. Two names may map to one: whoever puts
-    tools side by side refuses that.
+    An identifier stays unchanged. Each character that identifiers cannot have becomes `_`. A leading digit gets `_`
+    before it, and a keyword or one of a program's own names gets `_` after it. Two names may map to the same one; code
+    that combines tools must refuse that.
 
     Raises:
-        DefinitionError: an empty name, one longer than `NAME_LIMIT`, or one that holds a control character.
+        DefinitionError: The name is empty, longer than `NAME_LIMIT`, or contains a control character.
     """
     written = program_parameter(name)
     return f"{written}_" if written in PROGRAM_OWN_NAMES else written
 
 
 def program_parameter(name: str) -> str:
-    """What a program writes for a parameter of this name: as `program_name`, but it hides nothing, so `id` stays `id`.
+    """Returns the name of a parameter in programs. Unlike a tool's name it hides nothing, so `id` stays `id`.
 
     Raises:
-        DefinitionError: as `program_name`.
+        DefinitionError: As in `program_name`.
     """
     check_name(name)
     written = name if name.isidentifier() else _identifier(name)
@@ -53,10 +53,10 @@ def program_parameter(name: str) -> str:
 
 
 def check_name(name: str) -> None:
-    """Refuses a name that no mapping can help.
+    """Refuses a name that cannot be mapped.
 
     Raises:
-        DefinitionError: as `program_name`.
+        DefinitionError: As in `program_name`.
     """
     if not name:
         raise DefinitionError("a name is empty: give name='...'")

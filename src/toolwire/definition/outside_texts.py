@@ -1,6 +1,7 @@
-"""Texts of strangers, as models are told them: one paragraph, bounded, without marks that a prompt is made of.
+"""Texts of outside authors, made safe for models: one paragraph, bounded, and without the marks that structure a
+prompt.
 
-The schema that is told may then say less than the schema that is checked: arguments are checked by the schema as given.
+Models may then read less than the schema that checks arguments: checks use the schema as given.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.text import kept_text
 
 OUTSIDE_TEXT_LIMIT_BYTES = 2_000
-"""Bytes of an outside tool's description, and of all texts of its parameters together: about 500 tokens each."""
+"""Maximum size in bytes of an outside tool's description, and of all texts of its parameters, about 500 tokens each."""
 
 _WORD_LIMIT = 200
-"""Characters of a pattern, an allowed value or another word of a schema that is told."""
+"""Maximum length in characters of a pattern, an allowed value or another word of a schema for models."""
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Characters that show nothing, and that no category of Unicode names."""
+"""Characters that are invisible, but are in no Unicode category of invisible characters."""
 
 _REMOVED = frozenset({"Cc", "Cf", "Co", "Cn", "Cs"})
 _FENCE = re.compile(r"`{2,}|~{3,}|\"{3,}|'{3,}")
@@ -31,7 +32,7 @@ _LABEL = re.compile(r"^([^\s:=()]+(?: [^\s:=()]+){0,3})\s?[:=\uff1a](?!//)\s*")
 
 
 def told_text(text: str, limit_bytes: int = OUTSIDE_TEXT_LIMIT_BYTES) -> str:
-    """The text as one paragraph that opens no heading, list, fence, tag or section; one that is cut says so."""
+    """Returns the text as one paragraph that opens no heading, list, fence, tag or section. A note marks a cut text."""
     plain = _plain(text)
     plain = _LABEL.sub(r"\1 - ", _OPENING.sub("", plain), count=1)
     kept = kept_text(plain, limit_bytes)
@@ -39,10 +40,10 @@ def told_text(text: str, limit_bytes: int = OUTSIDE_TEXT_LIMIT_BYTES) -> str:
 
 
 def told_schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:
-    """The schema with its texts as `told_text` has them, and without words that cannot be told as they are.
+    """Returns the schema with its texts cleaned by `told_text`, and without words that are unsafe to show.
 
     Raises:
-        DefinitionError: an argument's name cannot be told as it is.
+        DefinitionError: The name of an argument is unsafe to show.
     """
     for name in cast("Mapping[str, Any]", schema.get("properties") or {}):
         if not _is_plain(name):
@@ -54,7 +55,7 @@ def told_schema(schema: Mapping[str, Any], label: str) -> dict[str, Any]:
 
 
 class _Telling:
-    """One schema being told. What all its texts may take together shrinks with each."""
+    """The conversion of one schema. All of its texts share one budget."""
 
     def __init__(self) -> None:
         self._left = OUTSIDE_TEXT_LIMIT_BYTES
@@ -97,7 +98,7 @@ _REFERENCES = frozenset({"$ref", "$id", "$anchor", "$schema", "$dynamicRef", "$d
 
 
 def _plain(text: str) -> str:
-    """One line without invisible characters, fences, and brackets that open a tag or a section."""
+    """Returns one line without invisible characters, fences, or brackets that open a tag or a section."""
     line = " ".join(text.split())
     seen = "".join(character for character in line if not _is_removed(character))
     return _SECTION.sub("(", _TAG.sub("\u2039", _FENCE.sub("'", " ".join(seen.split()))))

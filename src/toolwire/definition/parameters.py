@@ -1,4 +1,4 @@
-"""Parameters as a list, and the schema that they make."""
+"""Parameters as a list, and conversion to and from a JSON schema."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ if TYPE_CHECKING:
 
 @dataclass
 class ToolParameter:
-    """One parameter of a `BaseTool`."""
+    """One parameter of a tool.
+
+    Attributes:
+        name: The name in the arguments that a model gives.
+        type: The JSON type: string, integer, number, boolean, array or object.
+        description: The purpose of the parameter.
+        required: True if a call without the parameter is refused.
+        default: The value if an optional parameter is left out. None means no default, and `execute` then receives
+            nothing for it.
+    """
 
     name: str
-    """What the model calls it."""
     type: str
-    """string, integer, number, boolean, array or object."""
     description: str
-    """What it is for."""
     required: bool = True
-    """Whether a call without it is refused."""
     default: Any = None
-    """Used when an optional parameter is left out; None is no default: `execute` then does not get it."""
 
 
 def schema_of(parameters: Iterable[ToolParameter], label: str) -> dict[str, Any]:
-    """The JSON schema of an object that has these properties and no others.
+    """Returns the JSON schema of an object with exactly these properties.
 
     Raises:
-        DefinitionError: a type is unknown, or two parameters have one name.
+        DefinitionError: A type is unknown, or two parameters have the same name.
     """
     properties: dict[str, Any] = {}
     required: list[str] = []
@@ -66,10 +70,10 @@ def _property(parameter: ToolParameter, label: str) -> dict[str, Any]:
 
 @bounded
 def parameters_of(tool: Tool) -> list[ToolParameter]:
-    """The parameters that a model can give, in the schema's order.
+    """Returns the parameters that a model can give, in the schema's order.
 
-    `type` is one of the six words; alternatives read as `integer or string`. `any` takes every value, and `null` takes
-    None alone. A parameter without a default has None as its `default`.
+    `type` is one of the six words of `ToolParameter`; alternatives read as `integer or string`. `any` accepts every
+    value, and `null` accepts only None. A parameter without a default has None as its `default`.
     """
     root = tool.input_schema
     known = {parameter.name: parameter for parameter in tool.visible_parameters}
@@ -86,11 +90,11 @@ def parameters_of(tool: Tool) -> list[ToolParameter]:
 
 
 _DEPTH_LIMIT = 8
-"""Levels of alternatives within alternatives whose types are told: a schema can refer to itself."""
+"""Maximum nesting of alternatives whose types are listed, because a schema may refer to itself."""
 
 
 def _types(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH_LIMIT) -> list[str]:
-    """A word for each type that the schema allows; empty when it allows all. `null` stands only where it is alone."""
+    """Lists the types that the schema allows. Empty if it allows all. `null` is listed only on its own."""
     node = flattened(schema, root)
     choices = node["enum"] if "enum" in node else [node["const"]] if "const" in node else None
     if choices is not None:

@@ -17,30 +17,30 @@ from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain
 
 NameOf = Callable[[str], str]
-"""What is written for a tool's name."""
+"""Returns the name to write for a tool's name."""
 
 _FIELDS_DEPTH = 3
-"""Levels of nested objects whose fields are listed."""
+"""Maximum depth of nested objects whose fields are listed."""
 
 _NAMED_DEPTH = 6
-"""The same where objects that come back have names, so that no object is listed twice."""
+"""Maximum depth with named types, which list no object twice."""
 
 
 def header(tool: Tool, name_of: NameOf) -> str:
-    """`def search(query: str, limit: int = 10) -> list[dict]:`, with `name_of` applied to the tool's name."""
+    """Returns `def search(query: str, limit: int = 10) -> list[dict]:`, with `name_of` applied to the tool's name."""
     returns = f" -> {tool.output_annotation}" if tool.output_annotation else ""
     return f"def {name_of(tool.name)}({', '.join(parameter_texts(tool.visible_parameters))}){returns}:"
 
 
 def signature_line(tool: Tool, name: str) -> str:
-    """`search(query: str, limit: int = 10) -> list[dict]`, for a tool that is known by `name` where this is read."""
+    """Returns `search(query: str, limit: int = 10) -> list[dict]` for a tool that its reader knows as `name`."""
     return header(tool, lambda _: name).removeprefix("def ").removesuffix(":")
 
 
 def sections(tool: Tool, name_of: NameOf) -> list[str]:
-    """The docstring's parts that have a text: description, Args, Types, Returns, Raises, Example, in Google style.
+    """Returns the non-empty parts of a Google style docstring: description, Args, Types, Returns, Raises, Example.
 
-    Types are the objects that several arguments or fields share, or that hold themselves.
+    Types lists the objects that several arguments or fields share, or that are recursive.
     """
     root = tool.input_schema
     names = named_types(
@@ -60,7 +60,7 @@ def sections(tool: Tool, name_of: NameOf) -> list[str]:
 
 
 def returns_text(tool: Tool) -> str:
-    """`list[dict]: what it gives`, with the fields of objects listed below unless the author listed some."""
+    """Returns `list[dict]: description`. Fields of objects follow, unless the author listed some."""
     docs = tool.docs
     kind = docs.returns_type or tool.output_annotation
     schema = tool.output_schema or {}
@@ -74,9 +74,9 @@ def returns_text(tool: Tool) -> str:
 def field_lines(
     node: Any, root: Mapping[str, Any], annotation: str = "", depth: int = _FIELDS_DEPTH, names: NamedTypes = NO_NAMES
 ) -> list[str]:
-    """`- name: type - description` for each field of an object, or of an array's or an optional's objects.
+    """Returns `- name: type - description` for each field of an object, or of objects in an array or an optional.
 
-    The fields of objects that have a name stand with their name.
+    A named object is shown by its name, without its fields.
     """
     if "dict" not in annotation and annotation:
         return []
@@ -91,10 +91,10 @@ def field_lines(
 
 
 def call_text(tool: Tool, arguments: Mapping[str, Any], name_of: NameOf = str) -> str:
-    """`search(query='example', limit=10)`.
+    """Returns a call such as `search(query='example', limit=10)`.
 
     Raises:
-        DefinitionError: an argument that no visible parameter takes.
+        DefinitionError: An argument has no visible parameter.
     """
     names = [parameter.name for parameter in tool.visible_parameters]
     for name in arguments:
@@ -105,7 +105,7 @@ def call_text(tool: Tool, arguments: Mapping[str, Any], name_of: NameOf = str) -
 
 
 def example_text(tool: Tool, example: Any, name_of: NameOf = str) -> str:
-    """An example as the author gave it: text, or arguments with or without what came of them."""
+    """Returns an author's example as text. It may be a text, or arguments with or without their result."""
     if isinstance(example, str):
         return inspect.cleandoc(example)
     if not isinstance(example, Mapping):
@@ -121,7 +121,7 @@ def example_text(tool: Tool, example: Any, name_of: NameOf = str) -> str:
 
 
 def default_text(value: Any) -> str:
-    """A default as a program would write it; `...` when it cannot."""
+    """Returns a default as Python source; `...` if it has no literal."""
     if isinstance(value, str) and type(value) is str:
         return f'"{value}"' if value.isprintable() and not set('"\\') & set(value) else repr(value)
     if value is None or isinstance(value, bool | bytes) or type(value) in (int, float):
@@ -138,17 +138,17 @@ def default_text(value: Any) -> str:
 
 
 def indented(text: str, by: str = "    ") -> str:
-    """The text with every line that is not empty moved right."""
+    """Indents every non-empty line of the text."""
     return "\n".join(f"{by}{line}" if line.strip() else "" for line in text.split("\n"))
 
 
 def in_docstring(text: str) -> str:
-    """The text as it must stand between triple quotes to be read as itself."""
+    """Escapes the text for use between triple quotes."""
     return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
 def parameter_texts(parameters: Sequence[Parameter]) -> list[str]:
-    """As a signature has them: with `/` after the last positional-only one, and `*` before keyword-only ones."""
+    """Returns the parameters of a signature, with `/` after positional-only and `*` before keyword-only ones."""
     texts: list[str] = []
     kinds = [parameter.kind for parameter in parameters]
     for place, parameter in enumerate(parameters):
@@ -185,7 +185,7 @@ def _argument(parameter: Parameter, root: Mapping[str, Any], names: NamedTypes) 
 
 
 def facts_text(schema: Any, root: Mapping[str, Any]) -> str:
-    """What a type in Python does not say: the values of a long enumeration, the places of a tuple, how keys read."""
+    """Returns facts that a Python type does not show: values of a long enumeration, tuple items, patterns of keys."""
     node = flattened(schema, root)
     values = cast("list[Any]", node.get("enum") or [])
     if len(values) > LITERAL_LIMIT:
@@ -226,7 +226,7 @@ def _entry(name: str, text: str) -> str:
 
 
 def _section(title: str, entries: list[str], hang: str = "    ") -> str:
-    """The entries under a heading; the lines after an entry's first are set in by `hang` more."""
+    """Returns the entries under a heading. Further lines of an entry are indented by `hang`."""
     if not entries:
         return ""
     hung = (entry.replace("\n", f"\n{hang}") for entry in entries)
@@ -246,7 +246,7 @@ def _fields(node: Mapping[str, Any], root: Mapping[str, Any], depth: int, names:
 
 
 def _forms(node: Any, root: Mapping[str, Any], names: NamedTypes, depth: int = 8) -> list[dict[str, Any]]:
-    """The schemas of the objects that a value, its elements or its alternatives may be; those with a name left out."""
+    """Returns the schemas of the objects that a value, its elements or its alternatives may be, without named ones."""
     if depth <= 0 or names.name_of(node):
         return []
     whole = flattened(node, root)

@@ -1,7 +1,7 @@
-"""Whether two values are the same: by type and content all the way down, whatever `==` says of them.
+"""Identity of values by type and content at every depth, independent of `==`.
 
-`==` calls 1, 1.0 and True equal, and a class may define it as it likes. Here two values are the same only if no
-function could tell their contents apart. An object that cannot be looked into is the same as itself alone.
+`==` treats 1, 1.0 and True as equal, and a class may define it freely. Here two values are the same only if no function
+could distinguish their contents. An object that cannot be inspected is the same only as itself.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, cast
 
 _COMPARED_AS_THEY_ARE = frozenset({str, int, bool, bytes, datetime.date, datetime.timedelta, range})
 _HONEST_MODULES = frozenset({"pathlib", "pathlib._local", "uuid", "ipaddress", "fractions", "pydantic.networks"})
-"""Modules whose classes compare all that they hold."""
+"""Modules whose classes compare their whole content."""
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether the values are the same. Two NaN are; 0.0 and -0.0, 1 and 1.0, a list and a tuple are not."""
+    """True if the values are the same. Two NaN are; 0.0 and -0.0, 1 and 1.0, a list and a tuple are not."""
     kind = cast("Any", type(one))
     if one is other:
         return True
@@ -74,14 +74,14 @@ def _same_mapping(one: Any, other: Any) -> bool:
 
 _NOTHING = object()
 _OF_MODELS = frozenset({"__pydantic_extra__", "__pydantic_private__"})
-"""Attributes for which None and nothing are the same."""
+"""Attributes for which None and absence count as equal."""
 _IGNORED = frozenset({"__weakref__", "__dict__", "__pydantic_fields_set__"})
-"""A canonical form has the defaults filled in, so that which fields were given cannot be part of a value."""
+"""A canonical form has defaults filled in, so the set of given fields cannot be part of a value."""
 
 
 def _same_attributes(one: Any, other: Any) -> bool:
-    """Whether all attributes are the same: fields, those that validators set, and private ones."""
-    # An attribute may stand in the object or, as a default, in its class.
+    """True if all attributes are the same: fields, those set by validators, and private ones."""
+    # An attribute may be in the object or, as a default, in its class.
     names = {*getattr(one, "__dict__", ()), *getattr(other, "__dict__", ())}
     names |= {name for base in type(one).__mro__ for name in _slots(base)} - _IGNORED
     return all(same(_attribute(one, name), _attribute(other, name)) for name in names)
@@ -98,7 +98,7 @@ def _slots(base: type) -> Iterable[str]:
 
 
 def _zone(moment: datetime.datetime | datetime.time) -> object:
-    """The zone; all fixed distances from UTC are of one kind, as they come from text."""
+    """Returns the time zone. All fixed offsets count as one kind of zone, as they come from text."""
     zone = moment.tzinfo
     if zone is None or hasattr(zone, "key"):
         return zone

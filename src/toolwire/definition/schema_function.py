@@ -1,4 +1,4 @@
-"""The function behind a tool that is known by its schema: whether it can take what the schema allows."""
+"""The function behind a tool with a schema: whether it can take the arguments that the schema allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def signature_of(function: Callable[..., Any], label: str) -> Signature | None:
 
 
 def takable_by(signature: Signature | None) -> frozenset[str] | None:
-    """What the function can take by keyword; None when that is anything."""
+    """Returns the names that the function takes by keyword. None if it takes any name."""
     if signature is None or any(argument.kind == "var_keyword" for argument in signature.arguments):
         return None
     return frozenset(item.name for item in signature.arguments if item.kind in ("either", "keyword_only"))

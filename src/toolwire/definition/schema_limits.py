@@ -1,4 +1,4 @@
-"""Bounds on a JSON schema, checked before anything recurses into it."""
+"""Limits on a JSON schema, checked before any code recurses into it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from toolwire.definition.words import path_text, pointed
 from toolwire.vocabulary.errors import DefinitionError
 
 SCHEMA_NODES_LIMIT = 20_000
-"""JSON values in one schema. The largest schema among a thousand tools of public services has under 3,000."""
+"""Maximum number of JSON values in one schema.
+
+The largest among a thousand tools of public services has under 3,000.
+"""
 
 SCHEMA_LEVELS_LIMIT = 60
-"""Objects and arrays inside each other in one schema. A digest takes 64 levels, and adds one of its own."""
+"""Maximum nesting of objects and arrays in one schema. A digest allows 64 levels, and adds one of its own."""
 
 SCHEMA_TEXT_LIMIT = 1_000_000
-"""Characters of all texts in one schema: a prompt of that size fits no model."""
+"""Maximum number of characters of all texts in one schema. A prompt of that size fits no model."""
 
 
 def check_limits(schema: object, label: str, *, place: str = "schema") -> None:
-    """Refuses a schema that is too large, too deep, or no JSON.
+    """Refuses a schema that is too large, too deep, or not JSON.
 
     Raises:
-        DefinitionError: a limit is exceeded, a key is not a text, or a number does not fit a double.
+        DefinitionError: The schema exceeds a limit, a key is not a text, or a number does not fit a double.
     """
     nodes = characters = 0
     waiting: list[tuple[Any, tuple[str | int, ...]]] = [(schema, (place,))]
@@ -56,15 +59,15 @@ def check_limits(schema: object, label: str, *, place: str = "schema") -> None:
 
 
 def check_loops(schema: Mapping[str, Any], label: str) -> None:
-    """Refuses a schema whose validation would never end: one that applies itself to the same value.
+    """Refuses a schema that applies itself to the same value, because its validation would never end.
 
     Raises:
-        DefinitionError: it names the reference that closes the loop.
+        DefinitionError: A reference closes such a loop. The message names it.
     """
     ended: set[int] = set()
     for reference in dict.fromkeys(references(schema)):
         start: Any = {"$ref": reference}
-        # Each entry is a schema that is being applied, and the schemas that it still applies to the same value.
+        # Each entry is a schema in progress, with the schemas that it still applies to the same value.
         open_nodes: list[tuple[int, Iterator[Any]]] = [(id(start), iter([_target(start, schema)]))]
         on_the_way = {id(start)}
         while open_nodes:
@@ -84,7 +87,7 @@ def check_loops(schema: Mapping[str, Any], label: str) -> None:
 
 
 def references(schema: Any) -> Iterator[str]:
-    """Every `$ref` that is a reference: not a property of that name, nor inside a default or an example."""
+    """Yields every `$ref` that is a reference, and not a property of that name or a part of a default or example."""
     if isinstance(schema, list):
         for item in cast("list[Any]", schema):
             yield from references(item)
@@ -106,7 +109,7 @@ _IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentS
 
 
 def _applied_to_the_same(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas that a schema applies to the very value that it is applied to."""
+    """Yields the schemas that a schema applies to its own value."""
     if not isinstance(node, dict):
         return
     found = cast("dict[str, Any]", node)
@@ -122,7 +125,7 @@ def _applied_to_the_same(node: Any, root: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _target(node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """The very schema that a reference names, its own references not followed."""
+    """Returns the schema that a reference names, without following that schema's own references."""
     return pointed(str(node["$ref"]), root)
 
 
@@ -150,4 +153,4 @@ def _shown(path: tuple[str | int, ...]) -> str:
 
 
 _PATH_LIMIT = 200
-"""Characters of a place in a message."""
+"""Maximum length in characters of a place in a message."""

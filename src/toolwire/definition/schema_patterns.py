@@ -1,7 +1,7 @@
-"""Regular expressions of JSON schemas, run by the engine that pydantic-core ships: its time grows with the text alone.
+"""Regular expressions of JSON schemas, run by pydantic-core's engine. Its time is linear in the length of the text.
 
-JSON Schema's patterns are ECMA-262: they search, `\\d` and `\\w` are ASCII, and a class holds no operators. A pattern
-is rewritten where that engine reads it otherwise. It has no look-around and no back-references.
+JSON Schema uses ECMA-262 patterns: they search, `\\d` and `\\w` are ASCII, and a class has no operators. A pattern is
+rewritten where the engine would read it differently. The engine has no look-around and no back-references.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_sc
 from toolwire.vocabulary.errors import DefinitionError
 
 PATTERN_STATES_LIMIT = 50_000
-"""States of all patterns of one schema. An engine of that size takes about 4 MB and 30 ms to build."""
+"""Maximum number of states of all patterns of one schema. Such an engine takes about 4 MB and 30 ms to build."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +24,9 @@ class Pattern:
     """A pattern that is checked here."""
 
     found_in: Callable[[str], bool]
-    """Whether the text holds a match."""
+    """Returns True if the text contains a match."""
     states: int
-    """An estimate of the engine's states: searching takes about that many steps for each character."""
+    """Estimated number of the engine's states, which is about the number of steps per character."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +34,18 @@ class Patterns:
     """The patterns of one schema, by their text."""
 
     checked: Mapping[str, Pattern]
-    """Those that are checked here."""
+    """The patterns that are checked here."""
     unchecked: tuple[str, ...]
-    """Those that no engine here can hold: only the tool itself can check them."""
+    """The patterns that the engine cannot hold. Only the tool itself can check them."""
     are_for_names: bool
-    """Whether the schema has `patternProperties`."""
+    """True if the schema has `patternProperties`."""
 
 
 def patterns_of(schema: Any, label: str) -> Patterns:
-    """The patterns of a schema, compiled once.
+    """Compiles the patterns of a schema.
 
     Raises:
-        DefinitionError: one is not a regular expression.
+        DefinitionError: A pattern is not a regular expression.
     """
     checked: dict[str, Pattern] = {}
     unchecked: list[str] = []
@@ -65,7 +65,10 @@ def patterns_of(schema: Any, label: str) -> Patterns:
 
 
 def _texts(schema: Any) -> tuple[list[str], bool]:
-    """The values of `pattern` and the names under `patternProperties`, and harmless others that look like them."""
+    """Returns the values of `pattern` and the names under `patternProperties`.
+
+    Similar values elsewhere are harmless.
+    """
     found: dict[str, None] = {}
     are_for_names = False
     waiting = [schema]
@@ -136,11 +139,11 @@ _SHORTHANDS = {"d": "0-9", "w": "0-9A-Za-z_"}
 _QUANTIFIER = re.compile(r"\{([0-9]{1,9})(,[0-9]{0,9})?\}")
 _PROPERTY = re.compile(r"\\[pP](?:\{[^}]{0,64}\}|.)")
 _WIDE, _UNICODE = 12, 800
-"""States of a class of nearly all characters, and of one by a property of Unicode."""
+"""States of a class of nearly all characters, and of a Unicode property class."""
 
 
 class _Rewriting:
-    """A pattern as the engine reads it, and an estimate of its states."""
+    """A pattern in the engine's syntax, and an estimate of its states."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern

@@ -1,4 +1,4 @@
-"""What a callable's own signature says: parameters with resolved types, what is preset, where the context goes."""
+"""Reads a callable's signature: parameters with resolved types, presets, and the context parameter."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ class Argument:
     name: str
     kind: ParameterKind
     default: Any
-    """As written, a pydantic `Field(...)` included; EMPTY when there is none."""
+    """The default as written, which may be a pydantic `Field(...)`. EMPTY without a default."""
     annotation: Any
-    """The resolved type; EMPTY when there is none. Of `*rest: T` and `**more: T` it is T."""
+    """The resolved type; EMPTY without one. For `*rest: T` and `**more: T` it is T."""
     unresolved: str
-    """The name in the annotation that could not be found; empty when it was resolved."""
+    """The name in the annotation that could not be found. Empty if the annotation was resolved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """A callable's signature, as far as tools care."""
+    """The parts of a callable's signature that a tool needs."""
 
     arguments: tuple[Argument, ...]
     """The parameters that a model or a binding can give."""
     context: str | None
-    """The parameter that is annotated with CallContext."""
+    """The parameter annotated with CallContext, or None."""
     presets: frozenset[str]
-    """What functools.partial gave by name already."""
+    """The keyword arguments of functools.partial."""
     returns: Any
-    """The resolved return type; EMPTY when there is none or it names something that cannot be found."""
+    """The resolved return type. EMPTY without one, or if a name in it cannot be found."""
     is_async: bool
-    """Whether a call gives an awaitable."""
+    """True if a call returns an awaitable or an async generator."""
 
 
 def read_signature(function: Callable[..., Any], label: str) -> Signature:
-    """What the callable takes and gives.
+    """Reads the signature of a callable.
 
     Raises:
-        DefinitionError: it has no signature, or two parameters annotated with CallContext.
+        DefinitionError: The callable has no signature, or two parameters are annotated with CallContext.
     """
     try:
         signature = inspect.signature(function)
@@ -76,7 +76,7 @@ def read_signature(function: Callable[..., Any], label: str) -> Signature:
 
 
 def plain_function(function: Callable[..., Any]) -> Any:
-    """The function under partials, methods, wrappers and callable objects."""
+    """Returns the function behind partials, methods, wrappers and callable objects."""
     while True:
         if isinstance(function, functools.partial):
             function = cast("Callable[..., Any]", function.func)
@@ -91,19 +91,19 @@ def plain_function(function: Callable[..., Any]) -> Any:
 
 
 def spread_for(arguments: tuple[Argument, ...], context: str | None, function: Callable[..., Any]) -> Spread | None:
-    """How the callable is called with values by name; None when `function(**values)` is right."""
+    """Returns the way to call the callable with values by name. None if `function(**values)` works."""
     if all(argument.kind in ("either", "keyword_only") for argument in arguments):
         context_kind = inspect.signature(function).parameters[context].kind if context is not None else None
         if context_kind is not inspect.Parameter.POSITIONAL_ONLY:
             return None
-    # Only arguments before `*rest` are passed by position, and only when there is a rest to follow them.
+    # Only arguments before `*rest` are passed by position, and only if there is a rest after them.
     parameters = list(inspect.signature(function).parameters.values())
     return functools.partial(_spread, [(parameter.name, _KINDS[parameter.kind]) for parameter in parameters])
 
 
 def _spread(kinds: list[tuple[str, ParameterKind]], function: Callable[..., Any], values: dict[str, Any]) -> Any:
     named = dict(values)
-    # Either is missing when the tool leaves it out.
+    # Either may be missing, because a tool can leave it out.
     rest: tuple[Any, ...] = next((tuple(named.pop(name, ())) for name, kind in kinds if kind == "var_positional"), ())
     more = next(
         (cast("Mapping[str, Any]", named.pop(name, _NOTHING)) for name, kind in kinds if kind == "var_keyword"),
@@ -139,7 +139,7 @@ def _argument(parameter: inspect.Parameter, names: tuple[dict[str, Any], dict[st
 
 
 def _resolve(annotation: Any, names: tuple[dict[str, Any], dict[str, Any]]) -> tuple[Any, str]:
-    """The type, and the name that could not be found; EMPTY then."""
+    """Returns the type and an empty text, or EMPTY and the name that could not be found."""
     if isinstance(annotation, type) and not get_args(annotation):
         return annotation, ""
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
@@ -148,12 +148,12 @@ def _resolve(annotation: Any, names: tuple[dict[str, Any], dict[str, Any]]) -> t
     except NameError as error:
         return EMPTY, error.name or str(annotation)
     except (TypeError, SyntaxError, AttributeError):
-        # Not a type in typing's eyes; pydantic may still know what to do with it.
+        # typing does not accept this as a type, but pydantic may.
         return (EMPTY, annotation) if isinstance(annotation, str) else (annotation, "")
 
 
 def _names_in_sight(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Globals and locals for a callable's annotations.
+    """Returns the globals and locals for a callable's annotations.
 
     Types defined inside another function are found in its closure, or in that function's frame while it still runs.
     """
@@ -203,6 +203,6 @@ def _awaits(function: Any) -> bool:
 
 
 def _own_call(instance: Any) -> Any:
-    """The `__call__` that its class or a parent defines in Python; None when there is none."""
+    """Returns the `__call__` that the object's class or a parent defines in Python, or None."""
     found = next((vars(kind)["__call__"] for kind in type(instance).__mro__ if "__call__" in vars(kind)), None)
     return found if isinstance(found, types.FunctionType) else None

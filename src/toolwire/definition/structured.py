@@ -1,4 +1,4 @@
-"""Arguments some of which are the fields of one model."""
+"""Validated arguments, some of which are the fields of one model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class StructuredValues(dict[str, Any]):
-    """Validated arguments by name, and the model that a tool's extension made of them."""
+    """Validated arguments by name, and the model that a tool's extension built from them."""
 
     __slots__ = ("structured",)
 

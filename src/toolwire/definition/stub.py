@@ -8,17 +8,19 @@ from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded
 
 STUB_LIMIT = 4_000
-"""Characters of a docstring: prompts hold many tools, and imported schemas run to hundreds of lines."""
+"""Maximum length of a docstring in characters. Prompts hold many tools, and imported schemas have hundreds of lines."""
 
 DESCRIPTION_LIMIT = 1_600
-"""Characters of the description in a docstring that is too long: what comes behind it says how to call the tool."""
+"""Maximum length in characters of the description in a docstring that is too long. The rest explains the call."""
 
 
 @bounded
 def stub(tool: Tool) -> str:
-    """The function's text, without a newline at its end; names are what a program writes. No bound parameter shows.
+    """Returns the function's text without a final newline, with the names that programs use.
 
-    The same tool gives the same text. A docstring longer than `STUB_LIMIT` is cut at the end of a line, and says so.
+    Bound parameters are hidden.
+
+    The same tool always gives the same text. A docstring above `STUB_LIMIT` is cut at the end of a line, with a note.
     """
     parts = sections(tool, program_name)
     if not parts:
@@ -38,7 +40,7 @@ def _bounded(parts: list[str], tool: Tool) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """The text up to the last line or sentence that fits, and how much is left out."""
+    """Returns the text up to the last line or sentence that fits, with the length of the rest."""
     if len(text) <= limit:
         return text
     end = max(text.rfind("\n", 0, limit), text.rfind(". ", 0, limit) + 1)

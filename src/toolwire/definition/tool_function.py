@@ -1,4 +1,4 @@
-"""Tools from the functions that a toolkit registers: what of the signature and docstring a model is told is chosen."""
+"""Tools from functions that a toolkit registers. The caller chooses the parts of signature and docstring to include."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def from_tool_function(
     include_var_positional: bool,
     include_var_keyword: bool,
 ) -> Tool:
-    """A tool that calls the function. What is not included, a model is neither told of nor can give.
+    """Makes a tool that calls the function. A model neither sees nor can give the parameters that are not included.
 
     Raises:
-        DefinitionError: it cannot become a tool.
+        DefinitionError: The function cannot become a tool.
     """
     left_out: list[ParameterKind] = []
     if not include_var_positional:
@@ -49,12 +49,12 @@ def from_tool_function(
 def from_chat_form(
     function: Callable[..., Any], form: Mapping[str, Any], *, description: str | None, given: Collection[str]
 ) -> Tool:
-    """A tool whose arguments are those of a schema in chat form, nested or flat; without a name there, the function's.
+    """Makes a tool whose arguments follow a schema in chat form, nested or flat. A missing name is the function's.
 
     `given` are parameters that the host will give.
 
     Raises:
-        DefinitionError: the form is another one, or the function cannot take what the schema says.
+        DefinitionError: The form is invalid, or the function cannot take an argument of the schema.
     """
     read = read_chat_form(form, f"tool {getattr(function, '__name__', function)!r}")
     said = description if description is not None else read.description or docs_of(function).description

@@ -1,4 +1,4 @@
-"""Annotations made readable for pydantic, and what their authors put beside the type."""
+"""Annotations in a form that pydantic accepts, and the texts that authors put beside a type."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import typing_extensions
 
 
 def text_metadata(annotation: Any) -> str:
-    """The text of `Annotated[T, "text"]`; empty when there is none."""
+    """Returns the text of `Annotated[T, "text"]`; empty if there is none."""
     if get_origin(annotation) is not Annotated:
         return ""
     return next((item for item in get_args(annotation)[1:] if isinstance(item, str)), "")
 
 
 def accepting_none(annotation: Any, default: Any) -> Any:
-    """The type, or None too where None is the default: `limit: int = None` takes what it gives."""
+    """Returns the type, with None added if None is the default. `limit: int = None` then accepts its own default."""
     if default is not None or _admits_none(annotation):
         return annotation
     if get_origin(annotation) is Annotated:
@@ -28,15 +28,15 @@ def accepting_none(annotation: Any, default: Any) -> Any:
 
 
 def readable_type(annotation: Any) -> Any:
-    """The type with each `typing.TypedDict` in it replaced by an equal one that pydantic accepts before Python 3.12.
+    """Replaces each `typing.TypedDict` in the type with an equal one that pydantic accepts before Python 3.12.
 
-    One inside a model or dataclass cannot be replaced; pydantic's error says what to import instead.
+    A TypedDict inside a model or dataclass cannot be replaced; pydantic's error names the import to use.
     """
     return _readable(annotation, {})
 
 
 def unpacked(annotation: Any) -> Any:
-    """The TypedDict of `**more: Unpack[TypedDict]`; None when it is something else."""
+    """Returns the TypedDict of `**more: Unpack[TypedDict]`. None for any other annotation."""
     # Before Python 3.12 the two are different objects.
     is_unpacked = get_origin(annotation) in (typing.Unpack, typing_extensions.Unpack)
     return get_args(annotation)[0] if is_unpacked else None
@@ -69,13 +69,13 @@ def _readable(annotation: Any, done: dict[Any, Any]) -> Any:
 
 
 def _either(options: tuple[Any, ...]) -> Any:
-    # `|` fails for types that are text or that come from other libraries; this never does.
+    # `|` fails for types that are text or that come from other libraries; this does not.
     return cast("Any", Union)[options]
 
 
 def _extended(kind: Any, done: dict[Any, Any]) -> Any:
-    """Filled in after it is made, so that a TypedDict may hold itself."""
-    # The functional form wants literals where pyright looks; the metaclass does not.
+    """Returns an equal TypedDict. Its fields are added after it is made, so that it may be recursive."""
+    # pyright requires literals in the functional form; the metaclass does not.
     extended: Any = cast("Any", typing_extensions.TypedDict)(kind.__name__, {})
     done[kind] = extended
     hints = typing.get_type_hints(kind, include_extras=True)
@@ -89,7 +89,7 @@ def _extended(kind: Any, done: dict[Any, Any]) -> Any:
 
 
 def _is_required(name: str, hint: Any, kind: Any) -> bool:
-    # `__required_keys__` does not see NotRequired in annotations that are text; the resolved hint does.
+    # `__required_keys__` misses NotRequired in annotations that are text; the resolved hint has it.
     if get_origin(hint) in (Required, NotRequired):
         return get_origin(hint) is Required
     return name in kind.__required_keys__

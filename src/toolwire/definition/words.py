@@ -1,4 +1,4 @@
-"""The words in which arguments are spoken of: what a schema expects, what was given, where, and which name is near."""
+"""The wording of messages about arguments: expected types, given values, places, and similar names."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from itertools import islice
 from typing import Any, ParamSpec, TypeVar, cast
 
 SHOWN_LIMIT = 80
-"""Characters of a value that a message shows."""
+"""Maximum number of characters of a value in a message."""
 
 _CHOICES_LIMIT = 20
-"""Allowed values that a message lists."""
+"""Maximum number of allowed values in a message."""
 
 _NEAR_LIMIT = 128
-"""Characters of a name that others are compared with: the comparison takes time that grows with their square."""
+"""Maximum length in characters of a name that is compared with others. The comparison takes quadratic time."""
 
 _NAMES_LIMIT = 500
-"""Names that one is compared with."""
+"""Maximum number of names that one name is compared with."""
 
 _FORMATS = {
     "date-time": "date and time in ISO 8601",
@@ -48,19 +48,22 @@ _BOUNDS = {
 
 
 REFERENCES_LIMIT = 2_000
-"""References followed for one text about a tool: prompts list a few hundred, and a schema can hold any number."""
+"""Maximum number of references followed for one text about a tool.
+
+A prompt has a few hundred; a schema may have any.
+"""
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _LEFT: ContextVar[list[int] | None] = ContextVar("left", default=None)
-"""How many references may still be followed, in a list of one; None outside of `bounded`."""
+"""Number of references that may still be followed, in a list of one; None outside of `bounded`."""
 
 
 def bounded(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, within which at most `REFERENCES_LIMIT` references are followed, those of inner ones included.
+    """Limits the references followed inside the function to `REFERENCES_LIMIT`, including those of inner calls.
 
-    Beyond it a reference reads as a schema that says nothing: definitions of a few lines can stand for billions.
+    Beyond the limit a reference reads as an empty schema, because a few lines of definitions can expand to billions.
     """
 
     @wraps(function)
@@ -78,7 +81,7 @@ def bounded(function: Callable[P, R]) -> Callable[P, R]:
 
 @bounded
 def expected(schema: Any, root: Mapping[str, Any], depth: int = 4) -> str:
-    """What the schema wants, in the words of JSON Schema: `array of integer`, `one of 'a', 'b'`."""
+    """Describes the values that a schema accepts, in JSON Schema's words: `array of integer`, `one of 'a', 'b'`."""
     node = resolve(schema, root)
     if "enum" in node or "const" in node:
         return _choice(node["enum"] if "enum" in node else [node["const"]])
@@ -93,7 +96,10 @@ def expected(schema: Any, root: Mapping[str, Any], depth: int = 4) -> str:
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with local references followed; `{}` for what cannot be followed or is no object."""
+    """Returns the schema with local references followed.
+
+    `{}` if a reference cannot be followed, or for a non-object.
+    """
     for _ in range(32):
         if not isinstance(schema, dict):
             return {}
@@ -111,9 +117,9 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
 
 @bounded
 def flattened(schema: Any, root: Mapping[str, Any], depth: int = 8) -> dict[str, Any]:
-    """The schema with references followed and the parts of `allOf` put together into one.
+    """Returns the schema with references followed and the parts of `allOf` merged.
 
-    Of two parts that speak of the same thing the later one counts; what only one of them says is kept.
+    If two parts set the same keyword, the later one counts, except that properties and required names are combined.
     """
     node = resolve(schema, root)
     parts = cast("list[Any]", node.get("allOf") or [])
@@ -131,13 +137,13 @@ def flattened(schema: Any, root: Mapping[str, Any], depth: int = 8) -> dict[str,
 
 
 def shown(value: Any) -> str:
-    """The value, short enough for a message."""
+    """Returns the value as text, short enough for a message."""
     text = _short.repr(value)
     return text if len(text) <= SHOWN_LIMIT else f"{text[: SHOWN_LIMIT - 3]}..."
 
 
 def path_text(place: Sequence[str | int]) -> str:
-    """`("rows", 0, "name")` as `rows[0].name`."""
+    """Returns `("rows", 0, "name")` as `rows[0].name`."""
     text = ""
     for step in place:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -145,7 +151,7 @@ def path_text(place: Sequence[str | int]) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant; None when none is near."""
+    """Returns the name that was probably meant. None if no name is similar."""
     if len(name) > _NEAR_LIMIT:
         return None
     near_in_length = (known for known in names if abs(len(known) - len(name)) <= len(name))
@@ -154,7 +160,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def nearest_hint(name: str, names: Iterable[str]) -> str:
-    """`did you mean 'limit'?`, or `it takes 'query', 'limit'`."""
+    """Returns `did you mean 'limit'?`, or `it takes 'query', 'limit'`."""
     names = list(names)
     near = nearest(name, names)
     if near is not None:
@@ -203,7 +209,7 @@ def _choice(values: Sequence[Any]) -> str:
 
 
 def pointed(reference: str, root: Mapping[str, Any]) -> Any:
-    """What a reference inside the document leads to, by its JSON pointer; None when it leads nowhere."""
+    """Returns the target of a reference within the document, by its JSON pointer. None if it leads nowhere."""
     if reference != "#" and not reference.startswith("#/"):
         return None
     node: Any = root
@@ -220,7 +226,7 @@ def pointed(reference: str, root: Mapping[str, Any]) -> Any:
 
 
 _INDEX_DIGITS = 9
-"""Digits of an index in a JSON pointer; no list is that long."""
+"""Number of digits that an index in a JSON pointer must not reach; no list is that long."""
 
 
 _short = reprlib.Repr()
