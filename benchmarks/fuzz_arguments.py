@@ -48,6 +48,22 @@ class Node(BaseModel):
     below: tuple[Node, ...] = ()
 
 
+class Both(BaseModel):
+    """Two conditions."""
+
+    kind: Literal["both"]
+    first: Both | Either | int
+    second: Both | Either | int = 0
+
+
+class Either(BaseModel):
+    """One of two conditions."""
+
+    kind: Literal["either"]
+    first: Both | Either | int
+    second: Both | Either | int = 0
+
+
 def numbers(values: list[int], unique: set[int] | None = None, by_id: dict[int, float] | None = None) -> int:
     """Takes numbers."""
     return len(values) + len(unique or ()) + len(by_id or ())
@@ -76,7 +92,12 @@ def values(
     return len([each for each in (any_value, either, times, ids, amounts, data, secret) if each])
 
 
-SPECS = tuple(ToolSpec.from_function(tool) for tool in (numbers, texts, records, values))
+def conditions(condition: Both | Either | int, several: list[Both | Either] | None = None) -> int:
+    """Takes types that hold themselves."""
+    return isinstance(condition, int) + len(several or ())
+
+
+SPECS = tuple(ToolSpec.from_function(tool) for tool in (numbers, texts, records, values, conditions))
 
 
 def fuzz(count: int, seed: int, *, limit_s: float = PROCESSOR_LIMIT_S) -> int:
@@ -148,6 +169,9 @@ class Arguments:
         if chance.random() < 0.03 or depth > 70:
             return self._wrong()
         match node.get("type"):
+            case "array" if chance.random() < 0.1:
+                # Many members, each of them wrong: each can cost an error.
+                return [self._wrong_member()] * (max(self._left, 0) // 4)
             case "array":
                 return self._several(lambda: self._value(node.get("items", {}), depth + 1), node.get("items", {}))
             case "object" if "properties" in node:
@@ -221,6 +245,10 @@ class Arguments:
             ("a", "0", "9", "\ud83d", "\x00", "é", "1e", "\\", '"', "<", "[", "2026-01-01", "eA==", "P1D", "-")
         )
         return (piece * length)[:length]
+
+    def _wrong_member(self) -> Any:
+        # An empty object would be right where all fields have a default.
+        return self._chance.choice(([], None, "x", [[]], {"x": []}))
 
     def _wrong(self) -> Any:
         chance = self._chance

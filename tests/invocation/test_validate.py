@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from tests.invocation.world import World
+from toolwire import ToolRegistry, ToolSpec
 from toolwire.definition.from_function import from_function
 
 
@@ -142,3 +143,29 @@ def test_a_hidden_argument_is_refused_by_name(world: World) -> None:
         "The arguments of 'search' are wrong:\n- 'limit' is set by the host and not yours to give: remove it."
     )
     assert world.call("search", query="x").data == "x 3 None"
+
+
+def test_arguments_of_too_many_levels_are_the_models_mistake() -> None:
+    registry = ToolRegistry()
+    registry.register(ToolSpec.from_function(take_anything))
+    assert registry.invoke("take_anything", {"value": nested(100)}).success
+    result = registry.invoke("take_anything", {"value": nested(5_000)})
+    assert result.failure is not None
+    assert result.failure.kind == "invalid_arguments"
+    assert result.text == (
+        "The arguments of 'take_anything' are wrong:\n"
+        "- The arguments have too many levels of lists and objects: give fewer.\n"
+        "Correct them and call 'take_anything' again. It takes: value (required)."
+    )
+
+
+def take_anything(value: Any) -> int:
+    """Takes anything."""
+    return 0
+
+
+def nested(levels: int) -> Any:
+    value: Any = []
+    for _ in range(levels):
+        value = [value]
+    return value

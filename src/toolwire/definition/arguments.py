@@ -16,18 +16,19 @@ from typing import Any, cast, get_origin
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.experimental.arguments_schema import generate_arguments_schema
-from pydantic_core import PydanticOmit, SchemaError, SchemaValidator, ValidationError
+from pydantic_core import PydanticOmit, SchemaError, ValidationError
 
 from toolwire.definition.annotation import annotation_text
 from toolwire.definition.base64_bytes import reading_base64
 from toolwire.definition.core_tree import is_json
-from toolwire.definition.equal_hashes import bounding, within_budget
 from toolwire.definition.input_schema import ToolJsonSchema, finished
-from toolwire.definition.problems import GivenError, complaint, problems_of, told
+from toolwire.definition.problems import complaint, problems_of, told
+from toolwire.definition.recursive_types import TooManySteps
 from toolwire.definition.same import same
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.signature import EMPTY, Argument
 from toolwire.definition.typing_forms import accepting_none, readable_type, text_metadata, unpacked
+from toolwire.definition.validation import Validation
 from toolwire.definition.words import resolve
 from toolwire.vocabulary.errors import DefinitionError
 
@@ -60,9 +61,10 @@ class FunctionForm:
         self._input_schema: dict[str, Any] | None = None
         self._core = self._generated()
         try:
-            self._validate = _validation(self._core)
+            self._validation = _validation(self._core)
         except _INDESCRIBABLE as error:
             raise self._blamed(error) from error
+        self._validate = self._validation.validate
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -80,10 +82,10 @@ class FunctionForm:
         """The arguments as real objects, or everything that is wrong with them."""
         try:
             values = self._validate(arguments)[1]
-        except ValidationError as error:
-            given, more = _errors(error)
-            found = problems_of(given, arguments, self.input_schema, self._not_given)
-            return cast("Invalid", complaint(found, more=more))
+        except (ValidationError, TooManySteps) as error:
+            wrong = self._validation.errors(error, arguments)
+            found = problems_of(wrong.read, arguments, self.input_schema, self._not_given)
+            return cast("Invalid", complaint(found, more=wrong.more, is_partial=wrong.is_partial))
         if self._more is None:
             return values
         doubled = complaint(told(self._doubled(name)) for name in values[self._more] if name in self._by_name)
@@ -179,24 +181,9 @@ def output_schema(annotation: Any) -> dict[str, Any] | None:
     return {**resolve(schema, schema), "$defs": schema["$defs"]} if "$ref" in schema else schema
 
 
-_ERRORS_LIMIT = 1_000
-"""Errors of pydantic that are read: a complaint tells ten, and arguments of 1 MB can have 250,000."""
-
-
-def _errors(error: ValidationError) -> tuple[list[GivenError], int]:
-    """The errors that are read, and how many others there are."""
-    given = cast("list[GivenError]", error.errors(include_url=False))
-    return given[:_ERRORS_LIMIT], max(0, len(given) - _ERRORS_LIMIT)
-
-
-def _validation(core: Any) -> Callable[[dict[str, Any]], Any]:
-    """The function that validates arguments by the core schema."""
+def _validation(core: Any) -> Validation:
     schema, reads_inside_classes = reading_base64(core)
-    schema, counts, counts_inside_classes = bounding(schema)
-    # A class's own validator, built before, would neither read text as bytes nor count.
-    rebuilt = {"_use_prebuilt": False} if reads_inside_classes or counts_inside_classes else {}
-    validate = SchemaValidator(schema, None, **rebuilt).validate_python
-    return within_budget(validate) if counts else validate
+    return Validation(schema, is_rebuilt=reads_inside_classes)
 
 
 def _stand_in_body(**_values: Any) -> None: ...

@@ -18,10 +18,28 @@ HOLDS_SCHEMA = frozenset(
 
 CLASSES = frozenset({"model", "dataclass"})
 
+SEVERAL = frozenset(
+    {"list", "deque", "tuple", "set", "frozenset", "dict", "ordered-dict", "frozendict", "counter"},
+)
+"""The core schemas of any number of values, which can stop at the first error."""
+
 
 def with_children(schema: dict[str, Any], walk: Walk) -> dict[str, Any]:
     """A copy of the schema in which `walk` has replaced each schema directly below it."""
     return {key: _replaced(key, value, walk) if key in HOLDS_SCHEMA else value for key, value in schema.items()}
+
+
+def children(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The schemas directly below it."""
+    found: list[dict[str, Any]] = []
+    with_children(dict(schema), found.append)
+    return found
+
+
+def labelled(before: Any, choice: Any) -> Any:
+    """A rewritten choice of a union, under the name that errors gave it before."""
+    was_wrapped = isinstance(choice, dict) and cast("Any", choice)["type"] == "function-wrap" != before["type"]
+    return cast("Any", (choice, before["type"]) if was_wrapped else choice)
 
 
 _JSON_SCALARS = frozenset({"str", "int", "float", "bool", "none"})

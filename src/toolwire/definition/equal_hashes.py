@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pydantic_core import PydanticCustomError, core_schema
 
-from toolwire.definition.core_tree import CLASSES, with_children
+from toolwire.definition.core_tree import CLASSES, labelled, with_children
 
 COMPARISONS_LIMIT = 500_000
 """Comparisons of different values with one hash in one call: 1,000 integers with one hash, or 10 ms."""
@@ -68,6 +68,7 @@ class _TooManyEqual(Exception):
 
 _STATE = _State()
 
+_MAPPINGS = frozenset({"dict", "ordered-dict", "frozendict", "counter"})
 _SAFE_KEYS = frozenset({"any", "str", "bytes", "literal", "enum", "bool", "none"})
 """Types whose hashes are secret or few. Keys of any type are not converted: their mapping exists already."""
 _SAFE_MEMBERS = _SAFE_KEYS - {"any"}
@@ -77,10 +78,10 @@ def _walk(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
     kind = schema.get("type")
     below = with_children(schema, lambda child: _walk(child, in_class or kind in CLASSES, found))
     if kind == "union":
-        return {**below, "choices": list(map(_labelled, schema["choices"], below["choices"]))}
+        return {**below, "choices": list(map(labelled, schema["choices"], below["choices"]))}
     if kind in ("set", "frozenset"):
         members, safe = "items_schema", _SAFE_MEMBERS
-    elif kind == "dict":
+    elif kind in _MAPPINGS:
         members, safe = "keys_schema", _SAFE_KEYS
     else:
         return below
@@ -92,12 +93,6 @@ def _walk(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
     return core_schema.no_info_wrap_validator_function(
         _collected, cast("core_schema.CoreSchema", {**below, members: counted})
     )
-
-
-def _labelled(before: Any, choice: Any) -> Any:
-    """The choice under the name that errors gave it before the rewriting."""
-    was_wrapped = isinstance(choice, dict) and cast("Any", choice)["type"] == "function-wrap" != before["type"]
-    return cast("Any", (choice, before["type"]) if was_wrapped else choice)
 
 
 def _collected(value: Any, validate: Validate) -> Any:

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import SchemaValidator
 
 from toolwire.definition.annotation import schema_text
-from toolwire.definition.equal_hashes import bounding, within_budget
 from toolwire.definition.input_schema import ToolJsonSchema
 from toolwire.definition.problems import Found, GivenError, complaint, problems_of, told, unexpected
+from toolwire.definition.recursive_types import TooManySteps
 from toolwire.definition.same import same
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind, Shape
 from toolwire.definition.structured import StructuredValues
 from toolwire.definition.tool import Tool
+from toolwire.definition.validation import Validation
 from toolwire.definition.words import resolve
 from toolwire.vocabulary.errors import DefinitionError
 
@@ -124,7 +124,7 @@ class ExtendedForm:
         self.hidden = hidden
         self._shape = shape
         self._schema = _together(own.input_schema, shape.schema, shape.model.__name__)
-        self._validate = _validator(shape.model)
+        self._validation = Validation(shape.model.__pydantic_core_schema__)
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -137,13 +137,17 @@ class ExtendedForm:
         values = self.own.read({name: value for name, value in arguments.items() if name not in fields})
         given = {name: value for name, value in arguments.items() if name in fields}
         try:
-            model = self._validate(given)
-        except ValidationError as error:
-            wrong = self._problems(cast("list[GivenError]", error.errors(include_url=False)), given)
-            found = chain(self._own_problems(values, arguments), wrong)
-            return cast("Invalid", complaint(found, more=values.more if isinstance(values, Invalid) else 0))
+            model = self._validation.validate(given)
+        except (ValidationError, TooManySteps) as error:
+            wrong = self._validation.errors(error, given)
+            found = chain(self._own_problems(values, arguments), self._problems(wrong.read, given))
+            own_more, is_partial = (values.more, values.is_partial) if isinstance(values, Invalid) else (0, False)
+            return cast(
+                "Invalid", complaint(found, more=own_more + wrong.more, is_partial=is_partial or wrong.is_partial)
+            )
         if isinstance(values, Invalid):
-            return cast("Invalid", complaint(self._own_problems(values, arguments), more=values.more))
+            own = self._own_problems(values, arguments)
+            return cast("Invalid", complaint(own, more=values.more, is_partial=values.is_partial))
         return StructuredValues({**values, **{name: getattr(model, fields[name]) for name in fields}}, model)
 
     def _own_problems(self, values: dict[str, Any] | Invalid, arguments: Mapping[str, Any]) -> Iterator[Found]:
@@ -193,14 +197,6 @@ def _model_schema(label: str, model: Any) -> dict[str, Any]:
         raise DefinitionError(f"{label}: {model.__name__} has no fields that a model could fill in: give it some")
     defs = schema.get("$defs")
     return {**root, "$defs": defs} if defs else dict(root)
-
-
-def _validator(model: type[BaseModel]) -> Callable[[Any], Any]:
-    """The model's own validator; with sets of numbers in it, one that counts equal hashes."""
-    schema, counts, _ = bounding(model.__pydantic_core_schema__)
-    if not counts:
-        return model.model_validate
-    return within_budget(SchemaValidator(schema, None, _use_prebuilt=False).validate_python)
 
 
 def _together(own: dict[str, Any], model: dict[str, Any], model_name: str) -> dict[str, Any]:

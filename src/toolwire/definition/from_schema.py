@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
@@ -218,7 +219,8 @@ class SchemaForm:
                 values[name] = plain(value)
             except Unrepresentable as error:
                 problems.append(told(_unrepresentable(name, value, error)))
-        wrong = complaint(chain(problems, self._validator.problems(values)))
+        with closing(self._validator.problems(values)) as found:
+            wrong = complaint(chain(problems, found))
         if wrong is not None:
             return wrong
         missing = {name: copy.deepcopy(default) for name, default in self._defaults.items() if name not in values}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from functools import cache, partial
 from typing import Any, cast
 from urllib.parse import urljoin
@@ -92,8 +92,8 @@ class Validator:
             self._schema, registry=_NO_DOCUMENTS, _resolver=_resolver(self._schema)
         )
 
-    def problems(self, arguments: Mapping[str, Any]) -> Iterator[Found]:
-        """Yields all problems of the arguments. Read it to its end, in one thread.
+    def problems(self, arguments: Mapping[str, Any]) -> Generator[Found]:
+        """Yields all problems of the arguments. Read it to its end or close it, in one thread.
 
         Raises:
             DefinitionError: The schema is at fault: the check of small arguments does not end.

@@ -22,11 +22,17 @@ class GivenError(TypedDict):
     input: Any
 
 
+TOO_LARGE = "too_large_to_check"
+"""The type of an error that is about the size of all arguments together."""
+
 COMPLAINT_PROBLEMS_LIMIT = 10
 """Problems that one complaint tells: a model mends these, and is told the next ones."""
 
 COMPLAINT_LIMIT_BYTES = 4_000
 """Bytes of one complaint, with its heading and its hint: about a thousand tokens."""
+
+READ_LIMIT = 1_000
+"""Problems that are read: a complaint tells ten, and a checker can find 300,000."""
 
 _PROBLEMS_LIMIT_BYTES = 2_800
 """Bytes of a complaint's problems."""
@@ -44,12 +50,18 @@ class Found(NamedTuple):
     problem: Callable[[], ArgumentProblem]
 
 
-def complaint(found: Iterable[Found], *, more: int = 0) -> Invalid | None:
-    """What is wrong, one problem for each place, bounded; None when there is nothing. `more` are known beside these."""
+def complaint(found: Iterable[Found], *, more: int = 0, is_partial: bool = False) -> Invalid | None:
+    """What is wrong, one problem for each place, bounded; None when there is nothing.
+
+    At most `READ_LIMIT` of `found` are read. `more` are known beside these. `is_partial`: the check ended early.
+    """
     kept: list[ArgumentProblem] = []
     seen: set[str] = set()
     size = count = 0
-    for path, problem in found:
+    for number, (path, problem) in enumerate(found):
+        if number == READ_LIMIT:
+            is_partial = True
+            break
         # An empty path is that of the call as a whole, of which several things can be wrong.
         if path in seen and path:
             continue
@@ -60,7 +72,7 @@ def complaint(found: Iterable[Found], *, more: int = 0) -> Invalid | None:
             size += len(cut.message.encode("utf-8", "replace"))
             if size <= _PROBLEMS_LIMIT_BYTES:
                 kept.append(cut)
-    return Invalid(problems=tuple(kept), more=count - len(kept) + more) if kept else None
+    return Invalid(problems=tuple(kept), more=count - len(kept) + more, is_partial=is_partial) if kept else None
 
 
 def told(problem: ArgumentProblem) -> Found:
@@ -87,6 +99,10 @@ def problems_of(
     skipped: GivenError | None = None
     is_placed = False
     for error in errors:
+        if error["type"] == TOO_LARGE:
+            is_placed = True
+            yield told(ArgumentProblem(path="", kind="invalid", message=error["msg"]))
+            continue
         place = _place(error["loc"], arguments, schema)
         if place is None:
             skipped = skipped or error

@@ -140,11 +140,12 @@ def brief(value: Any) -> Any:
     """A copy of a JSON value whose `repr` is short, also that of the values in it."""
     if isinstance(value, str):
         return BriefText(value) if len(value) > SHOWN_LIMIT else value
-    if isinstance(value, Mapping):
-        return BriefDict({key: brief(item) for key, item in cast("Mapping[str, Any]", value).items()})
+    # Numbers, and what is empty: a megabyte of JSON can hold 300,000 of them.
+    if not value or isinstance(value, int | float):
+        return value
     if isinstance(value, list | tuple):
         return BriefList([brief(item) for item in cast("Sequence[Any]", value)])
-    return value
+    return BriefDict({key: brief(item) for key, item in cast("Mapping[str, Any]", value).items()})
 
 
 def _brief_text(value: Any, kind: type[list[Any]] | type[dict[str, Any]]) -> str:

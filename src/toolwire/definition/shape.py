@@ -72,6 +72,8 @@ class Invalid:
     """Never empty."""
     more: int = 0
     """How many others there are, which are not told."""
+    is_partial: bool = False
+    """Whether the check ended before it had found all."""
 
     @property
     def text(self) -> str:
@@ -83,7 +85,9 @@ class Invalid:
         """A line for each problem, and one that says how many are not told."""
         told = tuple(problem.message for problem in self.problems)
         plural = "problems are" if self.more > 1 else "problem is"
-        return (*told, f"{self.more:,} more {plural} not shown.") if self.more else told
+        if self.more:
+            told = (*told, f"{self.more:,} more {plural} not shown.")
+        return (*told, "There may be others: the check ended early.") if self.is_partial else told
 
 
 class Validated:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, cast, get_args
 
 from toolwire.definition.binding import Binding, Bindings, States
@@ -296,7 +297,7 @@ class Tool:
     ) -> Validated | Invalid:
         bound, problems = self.bindings.resolve(bindings, states)
         if isinstance(values, Invalid):
-            return Invalid(problems=values.problems + problems, more=values.more)
+            return replace(values, problems=values.problems + problems)
         if problems:
             return Invalid(problems=problems)
         complaint = self.check({**values, **bound}) if self.check is not None else None

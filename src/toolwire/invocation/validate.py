@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.binding import States
-from toolwire.definition.tool import Invalid
+from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Prepared
 from toolwire.vocabulary.calls import ToolCall, WrittenArguments
@@ -25,7 +25,11 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
     try:
         if isinstance(arguments, WrittenArguments):
             arguments = arguments.read_by(entry.tool.input_schema)
-        validated = entry.tool.validate(_own(arguments), states)
+        try:
+            own = _own(arguments)
+        except RecursionError:
+            return refuse(call, entry, _TOO_DEEP)
+        validated = entry.tool.validate(own, states)
     except DefinitionError as error:
         return _cannot_run(call, entry, str(error))
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code
@@ -33,6 +37,15 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
     if isinstance(validated, Invalid):
         return refuse(call, entry, validated)
     return Prepared(call, entry, validated)
+
+
+_TOO_DEEP = Invalid(
+    problems=(
+        ArgumentProblem(
+            path="", kind="invalid", message="The arguments have too many levels of lists and objects: give fewer."
+        ),
+    )
+)
 
 
 def _own(arguments: Mapping[str, Any]) -> Mapping[str, Any]:

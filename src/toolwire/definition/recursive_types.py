@@ -1,0 +1,131 @@
+"""Types that hold themselves: one call takes a bounded number of steps in them.
+
+A union is tried once for each of its members. In a type that holds itself, each of them tries the union below it again:
+twenty levels take a million steps, and each step can leave errors. The core schema is rewritten so that unions of
+such types count, and single values of them. One call has one budget of steps, and one of errors.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from pydantic_core import ValidationError, core_schema
+
+from toolwire.definition.core_tree import CLASSES, SEVERAL, children, labelled, with_children
+
+STEPS_LIMIT = 150_000
+"""Values of recursive types that one call may validate: half a processor second. A megabyte holds 50,000 small ones."""
+ERRORS_LIMIT = 200_000
+"""Errors that one call may carry out of recursive types, counted at each level: 40 MB, or a fifth of a second."""
+
+Validate = Callable[[Any], Any]
+
+
+class TooManySteps(Exception):
+    """A budget is used up. It is not a ValueError, so that pydantic stops at once."""
+
+
+def counting_steps(schema: Any) -> tuple[Any, bool, bool]:
+    """The core schema in which recursive types count; whether it has any; and whether one is inside a class."""
+    recursive = _recursive(schema)
+    if not recursive:
+        return schema, False, False
+    found: list[bool] = []
+    # A value outside of all definitions is validated once.
+    inner = [_walk(each, recursive, False, found) for each in schema["definitions"]]
+    return {**schema, "definitions": inner}, bool(found), any(found)
+
+
+def within_steps(validate: Validate) -> Validate:
+    """The validator of a schema that `counting_steps` gave, with new budgets for each call of it."""
+
+    def validated(value: Any) -> Any:
+        # A tool's own validator may call another tool, which comes here again.
+        outer = _STATE.steps, _STATE.errors
+        _STATE.steps, _STATE.errors = STEPS_LIMIT, ERRORS_LIMIT
+        try:
+            return validate(value)
+        finally:
+            _STATE.steps, _STATE.errors = outer
+
+    return validated
+
+
+class _State(threading.local):
+    """The steps and errors that the call in this thread has left."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.errors = 0
+
+
+_STATE = _State()
+
+
+def _step(value: Any, validate: Validate) -> Any:
+    _STATE.steps -= 1
+    if _STATE.steps < 0:
+        raise TooManySteps
+    try:
+        return validate(value)
+    except ValidationError as error:
+        _STATE.errors -= error.error_count()
+        if _STATE.errors < 0:
+            raise TooManySteps from None
+        raise
+
+
+def _walk(schema: dict[str, Any], recursive: frozenset[str], in_class: bool, found: list[bool]) -> Any:
+    kind = schema.get("type")
+    if kind == "definition-ref":
+        return _counted(schema, in_class, found) if schema["schema_ref"] in recursive else schema
+    inside = in_class or kind in CLASSES
+    # A list stops at its first error, and tries each item once. A union's errors go by the names of its choices, so
+    # that the union itself is wrapped and they are not.
+    is_left = kind == "union" or kind in SEVERAL
+    below = with_children(
+        schema, lambda child: child if is_left and _is_reference(child) else _walk(child, recursive, inside, found)
+    )
+    if kind != "union":
+        return below
+    below = {**below, "choices": list(map(labelled, schema["choices"], below["choices"]))}
+    is_recursive = any(_is_reference(child) and child["schema_ref"] in recursive for child in children(schema))
+    return _counted(below, in_class, found) if is_recursive else below
+
+
+def _is_reference(schema: dict[str, Any]) -> bool:
+    return schema["type"] == "definition-ref"
+
+
+def _counted(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
+    found.append(in_class)
+    inner = {key: value for key, value in schema.items() if key != "ref"}
+    wrapped: Any = core_schema.no_info_wrap_validator_function(_step, cast("core_schema.CoreSchema", inner))
+    return {**wrapped, "ref": schema["ref"]} if "ref" in schema else wrapped
+
+
+def _recursive(schema: Any) -> frozenset[str]:
+    """The names of the definitions that lead back to themselves."""
+    leads_to = {found["ref"]: frozenset(_references(found)) for found in schema.get("definitions", ())}
+    return frozenset(name for name in leads_to if name in _reached(name, leads_to))
+
+
+def _references(schema: dict[str, Any]) -> Iterator[str]:
+    waiting = [schema]
+    while waiting:
+        found = waiting.pop()
+        if found.get("type") == "definition-ref":
+            yield found["schema_ref"]
+        waiting.extend(children(found))
+
+
+def _reached(name: str, leads_to: dict[str, frozenset[str]]) -> set[str]:
+    reached: set[str] = set()
+    waiting = [name]
+    while waiting:
+        new = leads_to.get(waiting.pop(), frozenset[str]()) - reached
+        reached |= new
+        waiting.extend(new)
+    return reached
