@@ -1,1 +1,1 @@
-"""Names to tools: what exists, and what of it can be seen."""
+"""The catalogue: registered tools by name, groups, search, and the selection that a caller sees."""

@@ -1,4 +1,4 @@
-"""Names to entries: adding, finding, and saying what a name that is not there may have meant."""
+"""Registered tools by name, with suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _LOG = logging.getLogger("toolwire.registry")
 
 
 class Catalogue:
-    """Tools by name, in order of registration. Safe to read from any thread while another one adds."""
+    """Tools by name, in order of registration. A thread may read while another one adds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Replaced as a whole on each change, so that readers need no lock.
+        # Each change replaces the dict, so that readers need no lock.
         self._entries: dict[str, Entry] = {}
         self._written: dict[str, str] = {}
-        """What programs write, to the name it stands for."""
+        """Maps the name used in programs to the registered name."""
         self._looks: dict[str, str] = {}
-        """How names look, to the first name here that looks so."""
+        """Maps the look of a name to the first registered name with that look."""
         self._is_async = False
         self._gates: dict[str, Gate] = {}
 
@@ -45,28 +45,28 @@ class Catalogue:
 
     @property
     def is_async(self) -> bool:
-        """Whether a call of any tool here needs an event loop: programs then need one too."""
+        """True if a call of any tool here needs an event loop. Programs then need one too."""
         return self._is_async
 
     def find(self, name: str) -> Entry | None:
-        """The entry of exactly that name."""
+        """Returns the entry with exactly that name, or None."""
         return self._entries.get(name)
 
     def add(self, entry: Entry, *, replace: bool = False) -> None:
-        """Puts an entry in. The same object with the same options is there already, and stays as it is.
+        """Adds an entry. Does nothing if the same object is registered with the same options.
 
         Raises:
-            RegistrationError: the name is taken by another object (unless `replace`), or a program could not tell
-                it from another tool's.
+            RegistrationError: The name is taken by another object or with other options (unless `replace`), or a
+                program could not distinguish it from another tool's.
         """
         with self._lock:
             self._put(entry, replace=replace)
 
     def add_all(self, entries: Sequence[Entry], *, replace: bool = False) -> None:
-        """Puts entries in as `add` does: all of them, or none when one cannot be.
+        """Adds all entries as `add` does. After an error none of them is added.
 
         Raises:
-            RegistrationError: as `add`.
+            RegistrationError: See `add`.
         """
         with self._lock:
             before = self._entries, dict(self._written), dict(self._looks)
@@ -79,10 +79,10 @@ class Catalogue:
                 raise
 
     def add_new(self, entry: Entry) -> None:
-        """Puts an entry in whose name nothing here has, the same object included.
+        """Adds an entry under a new name. Refuses a name that is taken, even by the same object.
 
         Raises:
-            RegistrationError: the name is taken, or a program could not tell it from another tool's.
+            RegistrationError: The name is taken, or a program could not distinguish it from another tool's.
         """
         with self._lock:
             if entry.name in self._entries:
@@ -92,10 +92,10 @@ class Catalogue:
             self._set({**self._entries, entry.name: entry})
 
     def change(self, name: str, change: Callable[[Tool], Tool]) -> None:
-        """Puts what `change` makes of an entry's tool in its place; all else of the entry stays.
+        """Replaces the tool of an entry by the result of `change`. The rest of the entry stays.
 
         Raises:
-            RegistrationError: there is none of that name.
+            RegistrationError: The name is unknown.
         """
         with self._lock:
             entry = self._entries.get(name)
@@ -104,10 +104,10 @@ class Catalogue:
             self._set({**self._entries, name: replaced(entry, tool=change(entry.tool))})
 
     def remove(self, name: str) -> None:
-        """Takes an entry out.
+        """Removes an entry.
 
         Raises:
-            RegistrationError: there is none of that name.
+            RegistrationError: The name is unknown.
         """
         with self._lock:
             if name not in self._entries:
@@ -118,12 +118,12 @@ class Catalogue:
             self._set({key: entry for key, entry in self._entries.items() if key != name})
 
     def gate_of(self, resource: str) -> Gate:
-        """The gate that all calls pass which demand that resource alone."""
+        """Returns the gate for all calls that need exclusive use of that resource."""
         with self._lock:
             return self._gates.setdefault(resource, Gate())
 
     def nearest(self, name: str) -> str | None:
-        """The name here that `name` most likely meant, or None when nothing is like it."""
+        """Returns the registered name that `name` most likely meant, or None."""
         return nearest(name, [entry.name for entry in self])
 
     def _put(self, entry: Entry, *, replace: bool) -> None:
@@ -135,7 +135,7 @@ class Catalogue:
                     "give another name= or prefix=, or replace=True to put this one in its place"
                 )
             if not there.has_options_of(entry):
-                # Silently taking the new ones could lose a permission.
+                # Accepting the new options silently could lose a permission.
                 raise RegistrationError(
                     f"{entry.name!r} is registered already with other options; replace=True takes the new ones"
                 )
@@ -174,7 +174,9 @@ _RESERVED_LOOKS = {skeleton(name): name for name in RESERVED_NAMES}
 
 
 def _is_one(first: object, second: object) -> bool:
-    """Whether both are one object. A method is made anew each time it is looked up; equal objects are not one."""
+    """True if both are the same object. Python creates a bound method anew on each access, so methods are compared by
+    equality.
+    """
     return first is second or (isinstance(first, _METHODS) and first == second)
 
 

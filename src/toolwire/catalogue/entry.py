@@ -1,4 +1,4 @@
-"""A tool as registered: the live tool, and what is true of it only here."""
+"""A registered tool: the live tool, and its options in this registry."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.spill import Spill
 
 Middleware = Callable[..., Awaitable[ToolResult]]
-"""Stands around the execution of calls (`invocation.middleware.onion.CallMiddleware`)."""
+"""A layer around the execution of calls (`invocation.middleware.onion.CallMiddleware`)."""
 
 
 class Composite(Protocol):
-    """A tool whose only effects are the calls it makes: it is awaited by the path itself, in either driver.
+    """A tool whose only effects are the calls it makes. The invocation path awaits it directly, in either driver.
 
-    `inside` is what the path lends it (`invocation.scope.Inside`), to make calls of its own.
+    `inside` is the path's interface for making these calls (`invocation.scope.Inside`).
     """
 
     def __call__(self, validated: Validated, inside: Any, /) -> Awaitable[Outcome]: ...
 
 
 Amend = Callable[[Any, ToolResponse], Any]
-"""An owner's postprocessing: called with the call as a tool-use block and what the tool gave, each chunk of it. It
-gives, now or awaited, what stands in its place; None: it stays."""
+"""The owner's postprocessing of a tool's output. It receives the call as a tool-use block, and each chunk of the
+output. It returns the replacement, directly or as an awaitable; None keeps the chunk.
+"""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -40,34 +41,34 @@ class Entry:
     """One tool under one name.
 
     Raises:
-        ConfigurationError: an unknown permission, or a time limit out of its range.
+        ConfigurationError: The permission is unknown, the time limit is out of range, or a middleware cannot be called.
     """
 
     name: str
-    """The name here; the tool's own may differ."""
+    """The registered name; the tool's own name may differ."""
     tool: Tool
-    """The live tool: what is bound on it later counts at once."""
+    """The live tool. Later changes of its bindings take effect at once."""
     handle: object
-    """The very object that was registered."""
+    """The object that was registered."""
     permission: Permission | None = None
-    """Stands in for the tool's own permission here; None: the tool's own counts."""
+    """Replaces the tool's own permission; None keeps it."""
     timeout_s: float | None = None
-    """Seconds one call may take; None: as long as it likes, within the run's deadline."""
+    """Maximum seconds for one call; None limits it only by the run's deadline."""
     composite: Composite | None = None
-    """Set for a tool that is made of inner calls; its `tool.function` is then never called."""
+    """Set for a tool that consists of inner calls; its `tool.function` is then never called."""
     middleware: tuple[Middleware, ...] = ()
-    """What stands around each call of it, the first outermost; inside of what its registry has."""
+    """Layers around each call, the first outermost. They run inside the middleware of the registry."""
     gate: Gate | None = None
-    """What calls pass one by one; None when they may run beside each other."""
+    """Lets calls through one by one; None allows concurrent calls."""
     alone: str | None = None
-    """The resource that a call has to itself, whose gate it passes; None: it shares its gate with no other tool."""
+    """The resource that a call uses exclusively, whose gate it passes; None shares its gate with no other tool."""
     amend: Amend | None = None
-    """The owner's postprocessing; None: there is none."""
+    """The owner's postprocessing, or None."""
     group: str = BASIC
-    """The group that must be active for it to be called."""
+    """The group that must be active for a call."""
 
     spill: Spill | None = None
-    """Of the tool that reads on in long results: where these are kept."""
+    """Storage for long results, for the tool that reads them; else None."""
 
     def __post_init__(self) -> None:
         if self.permission is not None:
@@ -80,7 +81,7 @@ class Entry:
             check_middleware(layer)
 
     def has_options_of(self, other: Entry) -> bool:
-        """Whether the other was registered with the same permission, time limit, middleware and room beside itself."""
+        """True if the other entry has the same permission, time limit, middleware, composite and concurrency."""
         mine, theirs = (
             (entry.permission, entry.timeout_s, entry.gate is None, entry.alone, entry.composite, entry.middleware)
             for entry in (self, other)
@@ -89,12 +90,12 @@ class Entry:
 
     @property
     def is_async(self) -> bool:
-        """Whether a call needs an event loop."""
+        """True if a call needs an event loop."""
         return self.tool.is_async or (bool(self.middleware) and not all(map(is_colourless, self.middleware)))
 
     @property
     def described(self) -> Tool:
-        """The tool as models are told of it here: under the name it has here."""
+        """The tool as models see it, under its registered name."""
         if self.tool.name == self.name:
             return self.tool
         view = copy.copy(self.tool)
@@ -103,15 +104,15 @@ class Entry:
 
 
 def is_colourless(layer: Middleware) -> bool:
-    """Whether a middleware runs without an event loop too (`invocation.middleware.onion.colourless`)."""
+    """True if a middleware can also run without an event loop (`invocation.middleware.onion.colourless`)."""
     return getattr(layer, "is_colourless", False)
 
 
 def check_middleware(layer: object) -> None:
-    """Does nothing if it can be called for a result.
+    """Checks that a middleware can be called.
 
     Raises:
-        ConfigurationError: it cannot.
+        ConfigurationError: It is a class or cannot be called.
     """
     if isinstance(layer, type):
         raise ConfigurationError(f"middleware {layer.__name__} is a class: give one of it, {layer.__name__}(...)")
@@ -120,8 +121,8 @@ def check_middleware(layer: object) -> None:
 
 
 def _permission(name: str, given: object) -> Permission:
-    # An enum member is taken by its value: beside the words it would be none of them, and a `deny` that is not "deny"
-    # would be asked about and run.
+    # Takes the value of an enum member. Otherwise a member for `deny` would not equal "deny", so its calls would be
+    # asked about and run.
     plain = getattr(given, "value", given)
     if plain not in get_args(Permission):
         raise ConfigurationError(f"tool {name!r}: permission={plain!r} is unknown: write 'auto', 'confirm' or 'deny'")

@@ -1,4 +1,4 @@
-"""Groups of tools, switched on and off together."""
+"""Groups of tools that are activated together."""
 
 from __future__ import annotations
 
@@ -10,54 +10,58 @@ from toolwire.catalogue.nearest import nearest, suggestion
 from toolwire.vocabulary.errors import RegistrationError
 
 BASIC = "basic"
-"""The group of every tool that is put into no other: always there, always active."""
+"""The group of every tool without another group. It always exists and is always active."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolGroup:
-    """Tools that are switched on and off together. `toolkit.update_tool_groups` switches; a group itself is fixed."""
+    """Tools that are activated together. The object is immutable; `toolkit.update_tool_groups` activates and
+    deactivates.
+
+    Attributes:
+        name: The name for tools and models.
+        description: The purpose of its tools, for a model that may activate the group.
+        active: True if its tools are offered and can be called.
+        notes: Advice for the model while the group is active, or None.
+    """
 
     name: str
-    """What tools and models call it."""
     description: str
-    """What its tools are for, for a model that may activate it."""
     active: bool = False
-    """Whether its tools are offered and can be called."""
     notes: str | None = None
-    """What a model should mind while the group is active; None when there is nothing."""
 
 
 class Groups:
-    """The groups of one toolkit. Safe to read from any thread while another one switches."""
+    """The groups of one toolkit. A thread may read while another one changes them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Replaced as a whole on each change, so that readers need no lock.
+        # Each change replaces the dict, so that readers need no lock.
         self._groups = {BASIC: ToolGroup(BASIC, "Tools that are always there.", active=True)}
         self.switchable: frozenset[str] | None = frozenset()
-        """The groups that a model may switch; None: all of them."""
+        """Names of the groups that a model may switch; None allows all."""
 
     def __iter__(self) -> Iterator[ToolGroup]:
         return iter(self._groups.values())
 
     def is_active(self, name: str) -> bool:
-        """Whether there is an active group of that name."""
+        """True if an active group has that name."""
         group = self._groups.get(name)
         return group is not None and group.active
 
     def is_switchable(self, name: str) -> bool:
-        """Whether a model may switch it."""
+        """True if a model may switch the group."""
         return name != BASIC and name in self._groups and (self.switchable is None or name in self.switchable)
 
     def find(self, name: str) -> ToolGroup | None:
-        """The group as it is now; None when there is none."""
+        """Returns the current state of the group, or None if it does not exist."""
         return self._groups.get(name)
 
     def create(self, group: ToolGroup) -> None:
         """Adds a group.
 
         Raises:
-            RegistrationError: the name is empty, taken, or `basic`.
+            RegistrationError: The name is empty, taken, or `basic`.
         """
         if not group.name or not isinstance(group.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise RegistrationError(f"a tool group cannot be named {group.name!r}: give it a text")
@@ -69,10 +73,10 @@ class Groups:
             self._groups = {**self._groups, group.name: group}
 
     def switch(self, names: Iterable[str], *, active: bool) -> None:
-        """Switches all of these groups, or none.
+        """Activates or deactivates all of these groups. After an error no group has changed.
 
         Raises:
-            RegistrationError: one of them does not exist, or is `basic` and to be switched off.
+            RegistrationError: A group does not exist, or `basic` would be deactivated.
         """
         chosen = self.known(names)
         if BASIC in chosen and not active:
@@ -83,10 +87,10 @@ class Groups:
             }
 
     def remove(self, names: Iterable[str]) -> None:
-        """Takes all of these groups away, or none.
+        """Removes all of these groups. After an error no group was removed.
 
         Raises:
-            RegistrationError: one of them does not exist, or is `basic`.
+            RegistrationError: A group does not exist, or is `basic`.
         """
         chosen = self.known(names)
         if BASIC in chosen:
@@ -95,10 +99,10 @@ class Groups:
             self._groups = {name: group for name, group in self._groups.items() if name not in chosen}
 
     def let_switch(self, names: Iterable[str] | None) -> None:
-        """Lets models switch these groups, and only these; None: all, later ones too.
+        """Allows models to switch only these groups; None allows all, including later ones.
 
         Raises:
-            RegistrationError: one of them does not exist, or is `basic`.
+            RegistrationError: A group does not exist, or is `basic`.
         """
         chosen = None if names is None else frozenset(self.known(names))
         if chosen is not None and BASIC in chosen:
@@ -106,10 +110,10 @@ class Groups:
         self.switchable = chosen
 
     def known(self, names: Iterable[str]) -> list[str]:
-        """These names, each of which a group has; a single text counts as one name.
+        """Returns the names as a list after checking that each group exists. A single text is one name.
 
         Raises:
-            RegistrationError: one that no group has; it names the nearest.
+            RegistrationError: A group does not exist. The message suggests the nearest name.
         """
         chosen = [names] if isinstance(names, str) else list(names)
         for name in chosen:

@@ -1,4 +1,4 @@
-"""Names that a reader takes for each other: other alphabets, case, and marks between words."""
+"""Finds names that readers confuse: other alphabets, case, and separators between words."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LETTERS = str.maketrans(
         " ": None,
     }
 )
-"""Letters of Cyrillic, Greek and phonetic alphabets that look like Latin ones, and what names differ in unseen."""
+"""Maps letters and digits to the Latin letters they look like, and removes separators."""
 
 
 def skeleton(name: str) -> str:
-    """The same text for names that look alike."""
+    """Returns a text that is equal for names that look alike."""
     if name.isascii():
         return name.lower().translate(_LETTERS)
     plain = unicodedata.normalize("NFKD", name).lower()
-    # Translated twice: a Cyrillic letter may become one that is itself replaced.
+    # Translated twice: the Latin letter for a Cyrillic one may itself have a replacement.
     bare = "".join(character for character in plain if not unicodedata.combining(character))
     return bare.translate(_LETTERS).translate(_LETTERS)

@@ -1,4 +1,4 @@
-"""Which of the names that are there one that is not there may have meant."""
+"""Suggests a registered name for an unknown one."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from difflib import SequenceMatcher
 from toolwire.definition.naming import NAME_LIMIT
 
 NEAREST_SHARE = 0.62
-"""How much of two names must stand in words that both have. `delete_user` and `get_user` share 0.47 and are not near;
-`weather` and `get_weather` share 0.82."""
+"""Minimum share of two names that lies in common words. `delete_user` and `get_user` share 0.47 and are not near;
+`weather` and `get_weather` share 0.82.
+"""
 
 _SAME_WORD = 0.75
-"""`serch` and `search` are one word (0.91), `get` and `set` are two (0.67)."""
+"""Minimum likeness of two words. `serch` and `search` count as one word (0.91), `get` and `set` do not (0.67)."""
 _SAME_LETTERS = 0.87
-"""How alike names must be whose words are not told apart, as in `gitstatus`."""
+"""Minimum likeness of two names without word boundaries, as in `gitstatus`."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The one of `names` that `name` most likely meant; None when it is like none of them.
+    """Returns the name that `name` most likely meant; None if no name is similar enough.
 
-    Letters may be left out, doubled, swapped or wrong; words in another case, order or number; one more or fewer.
+    Letters may be missing, doubled, swapped or wrong. Words may differ in case, order and number, and one word may be
+    extra or missing.
     """
     if len(name) > NAME_LIMIT:
         return None
@@ -31,12 +33,12 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str | None) -> str:
-    """`; did you mean 'search'?`, or nothing."""
+    """Returns `; did you mean 'search'?`, or an empty text."""
     return f"; did you mean {name!r}?" if name else ""
 
 
 def _likeness(one: list[str], two: list[str]) -> float:
-    """1.0 for the same words in any order; else the share of both that stands in common words."""
+    """Returns 1.0 for the same words in any order, else the share of both names that lies in common words."""
     first, second = "".join(one), "".join(two)
     if not first or not second:
         return 0.0
@@ -52,7 +54,7 @@ def _likeness(one: list[str], two: list[str]) -> float:
 
 
 def _same(one: str, two: str) -> float:
-    """How much two words are one, from 0.75 up; 0.0 when they are not."""
+    """Returns the likeness of two words, from 0.75 up; 0.0 if they differ more."""
     if one == two:
         return 1.0
     if len(one) == len(two) > 2 and one[0] == two[0] and sorted(one) == sorted(two):
@@ -61,8 +63,8 @@ def _same(one: str, two: str) -> float:
 
 
 def _ratio(one: str, two: str, least: float) -> float:
-    """How much of both is shared, letter by letter, or 0.0 when that is less than `least`."""
-    # The lengths alone settle most pairs, in far less time than comparing them.
+    """Returns the share of common letters, or 0.0 if it is below `least`."""
+    # The lengths alone decide most pairs, much faster than a comparison.
     if 2 * min(len(one), len(two)) < least * (len(one) + len(two)):
         return 0.0
     matcher = SequenceMatcher(None, one, two, autojunk=False)
@@ -71,7 +73,9 @@ def _ratio(one: str, two: str, least: float) -> float:
 
 
 def _words(name: str) -> list[str]:
-    """`getUserName`, `get-user-name` and `users/get_user.name` in lower-case words; `fetchURL` is `fetch` and `url`."""
+    """Splits a name into lower-case words: `getUserName`, `get-user-name`, `users/get_user.name`; `fetchURL` gives
+    `fetch` and `url`.
+    """
     spaced = "".join(
         f" {letter}" if letter.isupper() and not name[max(place - 1, 0)].isupper() else letter
         for place, letter in enumerate(name)

@@ -1,4 +1,4 @@
-"""A catalogue laid over another one: a few entries of its own, and for the rest whatever the other holds."""
+"""A catalogue on top of another one: a few entries of its own, and all entries of the other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from toolwire.catalogue.entry import Entry
 
 
 class Overlay(Catalogue):
-    """Entries of its own stand in for those of the same name below, which it follows live and never changes."""
+    """A catalogue whose entries hide entries of the same name below. It follows the catalogue below live and never
+    changes it.
+    """
 
     def __init__(self, below: Catalogue) -> None:
         super().__init__()

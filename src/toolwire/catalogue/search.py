@@ -1,6 +1,6 @@
-"""Finding tools by what they do: BM25 over names, descriptions and parameters, with words of the same sense.
+"""Tool search: BM25 over names, descriptions and parameters, with synonyms.
 
-Our own, not bm25s or rank-bm25: both need numpy, and neither weighs fields or follows a catalogue that changes.
+It does not use bm25s or rank-bm25: both need numpy, and neither weighs fields or follows a changing catalogue.
 """
 
 from __future__ import annotations
@@ -19,27 +19,26 @@ from toolwire.catalogue.terms import terms
 from toolwire.definition.tool import Tool
 
 WEIGHTS = (6.0, 2.0, 0.15, 0.3)
-"""What a word counts in the name (with title and tags), in the first sentence, in the rest of the description, and in
-the parameters."""
+"""Weights of a word by field: name (with title and tags), first sentence, rest of the description, parameters."""
 EVENNESS = 0.75
-"""How much less a word counts in a text longer than others of its kind: 0 not at all, 1 in proportion. BM25's b."""
+"""How strongly a long text lowers the weight of its words: 0 ignores length, 1 is proportional. It is b of BM25."""
 SATURATION = 2.0
-"""How soon a word that stands there again counts for nothing more. BM25's k1."""
+"""How fast repetitions of a word stop adding weight. It is k1 of BM25."""
 
 PARAMETER_DEPTH = 2
-"""Levels of parameters that are searched: fields further down say little of what a tool does."""
+"""Levels of parameters that are searched. Deeper fields say little about the purpose of a tool."""
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？；]|\n")
 
 _Key = tuple[str, Tool, object]
-"""Name, tool and the tool's revision: the index of an entry holds while all three are the same objects."""
+"""Name, tool and the tool's revision. The index of an entry is valid while all three are the same objects."""
 
 
 class ToolSearch:
-    """Searches what `entries()` gives at that moment. Any thread may search.
+    """Searches the current entries of `entries()`. Thread-safe.
 
-    The index is made when first searched, and again when a tool has come, gone or changed; tools that are as they
-    were are not read again.
+    The first search builds the index. A later search rebuilds it if a tool was added, removed or changed; unchanged
+    tools are not analysed again.
     """
 
     def __init__(self, entries: Callable[[], Iterable[Entry]]) -> None:
@@ -48,9 +47,9 @@ class ToolSearch:
         self._index = _Index((), ())
 
     def find(self, query: str, limit: int) -> list[Entry]:
-        """At most `limit` entries, best first; none when nothing that the query says is said of any.
+        """Returns at most `limit` entries, best first. The list is empty if no tool matches a word of the query.
 
-        One whose name is the query is the best.
+        A tool whose name equals the query comes first.
         """
         entries = tuple(self._entries())
         places = self._current(entries).ranked(query)
@@ -63,7 +62,7 @@ class ToolSearch:
             with self._lock:
                 if not self._index.is_of(keys):
                     self._index = _Index(keys, self._documents(keys))
-        # Another thread may search other entries meanwhile: an index answers for its own keys alone.
+        # Another thread may search other entries at the same time, so the index must match these keys.
         index = self._index
         return index if index.is_of(keys) else _Index(keys, self._documents(keys))
 
@@ -75,30 +74,30 @@ class ToolSearch:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """What is said of one tool."""
+    """The searchable terms of one tool."""
 
     counts: tuple[Counter[str], ...]
-    """How often each term stands in each field."""
+    """Number of times each term occurs, per field."""
     lengths: tuple[int, ...]
-    """Terms in each field."""
+    """Number of terms per field."""
 
 
 class _Index:
-    """All that can be found of some tools."""
+    """The search index of some tools."""
 
     def __init__(self, keys: Sequence[_Key], documents: Sequence[_Document]) -> None:
-        # The keys are kept whole, so that the identities of their objects stay theirs.
+        # Keeps the keys alive, so that no other object gets the same id.
         self.keys = keys
         self.documents = documents
         self._identities = [_identity(key) for key in keys]
         self._postings = _postings(documents)
 
     def is_of(self, keys: Sequence[_Key]) -> bool:
-        """Whether it was made of exactly these."""
+        """True if the index was built from exactly these keys."""
         return self._identities == [_identity(key) for key in keys]
 
     def ranked(self, query: str) -> list[int]:
-        """The places of the tools that say anything of the query, best first; of equals the earlier one."""
+        """Returns the positions of the matching tools, best first; ties keep their order."""
         scores: dict[int, float] = {}
         for sense in senses(query):
             for place, score in self._scores(sense).items():
@@ -106,13 +105,13 @@ class _Index:
         return sorted(scores, key=lambda place: (-scores[place], place))
 
     def _scores(self, sense: Sense) -> dict[int, float]:
-        """What each tool says of one sense: its best term for it, times how rare that is."""
+        """Returns each tool's score for one sense: its best term for the sense, times the rarity of the sense."""
         best: dict[int, float] = {}
         for term, weight in sense.items():
             for place, share in self._postings.get(term, ()):
                 best[place] = max(best.get(place, 0.0), weight * share)
         own = len(self._postings.get(next(iter(sense)), ()))
-        # A rare word asks for more than a common one, but less so when common words say the same.
+        # A rare word should weigh more than a common one, but less so if common words mean the same.
         rarity = (self._rarity(own or len(best)) + self._rarity(len(best))) / 2
         return {place: score * rarity for place, score in best.items()}
 
@@ -133,7 +132,7 @@ def _document(name: str, tool: Tool) -> _Document:
 
 
 def _parted(description: str) -> tuple[str, str]:
-    """The first sentence, and the rest."""
+    """Returns the first sentence and the rest."""
     end = _SENTENCE_END.search(description)
     return (description, "") if end is None else (description[: end.start()], description[end.end() :])
 
@@ -151,7 +150,7 @@ def _parameter_texts(schema: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 def _postings(documents: Sequence[_Document]) -> dict[str, list[tuple[int, float]]]:
-    """Where each term stands, and from 0 to 1 how much it says there: weighted field by field, then saturated."""
+    """Returns the tools of each term, with its weight from 0 to 1: weighted by field, then saturated."""
     means = [sum(lengths) / len(lengths) for lengths in zip(*(document.lengths for document in documents), strict=True)]
     found: dict[str, list[tuple[int, float]]] = {}
     for place, document in enumerate(documents):

@@ -1,4 +1,4 @@
-"""What a query asks for: for each of its words, the terms that say it, in English and Chinese."""
+"""Expands a query: for each word, the terms with the same sense in English and Chinese."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from toolwire.catalogue.terms import is_chinese, pieces, stem, terms
 from toolwire.catalogue.words import same_sense
 
 OTHER_WORD = 0.8
-"""What another word of the same sense counts, against the word itself."""
+"""Weight of a synonym, compared with the word itself."""
 ONE_CHARACTER = 0.25
-"""What a Chinese character counts that is no word of the table, against two in a row."""
+"""Weight of a single Chinese character outside the table, compared with two adjacent ones."""
 ACROSS_WORDS = 0.3
-"""What two characters count of which each belongs to another word."""
+"""Weight of two adjacent characters that belong to different words."""
 
 LONGEST_WORD = 5
-"""Characters of the longest Chinese word that is looked for in the table."""
+"""Maximum characters of a Chinese word that is looked up in the table."""
 
 Sense = Mapping[str, float]
-"""Terms that say one thing, each with what it counts; the first is the query's own."""
+"""Terms with the same sense and their weights. The first term is the query's own."""
 
 
 def senses(query: str) -> Iterator[Sense]:
-    """What each word of the query can be said by."""
+    """Yields the sense of each word of the query."""
     for piece in pieces(query):
         if is_chinese(piece):
             yield from _chinese(piece)
@@ -33,7 +33,7 @@ def senses(query: str) -> Iterator[Sense]:
 
 
 def _chinese(run: str) -> Iterator[Sense]:
-    """A sense for each word of the table, then for what is between them, then for what joins them."""
+    """Yields a sense for each known word, for the text between known words, and for the pairs across their borders."""
     end = 0
     for start, word in _known_words(run):
         yield from _of_word(word)
@@ -45,7 +45,7 @@ def _chinese(run: str) -> Iterator[Sense]:
 
 
 def _known_words(run: str) -> Iterator[tuple[int, str]]:
-    """The longest words of the table, from left to right, each with its place."""
+    """Yields the longest known words from left to right, each with its position."""
     known, start = same_sense(), 0
     while start < len(run):
         sizes = range(LONGEST_WORD, 0, -1)
@@ -73,7 +73,7 @@ def _terms_of(words: Iterable[str]) -> Sense:
 
 
 def _term(word: str) -> str:
-    """The one term that a word is; empty for a longer Chinese word, no part of which means it alone."""
+    """Returns the single term of a word; empty for a longer Chinese word, because no part of it means the same."""
     if not is_chinese(word):
         return stem(word)
     return word if len(word) <= 2 else ""
@@ -81,7 +81,7 @@ def _term(word: str) -> str:
 
 @cache
 def _by_stem() -> Mapping[str, Sense]:
-    """For each English word of the table, by its stem, the terms of the same sense."""
+    """Maps the stem of each English word in the table to the terms with the same sense."""
     found: dict[str, dict[str, float]] = {}
     for word, others in same_sense().items():
         if not is_chinese(word):

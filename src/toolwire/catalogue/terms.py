@@ -1,4 +1,4 @@
-"""From text to the terms that a search compares: stems of English words, Chinese characters and pairs of them."""
+"""Splits text into search terms: stems of English words, Chinese characters and pairs of them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _PIECE = re.compile(rf"[{_CHINESE}]+|[^\W_{_CHINESE}]+")
 _PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 STEM_CACHE = 8_192
-"""Words whose stem is kept: more than the descriptions of a few thousand tools use."""
+"""Number of cached stems: more words than the descriptions of a few thousand tools contain."""
 
 
 def terms(text: str) -> Iterator[str]:
-    """The terms of a text in order: `listUserFiles` gives `listuserfil`, `list`, `user` and `fil`."""
+    """Yields the terms of a text in order: `listUserFiles` gives `listuserfil`, `list`, `user` and `fil`."""
     for piece in _PIECE.findall(text):
         yield from _characters(piece) if is_chinese(piece) else _words(piece)
 
 
 def is_chinese(piece: str) -> bool:
-    """Whether a piece of a text is Chinese."""
+    """True if a piece of text is Chinese."""
     return "㐀" <= piece[0] <= "鿿"
 
 
 def pieces(text: str) -> list[str]:
-    """The text in runs of Chinese characters and words of other scripts."""
+    """Splits the text into runs of Chinese characters and words of other scripts."""
     return _PIECE.findall(text)
 
 
@@ -55,7 +55,7 @@ def _characters(run: str) -> Iterator[str]:
 
 @lru_cache(maxsize=STEM_CACHE)
 def stem(word: str) -> str:
-    """What the forms of an English word share: `copies`, `copied` and `copying` are `copi`; no word of a dictionary."""
+    """Returns the common stem of a word's forms: `copi` for `copies`, `copied` and `copying`. It need not be a word."""
     if len(word) <= 3 or not word.isascii():
         return word
     for ending, instead in _ENDINGS:
@@ -73,6 +73,6 @@ _ENDINGS = (("ies", "y"), ("ied", "y"), ("sses", "ss"), ("ss", "ss"), ("us", "us
 
 
 def _undoubled(word: str) -> str:
-    """`stopp` without its second p; `call` and `pass` are whole."""
+    """Removes a doubled last letter: `stopp` loses its second p; `call` and `pass` stay."""
     doubled = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls"
     return word[:-1] if doubled else word

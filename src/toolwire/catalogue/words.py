@@ -1,7 +1,7 @@
-"""Words that mean the same in the trade of tools, in English and Chinese: a query finds a tool that says it otherwise.
+"""Synonyms for tool search in English and Chinese: a query finds a tool that is described in other words.
 
-General vocabulary, one sense a line; a word may stand in several. Names of products stay out, but for the few that have
-become words of their own. Every line costs precision: one belongs here when it helps in any catalogue, not in one.
+The table holds general vocabulary, one sense per line; a word may be in several. Product names stay out, except the few
+that became ordinary words. Every line costs precision: it must help in any catalogue, not in one.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ time date 时间 日期
 
 @cache
 def same_sense() -> Mapping[str, tuple[str, ...]]:
-    """The other words of each word's senses, in the order of the table."""
+    """Maps each word to the other words of its senses, in the order of the table."""
     found: dict[str, dict[str, None]] = {}
     for line in _SENSES.strip().splitlines():
         words = line.split()
@@ -165,7 +165,7 @@ does did how whom when where why there here some any if so not no than then too 
 have has had let want need s t ve re ll d
 """
 STOP_WORDS = frozenset(_STOP.split())
-"""Words that say nothing of what a tool does."""
+"""English words that do not describe a tool."""
 
 STOP_CHARACTERS = frozenset("的了吗呢把给请我你您他她吧啊")
-"""The same in Chinese."""
+"""Chinese characters that do not describe a tool."""

@@ -1,4 +1,4 @@
-"""Fakes of the ports and checks for whoever implements one. Nothing of toolwire's own imports it."""
+"""Fakes of the ports, and conformance checks for implementations of them. Toolwire itself does not import it."""
 
 from toolwire.facade.programs import programs_run_by as programs_run_by
 from toolwire.testing.approvers import CHECKS as CHECKS

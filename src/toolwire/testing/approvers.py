@@ -1,4 +1,4 @@
-"""A conformance kit for approvers: what each of them must and must not do, checked with a person who is played."""
+"""A conformance kit for approvers. A simulated person answers the requests."""
 
 from __future__ import annotations
 
@@ -15,40 +15,43 @@ from toolwire.vocabulary.values import digest
 
 _THREADS = 8
 _PARALLEL = 64
-"""Requests that are answered side by side: enough that an approver which mixes two up is seen to."""
+"""Concurrent requests: enough to notice an approver that mixes up two of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What the person who is played does when a request reaches them."""
+    """The reaction of the simulated person to a request.
+
+    Attributes:
+        verdict: The verdict; `nothing` means no answer.
+        arguments: With edit, the new arguments.
+        reason: With deny and stop_run, the reason.
+        request_id: The request that is answered, if it is not the one that was asked. If the channel to the person
+            carries no ids, such an answer cannot arrive: treat it as no answer.
+    """
 
     verdict: Literal["approve", "edit", "deny", "stop_run", "nothing"]
-    """The verdict; nothing: they do not answer."""
     arguments: Mapping[str, Any] | None = None
-    """With edit."""
     reason: str = ""
-    """With deny and stop_run."""
     request_id: str = ""
-    """The request that the answer is for, when it is another than the one that is asked. Where the way to the person
-    carries no ids, such an answer never comes: say nothing for it."""
 
 
 Person = Callable[[str], Said]
-"""The person: from a request's id to what they say. May raise, as a connection or a keyboard does."""
+"""The simulated person: maps a request's id to a reaction. It may raise, as a connection or a keyboard does."""
 
 MakeApprover = Callable[[Person], Approver]
-"""Makes the approver under test, with this person at its other end."""
+"""Creates the approver under test, connected to this person."""
 
 
 class ApproverFails(AssertionError):
-    """An approver that does what none may do; the message says all of it."""
+    """An approver failed its checks. The message lists every failure."""
 
 
 def check_approver(make_approver: MakeApprover) -> None:
-    """Runs every check; from blocking code, for it runs event loops of its own.
+    """Runs every check. It starts event loops of its own, so call it from blocking code.
 
     Raises:
-        ApproverFails: some of them did not hold.
+        ApproverFails: At least one check failed.
     """
     failures: list[str] = []
     for name, check in CHECKS.items():
@@ -108,7 +111,7 @@ def _anothers_answer_is_not_taken(make: MakeApprover) -> None:
     other = f"a_{secrets.token_hex(16)}"
     try:
         answer = _ask(make(lambda _: Said(verdict="approve", request_id=other)), _request())
-    except Exception:  # noqa: BLE001 - refusing it aloud is as good
+    except Exception:  # noqa: BLE001 - an exception is a valid refusal too
         return
     if answer is not None and (not isinstance(answer, Decision) or answer.request_id != other):
         raise ApproverFails(f"the answer to {other!r} was taken for the request that was asked: {answer!r}")
@@ -124,7 +127,7 @@ def _each_request_is_asked(make: MakeApprover) -> None:
 
 
 def _answers_keep_apart(make: MakeApprover) -> None:
-    """Side by side from several threads, with an event loop for each."""
+    """Asks in parallel from several threads, each with its own event loop."""
     requests = {request.id: request for request in (_request(number) for number in range(_PARALLEL))}
     said = {known: _PARTS[place % len(_PARTS)] for place, known in enumerate(requests)}
     approver = make(lambda known: said[known])
@@ -186,7 +189,7 @@ CHECKS: Mapping[str, Callable[[MakeApprover], None]] = {
     "the request stays as it is": _the_request_stays_as_it_is,
     "nothing is remembered unasked": _nothing_is_remembered_unasked,
 }
-"""The checks by name, to be run one by one; each raises `ApproverFails`."""
+"""The checks by name, to run one by one; each raises `ApproverFails`."""
 
 _SAYINGS = (
     Said(verdict="approve"),

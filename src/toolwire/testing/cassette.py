@@ -1,4 +1,4 @@
-"""Calls and results on record in a JSON file: `Recorder` writes one while tools run, `Replayer` serves them without."""
+"""Calls and results in a JSON file: `Recorder` writes it while tools run, `Replayer` serves it without running them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ Redact = Callable[[Any], Any]
 
 
 class Recorder:
-    """Records calls with their results. Middleware of a registry or toolkit: sessions of them are recorded too.
+    """Middleware that records calls with their results, for a registry, a toolkit or their sessions.
 
-    Secrets are left out of the file: what looks like one or has the name of one, or whatever `redact` takes out of a
-    JSON value. Arguments are those that ran, without presets and bound values. Of a program its calls are recorded,
-    not the program: that runs again. Use it in a `with` block, or call `save()`.
+    The file contains no recognised secrets, and nothing else that `redact` removes from a JSON value. Arguments are
+    recorded as they ran, without presets and bound values. A program is not recorded, but its calls are: the program
+    runs again. Use it in a `with` block, or call `save()`.
     """
 
     is_colourless: ClassVar[bool] = True
 
     def __init__(self, path: str | Path, *, redact: Redact = redact) -> None:
-        """`path` is written when recording ends; a file that is there is replaced."""
+        """`path` is written when recording ends; an existing file is replaced."""
         self._path = Path(path)
         self._redact = redact
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class Recorder:
     async def __call__(self, call: PreparedCall, call_next: CallNext, /) -> ToolResult:
         if call.prepared.entry.composite is not None:
             return await call_next(call)
-        # Before it runs: what cannot be written down is not to have run.
+        # Before the call: arguments that cannot be recorded must not run.
         arguments = self._redact(dict(call.arguments))
         result = await call_next(call)
         kept = {"tool": call.tool, "arguments": arguments, "result": self._redact(result_form(result))}
@@ -58,7 +58,7 @@ class Recorder:
         with self._lock:
             form = {"format": CASSETTE, "version": CASSETTE_VERSION, "calls": self._calls}
             text = json.dumps(form, ensure_ascii=False, indent=1) + "\n"
-        # A lone surrogate stays itself: two JSON escapes side by side would be read as one character.
+        # A lone surrogate stays as it is: two adjacent JSON escapes would be read as one character.
         self._path.write_bytes(text.encode("utf-8", "surrogatepass"))
 
     def __enter__(self) -> Self:
@@ -71,19 +71,19 @@ class Recorder:
 
 
 class Replayer:
-    """Gives recorded results and runs no tool. Middleware, as `Recorder`; calls are validated and judged as ever.
+    """Middleware that returns recorded results and runs no tool. Calls are validated and authorized as usual.
 
-    A call that was recorded several times gives its results in their order. One that was not, or not as often, fails
-    as `unavailable`, and `check()` says so in the test.
+    A call recorded several times returns its results in order. A call that is not recorded, or not often enough, fails
+    as `unavailable`, and `check()` then reports it.
     """
 
     is_colourless: ClassVar[bool] = True
 
     def __init__(self, path: str | Path, *, redact: Redact = redact) -> None:
-        """`redact` is the one that was recorded with: calls are compared without their secrets.
+        """`redact` must be the function used for recording, because calls are compared without their secrets.
 
         Raises:
-            ConfigurationError: there is no such file, or it is no cassette.
+            ConfigurationError: The file is missing or is not a cassette.
         """
         self._redact = redact
         self._lock = threading.Lock()
@@ -110,10 +110,10 @@ class Replayer:
         )
 
     def check(self) -> None:
-        """Does nothing when every call was on record and every record was called for.
+        """Checks that every call was recorded and every record was used.
 
         Raises:
-            PortFails: which were not.
+            PortFails: A call was not recorded, or a record was not used. The message lists them.
         """
         with self._lock:
             unused = [
@@ -134,7 +134,7 @@ class Replayer:
 
 
 def _written(tool: str, arguments: Mapping[str, Any]) -> str:
-    """A call in one line, the same for equal calls."""
+    """Returns a call as one line; equal calls give equal lines."""
     return f"{tool}({canonical(arguments)})"
 
 

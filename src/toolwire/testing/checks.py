@@ -1,4 +1,4 @@
-"""What all conformance kits share: checks by name, run one by one, and one error that says all that did not hold."""
+"""The base of all conformance kits: named checks, and one error that lists all failures."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ M = TypeVar("M")
 
 
 class PortFails(AssertionError):
-    """An implementation that does what none may do; the message says all of it, each check by its name."""
+    """An implementation failed its checks. The message lists every failure with the name of its check."""
 
 
 def run_checks(checks: Mapping[str, Callable[[M], None]], make: M) -> None:
     """Runs every check.
 
     Raises:
-        PortFails: some of them did not hold, or could not be made.
+        PortFails: At least one check failed or raised an exception.
     """
     failures: list[str] = []
     for name, check in checks.items():
@@ -24,17 +24,17 @@ def run_checks(checks: Mapping[str, Callable[[M], None]], make: M) -> None:
             check(make)
         except PortFails as failure:
             failures.append(f"{name}: {failure}")
-        except Exception as error:  # noqa: BLE001 - what is checked is its owner's code, and may break in any way
+        except Exception as error:  # noqa: BLE001 - the code under test may raise anything
             failures.append(f"{name}: it raised {error!r}")
     if failures:
         raise PortFails("\n".join(failures))
 
 
 def holds(condition: bool, otherwise: str) -> None:
-    """Does nothing when it is so.
+    """Asserts a condition.
 
     Raises:
-        PortFails: it is not; `otherwise` says what was seen.
+        PortFails: The condition is false; `otherwise` is the message.
     """
     if not condition:
         raise PortFails(otherwise)

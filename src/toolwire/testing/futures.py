@@ -1,4 +1,4 @@
-"""Futures of fakes: done when they are given."""
+"""Futures for fakes, already done."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 def done(make: Callable[[], T]) -> Future[T]:
-    """What `make` gives or raises, as a future that nobody has to wait for."""
+    """Returns a finished future with the result or the exception of `make`."""
     future: Future[T] = Future()
     try:
         future.set_result(make())
-    except Exception as error:  # noqa: BLE001 - carried to who waits
+    except Exception as error:  # noqa: BLE001 - the future carries it
         future.set_exception(error)
     return future

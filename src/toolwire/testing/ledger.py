@@ -1,4 +1,4 @@
-"""A ledger in memory: what the path asks before a call starts, without a database."""
+"""A ledger in memory, for tests without a database."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class Records:
-    """What outlives a process: give it to a second `MemoryLedger` to see what a restart would find."""
+    """The records that outlive a process. Pass them to a second `MemoryLedger` to simulate a restart."""
 
     steps: dict[str, _Kept] = field(default_factory=dict[str, _Kept])
     ended: list[str] = field(default_factory=list[str])
@@ -42,19 +42,19 @@ class Records:
 
 
 class MemoryLedger:
-    """The ledger of one run, satisfying `invocation.ports.Ledger`; every future is done when it is given."""
+    """The ledger of one run, an implementation of `invocation.ports.Ledger`. Every future is already done."""
 
     def __init__(self, run_id: str = "r_1", records: Records | None = None) -> None:
         self.run_id = run_id
         self.records = Records() if records is None else records
         self.story: list[tuple[str, str]] = []
-        """What was asked of it, in order: the method and the step's key or the request's id."""
+        """The calls of its methods in order: the method and the step's key or the id of the call."""
         self._lock = threading.Lock()
         self._running: set[str] = set()
-        """Keys of steps that were begun here and are not over."""
+        """Keys of the steps that were begun here and have not ended."""
 
     def recall(self, step: Step) -> ToolResult | Doubt | None:
-        """See the port."""
+        """Implements `Ledger.recall`."""
         records = self.records
         if records.diverged is not None:
             return records.diverged
@@ -77,35 +77,35 @@ class MemoryLedger:
         )
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
-        """See the port."""
+        """Implements `Ledger.recorded`."""
         kept = [self.records.steps[key] for key in self.records.ended]
         return [(one.step, one.result) for one in kept if one.step.parent == parent and one.result is not None]
 
     def note(self, parent: str, entry: Mapping[str, Any]) -> None:
-        """See the port."""
+        """Implements `Ledger.note`."""
         self.records.notes.setdefault(parent, []).append(dict(entry))
 
     def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
-        """See the port."""
+        """Implements `Ledger.notes`."""
         return list(self.records.notes.get(parent, ()))
 
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
-        """See the port."""
+        """Implements `Ledger.ask`."""
         self.story.append(("ask", request.call_id))
         return done(lambda: self._asked(request))
 
     def decide(self, request: ApprovalRequest, decision: Decision) -> Future[Decision]:
-        """See the port."""
+        """Implements `Ledger.decide`."""
         self.story.append(("decide", request.call_id))
         return done(lambda: self._decided(request, decision))
 
     def begin(self, start: Start) -> Future[float | ToolResult]:
-        """See the port."""
+        """Implements `Ledger.begin`."""
         self.story.append(("begin", start.step.key))
         return done(lambda: self._begun(start))
 
     def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
-        """See the port."""
+        """Implements `Ledger.settle`."""
         self.story.append(("settle", step.key))
         kept = self.records.steps.setdefault(step.key, _Kept(step))
         kept.result = result
@@ -114,12 +114,12 @@ class MemoryLedger:
         return done(lambda: result)
 
     def interrupted(self, step: Step) -> None:
-        """See the port."""
+        """Implements `Ledger.interrupted`."""
         self.story.append(("interrupted", step.key))
         self._running.discard(step.key)
 
     def restart(self) -> None:
-        """Forgets what this process knows, as if another one went on."""
+        """Simulates a restart: forgets the running steps of this process."""
         self._running.clear()
 
     def _asked(self, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:

@@ -1,4 +1,4 @@
-"""A conformance kit for ledgers: what the path relies on before it runs anything, now and after a restart."""
+"""A conformance kit for ledgers: the guarantees of a run's records, now and after a restart."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from toolwire.vocabulary.values import digest
 T = TypeVar("T")
 
 WAIT_S = 20.0
-"""Seconds for one write: a database on a busy machine, far from a ledger that never answers."""
+"""Seconds allowed for one write. A slow database needs less, and a ledger that hangs is noticed."""
 
 OpenLedger = Callable[[], Ledger]
-"""Opens one run's ledger: the first time as a new run, then as the next process finds it. The one before is not used
-any more."""
+"""Opens the ledger of one run: the first time as a new run, later as the next process finds it. The earlier ledger is
+not used after that.
+"""
 
 MakeLedger = Callable[[], OpenLedger]
-"""Makes a new run, and gives what opens its ledger."""
+"""Creates a new run and returns the function that opens its ledger."""
 
 
 def check_ledger(make_ledger: MakeLedger) -> None:
     """Runs every check of `LEDGER_CHECKS`.
 
     Raises:
-        PortFails: some of them did not hold.
+        PortFails: At least one check failed.
     """
     run_checks(LEDGER_CHECKS, make_ledger)
 
@@ -181,7 +182,7 @@ def _notes_are_kept_in_order(make: MakeLedger) -> None:
     for entry in entries:
         ledger.note("1", entry)
     ledger.note("2", {"other": True})
-    # Durable no later than the next thing that is asked.
+    # A note is durable no later than the next record.
     _begun(ledger, _start(step))
     for when, one in (("at once", ledger), ("after a restart", opening())):
         seen = [dict(entry) for entry in one.notes("1")]
@@ -204,7 +205,7 @@ LEDGER_CHECKS: Mapping[str, Callable[[MakeLedger], None]] = {
     "what ended is given in its order": _what_ended_is_given_in_its_order,
     "notes are kept in order": _notes_are_kept_in_order,
 }
-"""The checks by name, to be run one by one; each raises `PortFails`."""
+"""The checks by name, to run one by one; each raises `PortFails`."""
 
 _ARGUMENTS = {"amount": 5}
 
@@ -262,7 +263,7 @@ def _of_run(request: ApprovalRequest, ledger: Ledger) -> ApprovalRequest:
 
 
 def _decided(ledger: Ledger, request: ApprovalRequest, verdict: Any) -> str:
-    """The verdict that counts after this one was given."""
+    """Returns the verdict that counts after this decision."""
     decision = Decision(
         verdict=verdict, request_id=request.id, at=time.time(), seen_arguments_digest=request.arguments_digest
     )

@@ -1,4 +1,4 @@
-"""A conformance kit for observers: they take every record there can be, from any thread, and change nothing."""
+"""A conformance kit for observers: they accept every record, from any thread, and change nothing."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import digest
 
 MakeObserver = Callable[[], Observer]
-"""Makes the observer under test."""
+"""Creates the observer under test."""
 
 
 def check_observer(make_observer: MakeObserver) -> None:
     """Runs every check of `OBSERVER_CHECKS`.
 
     Raises:
-        PortFails: some of them did not hold.
+        PortFails: At least one check failed.
     """
     run_checks(OBSERVER_CHECKS, make_observer)
 
@@ -30,7 +30,7 @@ def _takes_every_end(make: MakeObserver) -> None:
     for result in _results():
         try:
             observer.ended(_record(result))
-        except Exception as error:  # noqa: BLE001 - that it raises nothing is the claim
+        except Exception as error:  # noqa: BLE001 - the check is that it raises nothing
             how = "a success" if result.failure is None else f"the failure {result.failure.kind}"
             holds(False, f"{how} made it raise {error!r}")
 
@@ -57,7 +57,7 @@ OBSERVER_CHECKS: Mapping[str, Callable[[MakeObserver], None]] = {
     "changes nothing": _changes_nothing,
     "is told from several threads": _is_told_from_several_threads,
 }
-"""The checks by name, to be run one by one; each raises `PortFails`."""
+"""The checks by name, to run one by one; each raises `PortFails`."""
 
 
 def _results() -> list[ToolResult]:
@@ -67,5 +67,5 @@ def _results() -> list[ToolResult]:
 
 def _record(result: ToolResult) -> CallRecord:
     call = ToolCall("search", {"query": ["otters"]}, id="r_1")
-    # No entry: nobody can say more of a tool that is not there.
+    # No entry: the record of an unknown tool has none.
     return CallRecord(call, None, result, "r_1", 1_700_000_000.0, 0.25)

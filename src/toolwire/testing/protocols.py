@@ -1,4 +1,4 @@
-"""A conformance kit for calling formats: what a session relies on, whatever a model writes."""
+"""A conformance kit for calling formats: the guarantees that a session relies on, for any model output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_protocol(protocol: CallingProtocol) -> None:
     """Runs every check of `PROTOCOL_CHECKS`.
 
     Raises:
-        PortFails: some of them did not hold.
+        PortFails: At least one check failed.
     """
     run_checks(PROTOCOL_CHECKS, protocol)
 
@@ -47,7 +47,7 @@ _GARBAGE = ("", " ", "\x00", "}", "{", "<", "```", "<tool_call>", '{"tool_calls"
 
 
 def _said(protocol: CallingProtocol) -> list[list[ToolCall]]:
-    """Calls as a model of this format makes them."""
+    """Returns calls that a model of this format could make."""
     if protocol.writes_programs:
         return [[ToolCall(CODE_EXECUTION, {"code": program})] for program in _PROGRAMS]
     return [
@@ -94,7 +94,7 @@ def _read(protocol: CallingProtocol, said: Any, tools: Sequence[Tool]) -> Reply:
 
 
 def _damaged(protocol: CallingProtocol) -> list[str]:
-    """Its own text cut off at every place, and with each character left out."""
+    """Returns its own text cut at every position, and with each single character removed."""
     found: list[str] = []
     for rendered in map(protocol.render, _said(protocol)):
         if isinstance(rendered, str):
@@ -165,5 +165,6 @@ PROTOCOL_CHECKS: Mapping[str, CheckProtocol] = {
     "a refusal says why": _a_refusal_says_why,
     "knows its own": _knows_its_own,
 }
-"""The checks by name, to be run one by one; each raises `PortFails`. Streams are checked of text protocols: a native
-one's pieces are its provider's."""
+"""The checks by name, to run one by one; each raises `PortFails`. Streaming is checked for text protocols only: the
+provider defines the pieces of a native one.
+"""

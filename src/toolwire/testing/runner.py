@@ -1,4 +1,4 @@
-"""`ScriptedRunner`: programs as a test has written them down, where no sandbox is to be had or none is wanted."""
+"""`ScriptedRunner`: runs scripts in place of programs, for tests without a sandbox."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _RAISED: Mapping[AnswerFamily, str] = {
     "arguments": "InvalidArguments",
     "unavailable": "ToolUnavailable",
 }
-"""The exception that each family is to a program; any other family is a ToolError unless the tool names its own."""
+"""The exception that a program sees for each family. Any other family is a ToolError unless the tool names its own."""
 
 
 class CallFailed(Exception):
-    """What a script gets for a call that has no value; not caught, it fails the program."""
+    """A call of a script failed. If the script does not catch it, the program fails."""
 
     def __init__(self, error: AnswerError) -> None:
         super().__init__(error.message)
@@ -39,7 +39,7 @@ class CallFailed(Exception):
 
 
 class _Asked:
-    """A call of a script, to be awaited: its value."""
+    """A call of a script; awaiting it returns the value."""
 
     def __init__(self, tool: str, arguments: dict[str, Any]) -> None:
         self.tool = tool
@@ -53,14 +53,14 @@ class _Asked:
 
 
 class ScriptTools:
-    """What a script has: the tools of its program, and its output."""
+    """The interface of a script: the tools of its program, and its output."""
 
     def __init__(self) -> None:
         self.output: list[str] = []
-        """What was printed, piece by piece."""
+        """The printed text, piece by piece."""
 
     def call(self, tool: str, /, **arguments: Any) -> Awaitable[Any]:
-        """The value of a call, by the name that the tool is registered under; one that fails raises `CallFailed`."""
+        """Calls a tool by its registered name and returns its value. A failed call raises `CallFailed`."""
         return _Asked(tool, arguments)
 
     def print(self, *values: object) -> None:
@@ -69,31 +69,33 @@ class ScriptTools:
 
 
 Script = Callable[[ScriptTools], Coroutine[Any, Any, Any]] | Sequence[tuple[str, Mapping[str, Any]]]
-"""What a program does: `async def script(tools)`, which awaits nothing but `tools.call(...)` and returns the program's
-result; or just its calls as (tool, arguments), of which the last one's value is the result."""
+"""The replacement of a program. Either `async def script(tools)`, which awaits only `tools.call(...)` and returns the
+program's result, or a list of calls as (tool, arguments). The value of the last call in a list is the result.
+"""
 
 
 class ScriptedRunner:
-    """A program runner that runs nothing of a program's text: it knows texts, and does what the test wrote for each.
+    """A program runner that runs a script for each program text that it knows, and never the text itself.
 
-    A program that it does not know fails as `NotScripted`. Suspending and resuming go as in the sandbox; limits are
-    not kept, and a call that is not answered holds `run` up.
+    An unknown program fails as `NotScripted`. Suspending and resuming work as in the sandbox. Limits are not enforced,
+    and a call without an answer blocks `run`.
     """
 
     def __init__(self, programs: Mapping[str, Script], *, isolation: IsolationLevel = "kernel") -> None:
-        """`programs` holds a script for each text; space around a text and its common indentation do not count.
+        """`programs` maps each program text to a script. Surrounding white space and common indentation are ignored.
 
-        `isolation` is the level it gives itself out for; programs that ask for more are refused as on such a machine.
+        `isolation` is the level that the runner claims. A program that needs more is refused, as on a machine with that
+        level.
         """
         self._scripts = {_key(source): _function(script) for source, script in programs.items()}
         self._isolation = Isolation(level=isolation, report={"scripted": "nothing of a program's text is run"})
         self.programs: list[Program] = []
-        """What was to be run, in order."""
+        """The programs that were run, in order."""
 
     def run(
         self, program: Program, call: Callable[[ProgramCall], Answer | Parked], /, *, cancel: Flag | None = None
     ) -> ProgramResult:
-        """Does what is written for the program, in this thread."""
+        """Runs the script for the program in this thread."""
 
         async def ask(made: ProgramCall) -> Answer | Parked:
             return call(made)
@@ -103,11 +105,11 @@ class ScriptedRunner:
     async def run_async(
         self, program: Program, call: Callable[[ProgramCall], Awaitable[Answer | Parked]], /
     ) -> ProgramResult:
-        """As `run`, with answers that are awaited."""
+        """Like `run`, with answers that are awaited."""
         return await self._run(program, call, None)
 
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked], /) -> ProgramResult:
-        """As `run`, in another thread."""
+        """Like `run`, in another thread."""
         flag = threading.Event()
         try:
             return await asyncio.to_thread(self.run, program, call, cancel=flag)
@@ -146,7 +148,7 @@ async def _driven(
             return running.finished(end.value)
         except CallFailed as failed:
             return Ended("failed", type_name=failed.type_name, message=str(failed))
-        except Exception as error:  # noqa: BLE001 - it stands for what a program does not catch
+        except Exception as error:  # noqa: BLE001 - like an exception that a program does not catch
             return Ended("failed", type_name=type(error).__name__, message=str(error))
         if not isinstance(asked, _Asked):
             raise ConfigurationError(f"a script awaits {asked!r}: let it await nothing but tools.call(...)")

@@ -1,4 +1,4 @@
-"""The programs with which runners are checked, each as text and as a script."""
+"""The programs for checking runners, each as text and as a script."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ RUNNER_PROGRAMS: Mapping[str, Script] = {
     GOES_ON: _goes_on,
     ASKS: _asks,
 }
-"""The programs of the kit, and the same as scripts, for a runner that runs no text."""
+"""The programs of the kit with equivalent scripts, for a runner that does not run text."""
 
 
 def _tool(name: str, *parameters: str, raises: tuple[str, ...] = ()) -> ProgramTool:
@@ -60,4 +60,4 @@ def _tool(name: str, *parameters: str, raises: tuple[str, ...] = ()) -> ProgramT
 
 
 TOOLS = (_tool("echo", "value"), _tool("ask", "value"), _tool("fail", raises=("RateLimited",)))
-"""What these programs may call."""
+"""The tools that these programs may call."""

@@ -1,4 +1,4 @@
-"""A conformance kit for program runners: what the path relies on, whichever way a program is run."""
+"""A conformance kit for program runners: the guarantees that the invocation path relies on."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from toolwire.testing.runner_programs import ASKS, BREAKS, CATCHES, GOES_ON, SUM
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 MakeRunner = Callable[[], ProgramRunner]
-"""Makes the runner under test, or gives the one there is."""
+"""Creates the runner under test, or returns an existing one."""
 Way = Literal["run", "run_async", "run_beside"]
 _WAYS: tuple[Way, ...] = get_args(Way)
 _PATIENCE_S = 20.0
-"""Seconds for what takes milliseconds where it is right."""
+"""Seconds allowed for an operation that takes milliseconds in a correct runner."""
 _CALLS = 100_000
-"""Calls after which a program was not ended in time: a runner looks at `cancel` far more often."""
+"""Calls after which a program should have been cancelled long ago: a runner checks `cancel` far more often."""
 
 _STILL_S = 0.2
 """Seconds without a call after which a program that calls all the time has ended."""
 
 
 def check_runner(make_runner: MakeRunner) -> None:
-    """Runs every check of `RUNNER_CHECKS`. Not from inside a running event loop: it starts its own.
+    """Runs every check of `RUNNER_CHECKS`. Do not call it inside a running event loop: it starts its own.
 
     Raises:
-        PortFails: some of them did not hold.
+        PortFails: At least one check failed.
     """
     run_checks(RUNNER_CHECKS, make_runner)
 
@@ -130,7 +130,7 @@ def _an_error_not_caught_fails_the_program(make: MakeRunner) -> None:
 
 
 class _Stop(BaseException):
-    """Meant for whoever runs the program."""
+    """An exception for the caller of the runner."""
 
 
 def _what_breaks_is_an_error_to_the_program(make: MakeRunner) -> None:
@@ -140,7 +140,7 @@ def _what_breaks_is_an_error_to_the_program(make: MakeRunner) -> None:
     for way in _WAYS:
         try:
             result = _ran(make, way, _program(CATCHES), broken)
-        except Exception as error:  # noqa: BLE001 - that it raises nothing is the claim
+        except Exception as error:  # noqa: BLE001 - the check is that it raises nothing
             holds(False, f"{way}: an exception of the answers came out of it: {error!r}")
             continue
         holds(result.stdout.startswith("ToolError "), f"{way}: a program saw what broke as {result.stdout!r}")
@@ -186,7 +186,7 @@ def _a_cancelled_task_ends_its_program(make: MakeRunner) -> None:
 
 
 async def _cancelled(runner: ProgramRunner, way: str) -> str:
-    """What is wrong with a run whose task is cancelled in its middle; empty when nothing is."""
+    """Cancels the task of a running program and returns the problem; empty if there was none."""
     loop, begun, made = asyncio.get_running_loop(), asyncio.Event(), list[int]()
     is_stopped = False
 
@@ -340,7 +340,7 @@ RUNNER_CHECKS: Mapping[str, Callable[[MakeRunner], None]] = {
     "without a record nothing waits": _without_a_record_nothing_waits,
     "isolation is told and kept": _isolation_is_told_and_kept,
 }
-"""The checks by name, to be run one by one; each raises `PortFails`."""
+"""The checks by name, to run one by one; each raises `PortFails`."""
 
 
 def _how(result: ProgramResult) -> str:

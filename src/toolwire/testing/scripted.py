@@ -1,4 +1,4 @@
-"""One run of a scripted program: its calls, its record and its result, as the sandbox would give them."""
+"""One run of a scripted program, with calls, record and result as in the sandbox."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from toolwire.sandbox.report import CallRecord, CallStatus, Isolation, ProgramEr
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a script ended."""
+    """The end of a script."""
 
     status: ProgramStatus
-    """Why it is over."""
+    """The status of the program."""
     value: Any = None
-    """Its result; None for none."""
+    """The result; None without one."""
     type_name: str = STOPPED
-    """Name of the exception, of one that did not finish."""
+    """Name of the exception if the program did not finish."""
     message: str = ""
-    """What it says; empty where the status says all."""
+    """The message of the exception; empty if the status says everything."""
 
 
 class ScriptedProgram:
-    """Numbers the calls of one run, serves them from the record or has them made, and keeps how each one ended."""
+    """Numbers the calls of one run, answers them from the record or has them made, and keeps their outcomes."""
 
     def __init__(self, program: Program, isolation: Isolation) -> None:
         self._program = program
@@ -43,7 +43,7 @@ class ScriptedProgram:
     async def answer(
         self, tool: str, arguments: dict[str, Any], call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
     ) -> Answer | Ended:
-        """What the script gets for a call, or how it ends there."""
+        """Returns the answer to a call, or the end of the script at this call."""
         if tool not in {one.name for one in self._program.tools}:
             return Answer(error=AnswerError(type_name="NameError", message=f"name {tool!r} is not defined"))
         ordinal = len(self._calls) + 1
@@ -62,7 +62,7 @@ class ScriptedProgram:
         return await self._replayed(made, call)
 
     def finished(self, value: Any) -> Ended:
-        """The end of a script that came to its end; one that left recorded calls out is another program."""
+        """Returns the end of a script that returned. A recorded call that it did not make is a divergence."""
         left = sorted(ordinal for ordinal in self._recorded if ordinal > len(self._calls))
         if left:
             tool = self._recorded[left[0]].tool
@@ -70,11 +70,11 @@ class ScriptedProgram:
         return Ended("finished", value)
 
     def failed(self, type_name: str, message: str, output: str) -> ProgramResult:
-        """The result of a program that failed."""
+        """Returns the result of a failed program."""
         return self.result(Ended("failed", type_name=type_name, message=message), output)
 
     def result(self, ended: Ended, output: str) -> ProgramResult:
-        """The result of a program that is over."""
+        """Returns the result of a program that has ended."""
         return ProgramResult(
             status=ended.status,
             value=ended.value,

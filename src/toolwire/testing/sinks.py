@@ -1,4 +1,4 @@
-"""`ListSink`, and a conformance kit for sinks: a slow reader holds a tool up, and one who left stops it."""
+"""`ListSink`, and a conformance kit for sinks: a slow reader pauses the tool, and a reader that left stops it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from toolwire.vocabulary.response import ToolResponse
 
 T = TypeVar("T")
 _PATIENCE_S = 5.0
-"""Seconds for what takes microseconds where it is right."""
+"""Seconds allowed for an operation that takes microseconds in a correct sink."""
 _THREADS = 8
 _PARTS = 25
 
 
 class ListSink:
-    """Keeps everything and holds nobody up; with `wants`, its reader leaves after so many parts."""
+    """Keeps all parts and never makes the tool wait. With `wants`, its reader leaves after that many parts."""
 
     def __init__(self, *, wants: int | None = None) -> None:
         self._wants = wants
         self.parts: list[Part] = []
-        """What was offered and wanted, in order."""
+        """The accepted parts in order."""
         self.last: ToolResponse | None = None
-        """The response that the tool gave as its last."""
+        """The last response of the tool."""
 
     def offer(self, part: Part, /) -> Future[bool] | None:
         """Keeps a part."""
@@ -48,25 +48,28 @@ class ListSink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSink:
-    """A sink under test with the reader at its other end."""
+    """A sink under test, with its reader.
+
+    Attributes:
+        sink: The end for the tool.
+        take: Returns the next part, which also lets the tool make another one. Blocks until a part comes.
+        leave: Makes the reader leave.
+    """
 
     sink: Sink
-    """The side of the tool."""
     take: Callable[[], Part | None]
-    """Gives the next part, and with that leave to make the one after it; blocks until there is one."""
     leave: Callable[[], object]
-    """Nobody reads any more."""
 
 
 MakeSink = Callable[[], OpenSink]
-"""Makes a sink that holds tools up."""
+"""Creates a sink that makes the tool wait."""
 
 
 def check_sink(make_sink: MakeSink) -> None:
-    """Runs every check of `SINK_CHECKS`. Not from inside a running event loop: it starts its own.
+    """Runs every check of `SINK_CHECKS`. Do not call it inside a running event loop: it starts its own.
 
     Raises:
-        PortFails: some of them did not hold.
+        PortFails: At least one check failed.
     """
     run_checks(SINK_CHECKS, make_sink)
 
@@ -160,7 +163,7 @@ SINK_CHECKS: Mapping[str, Callable[[MakeSink], None]] = {
     "it is awaited on any loop": _it_is_awaited_on_any_loop,
     "the last response holds nobody up": _the_last_response_holds_nobody_up,
 }
-"""The checks by name, to be run one by one; each raises `PortFails`."""
+"""The checks by name, to run one by one; each raises `PortFails`."""
 
 
 def _parts(name: str, count: int) -> list[Part]:
@@ -172,7 +175,7 @@ def _texts(parts: Sequence[Part | None]) -> list[str]:
 
 
 def _offered(opened: OpenSink, part: Part) -> Future[bool]:
-    """The tool's turn; the offer itself may not wait."""
+    """Offers a part and returns the future of the tool's turn. The offer itself must not block."""
     turn = _value(_beside(lambda: opened.sink.offer(part)), "`offer` itself")
     if turn is None:
         holds(False, "`offer` gave None: a slow reader does not hold the tool up")
@@ -189,13 +192,13 @@ def _is_ready(turn: Future[bool]) -> bool:
 
 
 def _beside(function: Callable[[], T]) -> Future[T]:
-    """What a function gives in a thread of its own, which nobody has to wait for if it never ends."""
+    """Runs a function in a daemon thread and returns a future of its result."""
     found: Future[T] = Future()
 
     def work() -> None:
         try:
             found.set_result(function())
-        except BaseException as error:  # noqa: BLE001 - handed to who asks for the value
+        except BaseException as error:  # noqa: BLE001 - raised again by the future
             found.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()

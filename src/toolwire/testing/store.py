@@ -1,4 +1,4 @@
-"""A store in memory: runs that outlive a session, not the process."""
+"""A store in memory. Its runs outlive a session, but not the process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MemoryRun(MemoryLedger):
 
     @property
     def caller(self) -> Caller:
-        """On whose behalf."""
+        """The caller for which the run is made."""
         return self.start.caller
 
     @property
@@ -39,17 +39,17 @@ class MemoryRun(MemoryLedger):
         return frozenset(asked.request.call_id for asked in self.records.requests.values())
 
     def pending(self) -> tuple[ApprovalRequest, ...]:
-        """What waits for a decision."""
+        """Returns the requests that wait for a decision."""
         undecided = [asked.request for asked in self.records.requests.values() if asked.decision is None]
         return tuple(request for request in undecided if not _is_late(request))
 
     def finish(self, results: Sequence[ToolResult]) -> Future[None]:
-        """Takes the run's results down."""
+        """Records the results of the run."""
         self.outcome, self.status = tuple(results), "finished"
         return done(lambda: None)
 
     def suspend(self) -> Future[SuspendedRun]:
-        """Says that the run waits, and for what."""
+        """Suspends the run and returns its state with the pending requests."""
         self.status, self.rev = "suspended", self.rev + 1
         root = digest(self.records.ended)
         view = SuspendedRun(
@@ -63,49 +63,48 @@ class MemoryRun(MemoryLedger):
         return done(lambda: view)
 
     def release(self) -> Future[None]:
-        """Lets another worker have it."""
+        """Releases the run for another worker."""
         self.is_leased = False
         return done(lambda: None)
 
 
 class MemoryStore:
-    """Keeps runs for as long as it lives."""
+    """A store that keeps runs as long as the object exists."""
 
     def __init__(self) -> None:
         self.kept: dict[str, MemoryRun] = {}
 
     def start(self, run: RunStart) -> Future[MemoryRun]:
-        """The ledger of a new run."""
+        """Returns the ledger of a new run."""
         self.kept[run.run_id] = MemoryRun(run)
         return self.reopen(run.run_id)
 
     def reopen(self, run_id: str) -> Future[MemoryRun]:
-        """The ledger of a run that was started before; the future raises `DecisionRefused`."""
+        """Returns the ledger of an existing run. The future raises `DecisionRefused` if the run is unknown or busy."""
         return done(lambda: self._taken(run_id))
 
     wire_key = bytes(32)
-    """What portable forms are signed with here: nothing that guards anything."""
+    """The key that signs portable forms. It is public and protects nothing."""
 
     def run(self, run_id: str) -> MemoryRun:
-        """One run, as it stands.
+        """Returns one run.
 
         Raises:
-            DecisionRefused: there is none.
+            DecisionRefused: `unknown_run`.
         """
         if run_id not in self.kept:
             raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
         return self.kept[run_id]
 
     def pending(self, run_id: str | None = None) -> list[ApprovalRequest]:
-        """Requests that wait for a decision: of one run, or of all."""
+        """Returns the requests that wait for a decision; None selects all runs."""
         return [one for run in self.kept.values() if run_id in (None, run.run_id) for one in run.pending()]
 
     def decide(self, request_id: str, decision: Decision) -> Decision:
-        """Takes a decision down; the first one counts.
+        """Records a decision. The first one counts.
 
         Raises:
-            DecisionRefused: there is no such request, it was decided or has expired, or the decision is for something
-                else.
+            DecisionRefused: The request is unknown, decided or expired, or the decision does not fit it.
         """
         asked, decided = self.request(request_id)
         if decided is None:
@@ -116,10 +115,10 @@ class MemoryStore:
         return self.kept[asked.run_id].decide(asked, filled).result()
 
     def request(self, request_id: str) -> tuple[ApprovalRequest, Decision | None]:
-        """One request, with its decision if it has one.
+        """Returns a request, with its decision if it has one.
 
         Raises:
-            DecisionRefused: there is none.
+            DecisionRefused: `unknown_request`.
         """
         for run in self.kept.values():
             if request_id in run.records.requests:
@@ -128,7 +127,7 @@ class MemoryStore:
         raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
 
     def remembered(self, run_id: str | None = None) -> list[tuple[ApprovalRequest, Decision]]:
-        """The decisions that carry a rule, with their requests: of one run, or of all."""
+        """Returns the decisions that carry a rule, with their requests; None selects all runs."""
         return [
             (asked.request, asked.decision)
             for run in self.kept.values()
