@@ -57,7 +57,7 @@ def _queue(database: Database, wanted: Prune, dropped: int, whole: Future[int]) 
         if error is not None:
             whole.set_exception(error)
             return
-        # The timeout matters: without it, the writing thread would wait for itself.
+        # The future is done. The timeout says that this never waits: it runs in the writer's own thread.
         found = done.result(timeout=0)
         if found.rest is None:
             whole.set_result(dropped + found.dropped)

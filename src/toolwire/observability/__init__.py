@@ -1,1 +1,3 @@
-"""What operators see of calls: OpenTelemetry spans and metrics by the GenAI conventions. An export, not the truth."""
+"""OpenTelemetry spans and metrics of calls by the GenAI conventions. They are an export; the ledger and the log are the
+record.
+"""

@@ -1,4 +1,4 @@
-"""How long calls take, as a histogram; its counts are the numbers of calls."""
+"""The duration of calls, as a histogram. Its counts are the numbers of calls."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from toolwire.observability import names
 
 
 class CallMetrics:
-    """Records calls in the histogram that the conventions name."""
+    """Records calls in the histogram defined by the conventions."""
 
     def __init__(self, provider: MeterProvider | None) -> None:
-        """`provider` None: the global one, also when it is set later."""
+        """`provider` None uses the global meter provider, even if it is set later."""
         meter = get_meter(names.SCOPE, meter_provider=provider, attributes={names.SCOPE_CONVENTIONS: names.CONVENTIONS})
         self._durations = meter.create_histogram(
             names.EXECUTE_TOOL_DURATION,
@@ -21,7 +21,9 @@ class CallMetrics:
         )
 
     def ended(self, tool: str | None, error_type: str, duration_s: float) -> None:
-        """Records one call. A name that no tool has is counted as one and the same: a model can make up any number."""
+        """Records one call. All unknown tool names share one attribute value, because a model can invent any number of
+        names.
+        """
         attributes = {
             names.OPERATION_NAME: names.EXECUTE_TOOL,
             names.TOOL_NAME: names.OTHER if tool is None else tool,

@@ -1,4 +1,4 @@
-"""Calls, turns and waits for a person as OpenTelemetry spans. What fails in here is logged and never fails a call."""
+"""OpenTelemetry spans for calls, turns and waits for a person. An error in tracing is logged and never fails a call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable_text
 
 MADE_UP_NAME_LIMIT = 128
-"""Characters of a tool's name that no tool has: providers allow 64, and a model may write a page."""
+"""Maximum characters of an unknown tool's name. Providers allow 64, and a model may write any number."""
 
 TurnOutcome = Literal["answered", "refused", "suspended"]
 
@@ -30,7 +30,7 @@ _LOG = logging.getLogger("toolwire.tracing")
 
 
 class Outer:
-    """A span that somebody else opened for one call and will end: the first call inside of it takes it over."""
+    """A span that other code opened for one call and will end. The first call inside it uses it as its own span."""
 
     __slots__ = ("is_taken", "span")
 
@@ -41,13 +41,13 @@ class Outer:
 
 OUTER: ContextVar[Outer | None] = ContextVar("toolwire_outer_span", default=None)
 _GIVEN_IDS: ContextVar[Mapping[str, str]] = ContextVar("toolwire_given_ids")
-"""Of the calls of a turn: the ids that the provider gave them."""
+"""The provider's ids of a turn's calls."""
 
 
 class SpanTracer:
-    """Spans and metrics by the GenAI conventions. Satisfies `invocation.ports.Tracer`.
+    """Creates spans and metrics by the GenAI conventions. Implements `invocation.ports.Tracer`.
 
-    Safe to use from several threads and event loops at once.
+    Usable from several threads and event loops at once.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class SpanTracer:
         meter_provider: MeterProvider | None = None,
         redact: Redact | None = None,
     ) -> None:
-        """Without providers the global ones count, also when they are set later.
+        """None uses the global providers, even if they are set later.
 
-        `redact` takes secrets out of arguments and results; without it neither is recorded.
+        `redact` removes secrets from arguments and results; None records neither.
         """
         self.tracer = get_tracer(
             names.SCOPE,
@@ -70,7 +70,7 @@ class SpanTracer:
         self.redact = redact
 
     def call(self, call: ToolCall, *, tool: str | None, description: str, caller: Caller, run_id: str) -> CallSpan:
-        """Opens the span of a call and makes it current. `tool` is None when no tool has the call's name."""
+        """Opens the span of a call and makes it current. `tool` is None for an unknown tool name."""
         attributes: dict[str, AttributeValue] = {
             names.OPERATION_NAME: names.EXECUTE_TOOL,
             names.TOOL_NAME: encodable_text(call.name[:MADE_UP_NAME_LIMIT]) if tool is None else tool,
@@ -90,7 +90,7 @@ class SpanTracer:
         return ApprovalSpan(self, tool, {names.TOOL_NAME: tool, names.REQUEST_ID: request_id})
 
     def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> TurnSpan:
-        """Opens the span of a turn and makes it current. `given_ids`: the provider's id of each call, by ours."""
+        """Opens the span of a turn and makes it current. `given_ids` maps toolwire's call ids to the provider's."""
         attributes: dict[str, AttributeValue] = {
             names.OPERATION_NAME: names.RUN_TURN,
             names.RUN_ID: run_id,
@@ -120,11 +120,11 @@ class _Current:
                 set_status_on_exception=False,
             )
             self._token = context.attach(set_span_in_context(self._span))
-        except Exception:  # noqa: BLE001 - samplers and processors are their owner's code
+        except Exception:  # noqa: BLE001 - samplers and processors are the host's code
             _LOG.exception("the span %r could not be opened", name)
 
     def _close(self, attributes: dict[str, AttributeValue], status: Status | None = None) -> float:
-        """Ends the span and gives its seconds."""
+        """Ends the span and returns its duration in seconds."""
         duration_s = time.perf_counter() - self._started
         if self._token is not None:
             context.detach(self._token)
@@ -163,11 +163,11 @@ class CallSpan(_Current):
         self._span.set_attributes(attributes)
 
     def from_record(self) -> None:
-        """Says that nothing was run for it: how it ends is known."""
+        """Marks the call as answered from the record: nothing ran for it."""
         self._is_from_record = True
 
     def ended(self, outcome: Outcome) -> None:
-        """Ends it, in the thread or task that opened it."""
+        """Ends the span, in the thread or task that opened it."""
         attributes: dict[str, AttributeValue] = {}
         status = None
         error_type = ""
@@ -219,7 +219,7 @@ class ApprovalSpan(_Current):
         super().__init__(tracer, _named(names.REQUEST_APPROVAL, tool), attributes)
 
     def ended(self, verdict: str) -> None:
-        """Ends it; empty: nobody decided."""
+        """Ends the span. An empty verdict means that the request stayed undecided."""
         self._close({names.VERDICT: verdict or "none"})
 
 
@@ -235,18 +235,18 @@ class TurnSpan(_Current):
         self._ids = _GIVEN_IDS.set(given_ids)
 
     def ended(self, outcome: TurnOutcome, calls: int) -> None:
-        """Ends it."""
+        """Ends the span of a turn that completed."""
         _GIVEN_IDS.reset(self._ids)
         self._close({names.TURN_OUTCOME: outcome, names.TURN_CALLS: calls})
 
     def failed(self, error: BaseException) -> None:
-        """Ends it: the turn raised."""
+        """Ends the span of a turn that raised an exception."""
         _GIVEN_IDS.reset(self._ids)
         self._close({names.ERROR_TYPE: type(error).__qualname__}, Status(StatusCode.ERROR))
 
 
 def record_exception(span: Span, error: BaseException, redact: Redact) -> None:
-    """Says on the span what was raised, without the stack: its lines may hold values."""
+    """Records an exception on the span, without the traceback: its lines may contain values."""
     kind = type(error).__qualname__
     message = content_text(str(error), redact)
     span.add_event(names.EXCEPTION, {names.EXCEPTION_TYPE: kind, names.EXCEPTION_MESSAGE: message})

@@ -58,7 +58,8 @@ class Condition:
         path: A JSON pointer: `/arguments/amount`, `/arguments/to/0`, or `/arguments` for all of them.
         op: `==` and `!=` take any value; `<`, `<=`, `>` and `>=` take a number. `in` and `not_in` take a list of
             values. `starts_with` and `ends_with` take a text. `contains` takes a part of a text or an item of a list.
-            `matches` takes a `Pattern` for the whole text. `exists` and `absent` take no value; null counts as absent.
+            `matches` takes a regular expression for the whole text (`Pattern`). `exists` and `absent` take no value;
+            null counts as absent.
             `under` takes the folder of a path. `host_in` takes the allowed hosts of a URL: names, or `*.name` for
             subdomains.
         value: The value that the argument is compared with.

@@ -25,7 +25,7 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # Alone first: "a)|(b" is an error, although it would be none inside of the group below.
+        # Compiled alone first: "a)|(b" is an error, but would be valid inside the group below.
         searching(text)
         self._exact = searching(f"^(?:{text})$")
         self._folded = searching(f"^(?:{text})$", ignore_case=True)
