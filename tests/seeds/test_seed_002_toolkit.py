@@ -148,6 +148,10 @@ def test_a_parameter_called_title_stays() -> None:
     assert list(schema["$defs"]["Report"]["properties"]) == ["title", "pages"]
     assert "Title" not in json.dumps(schema)
 
+    form = {"type": "function", "function": {"name": "write", "parameters": Report.model_json_schema()}}
+    given = schema_of(registered(lambda **fields: "", json_schema=form), "write")["parameters"]
+    assert given["properties"] == {"title": {"type": "string"}, "pages": {"type": "integer"}}
+
 
 @pytest.mark.requirement("toolkit.register.partial")
 async def test_what_a_partial_has_fixed_is_in_no_schema() -> None:
@@ -220,7 +224,7 @@ async def test_a_schema_of_ones_own_replaces_that_of_the_signature(is_nested: bo
 @pytest.mark.requirement("toolkit.register.bad-json-schema")
 @pytest.mark.parametrize("form", [[], {}, {"type": "object", "properties": {}}, {"type": "function", "function": []}])
 def test_a_schema_of_another_structure_is_a_type_error(form: Any) -> None:
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(TypeError, match="json_schema") as caught:
         registered(search, json_schema=form)
     assert isinstance(caught.value, DefinitionError)
 
