@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import toolwire
+
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "toolwire"
+PACKAGE = Path(toolwire.__file__).parent
+"""The package as it is imported: a copy of the source, where one is tried."""
 
 
 @dataclass(frozen=True, kw_only=True)

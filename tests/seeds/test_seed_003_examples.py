@@ -210,6 +210,7 @@ def test_the_time_limit_stops_a_run(registry: ToolRegistry) -> None:
     assert result.failure is not None
     assert (result.success, result.failure.kind) == (False, "timeout")
     assert (result.error or "").startswith("started\n")
+    assert (result.error or "").endswith("Stopped: the program was not done 1.5 s after its start, tools included.")
 
 
 @pytest.mark.requirement("ptc.config.disable")

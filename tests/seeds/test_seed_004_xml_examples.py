@@ -81,6 +81,7 @@ def test_the_function_does_what_the_method_does() -> None:
         "a < b && c > d",
         "<b>bold</b>",
         "&lt; &amp; &#65; &unknown;",
+        "&lt;b&gt; &amp; &#65;",
         "def f():\n    return 1\n",
         "  spaces \t",
         "中文 😀",
