@@ -100,6 +100,8 @@ def explain(
 def honour(named: str | None, registry: ToolRegistry, output: Output) -> None:
     """Applies the named policy file, or the one in the current folder, and reports its name.
 
+    Does nothing if none is named and the folder has none.
+
     Raises:
         Stop: The file cannot be read, or contains a mistake.
     """

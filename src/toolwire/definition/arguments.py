@@ -1,8 +1,8 @@
-"""Validation of Python arguments by pydantic; the only module that imports it. Import this one when it is needed.
+"""Validation of Python arguments with pydantic. Import this module only when it is needed: pydantic is slow to import.
 
-`generate_arguments_schema` is experimental and refuses some signatures (`def f(a, /, b=3, *rest)`), so it never sees
-the function: it sees a stand-in whose parameters are all keyword-only, with resolved types. `*rest: T` becomes
-`rest: tuple[T, ...] = ()` and `**more: T` becomes `more: dict[str, T] = {}`.
+`generate_arguments_schema` is experimental and refuses some signatures, such as `def f(a, /, b=3, *rest)`. It therefore
+gets a stand-in for the function, with only keyword-only parameters and resolved types. `*rest: T` becomes `rest:
+tuple[T, ...] = ()`, and `**more: T` becomes `more: dict[str, T] = {}`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from toolwire.definition.words import resolve
 from toolwire.vocabulary.errors import DefinitionError
 
 _INDESCRIBABLE = (PydanticUserError, PydanticOmit, SchemaError, NameError, TypeError, ValueError, AttributeError)
-"""What pydantic raises for annotations that it can make nothing of."""
+"""Exceptions of pydantic for annotations that it cannot handle."""
 
 
 class FunctionForm:
@@ -68,7 +68,7 @@ class FunctionForm:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the visible arguments."""
+        """The JSON schema of the visible arguments."""
         if self._input_schema is None:
             try:
                 schema = ToolJsonSchema().generate(self._core, mode="validation")
@@ -79,7 +79,7 @@ class FunctionForm:
         return self._input_schema
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
-        """The arguments as real objects, or everything that is wrong with them."""
+        """Returns the arguments as real objects, or all problems."""
         try:
             values = self._validate(arguments)[1]
         except (ValidationError, TooManySteps) as error:
@@ -92,11 +92,11 @@ class FunctionForm:
         return values if doubled is None else doubled
 
     def is_default(self, name: str, value: Any) -> bool:
-        """Whether the value is the same as the parameter's own default."""
+        """True if the value equals the parameter's own default."""
         return any(argument.name == name and same(argument.default, value) for argument in self._visible)
 
     def is_certain(self, name: str) -> bool:
-        """Whether the parameter takes JSON types alone, without any code of the tool's author."""
+        """True if the parameter accepts only JSON types, and none of the author's code runs for it."""
         return name in self._certain
 
     @cached_property
@@ -137,7 +137,7 @@ class FunctionForm:
         return stand_in
 
     def _blamed(self, error: Exception) -> DefinitionError:
-        """The error for the parameter that pydantic stumbles over when it sees it alone."""
+        """Returns the error for the first parameter that pydantic cannot handle on its own."""
         for argument in self._visible:
             try:
                 core = generate_arguments_schema(self._stand_in([argument]), schema_type="arguments-v3")
@@ -151,9 +151,9 @@ class FunctionForm:
         annotation = argument.annotation
         written = annotation.__name__ if isinstance(annotation, type) else annotation_text(annotation)
         part = "" if get_origin(annotation) is None else "part of "
-        # A schema that cannot be built is told from the outside in: its cause is the last line.
+        # The message about a schema that cannot be built goes from the outside in, so its last line is the cause.
         detail = str(error).split("\n")[-1 if isinstance(error, SchemaError) else 0].strip().rstrip(".")
-        # Its advice for unknown classes is about models; ours is before it.
+        # For unknown classes pydantic's advice is about models. Our own advice comes first.
         detail = "" if "arbitrary_types_allowed" in detail else f" ({detail})"
         return DefinitionError(
             f"{self._label}: parameter {argument.name!r} is annotated {written}, {part}which no model can give. Use a "
@@ -170,14 +170,14 @@ class FunctionForm:
 
 
 def output_schema(annotation: Any) -> dict[str, Any] | None:
-    """JSON schema of values of the type as they are sent; None when pydantic cannot describe it."""
+    """Returns the JSON schema of values of the type as they are sent. None if pydantic cannot describe the type."""
     try:
         schema = TypeAdapter(readable_type(annotation)).json_schema(
             mode="serialization", schema_generator=ToolJsonSchema
         )
     except _INDESCRIBABLE:
         return None
-    # A type that holds itself comes as a reference alone; whoever reads the schema looks for its `type`.
+    # A recursive type is only a reference, but readers of the schema look for its `type`.
     return {**resolve(schema, schema), "$defs": schema["$defs"]} if "$ref" in schema else schema
 
 

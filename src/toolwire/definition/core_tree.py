@@ -1,4 +1,4 @@
-"""The tree of a pydantic core schema: the schemas that stand directly below another one."""
+"""The tree of a pydantic core schema: access to the schemas directly below a schema."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ HOLDS_SCHEMA = frozenset(
         *("extras_keys_schema", "definitions", "steps", "fields", "choices"),
     }
 )
-"""The keys of a core schema that hold other schemas. Defaults and metadata may look like schemas and are left alone."""
+"""Keys of a core schema that hold other schemas. Defaults and metadata may look like schemas and are not walked."""
 
 CLASSES = frozenset({"model", "dataclass"})
 
 SEVERAL = frozenset(
     {"list", "deque", "tuple", "set", "frozenset", "dict", "ordered-dict", "frozendict", "counter"},
 )
-"""The core schemas of any number of values, which can stop at the first error."""
+"""Core schemas for any number of values. They can stop at the first error."""
 
 
 def with_children(schema: dict[str, Any], walk: Walk) -> dict[str, Any]:
-    """A copy of the schema in which `walk` has replaced each schema directly below it."""
+    """Returns a copy of the schema with `walk` applied to each schema directly below it."""
     return {key: _replaced(key, value, walk) if key in HOLDS_SCHEMA else value for key, value in schema.items()}
 
 
 def children(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The schemas directly below it."""
+    """Returns the schemas directly below the schema."""
     found: list[dict[str, Any]] = []
     with_children(dict(schema), found.append)
     return found
 
 
 def labelled(before: Any, choice: Any) -> Any:
-    """A rewritten choice of a union, under the name that errors gave it before."""
+    """Returns a union's rewritten choice with the label that pydantic's errors used before the rewriting."""
     was_wrapped = isinstance(choice, dict) and cast("Any", choice)["type"] == "function-wrap" != before["type"]
     return cast("Any", (choice, before["type"]) if was_wrapped else choice)
 
@@ -47,7 +47,7 @@ _CHANGES_TEXT = frozenset({"strip_whitespace", "to_lower", "to_upper"})
 
 
 def is_json(schema: Mapping[str, Any]) -> bool:
-    """Whether the schema reads JSON types alone, and reads its own output again without a change."""
+    """True if the schema accepts only JSON types, and accepts its own output unchanged."""
     match schema["type"]:
         case "default" | "nullable":
             return is_json(schema["schema"])

@@ -26,7 +26,7 @@ class Docs:
     returns: str = ""
     """The description of the return value. Continuation lines have no common indentation."""
     returns_type: str = ""
-    """The type before that description; empty if there is none."""
+    """The type before that description; empty without one."""
     raises: tuple[tuple[str, str], ...] = ()
     """The name of each exception, and when it is raised."""
     examples: tuple[str, ...] = ()

@@ -1,8 +1,10 @@
-"""Sets and mappings of values whose hashes were chosen to be equal: refused before pydantic has built them.
+"""Protection against sets and mappings of values with chosen equal hashes.
 
-Hashes of numbers are no secret. A set of n values with one hash takes n * n / 2 comparisons: 50,000 integers, 1 MB of
-JSON, stop every thread of the process for minutes. The core schema is rewritten: each set, and each mapping whose keys
-pydantic converts, counts the comparisons that its members cost beyond the usual one. One call has one budget of them.
+They are refused before pydantic builds them.
+
+Hashes of numbers are predictable. A set of n values with one hash takes n * n / 2 comparisons: 50,000 integers, 1 MB of
+JSON, block every thread for minutes. The core schema is rewritten. Each set, and each mapping whose keys pydantic
+converts, counts the comparisons beyond the usual one per member. Each call has one budget for them.
 """
 
 from __future__ import annotations
@@ -16,24 +18,24 @@ from pydantic_core import PydanticCustomError, core_schema
 from toolwire.definition.core_tree import CLASSES, labelled, with_children
 
 COMPARISONS_LIMIT = 500_000
-"""Comparisons of different values with one hash in one call: 1,000 integers with one hash, or 10 ms."""
+"""Maximum number of comparisons of different values with equal hashes in one call: 1,000 such integers, or 10 ms."""
 CLASS_COMPARISON = 50
-"""Comparisons of numbers that one comparison of two models or dataclasses costs as much as: it runs Python code."""
+"""Cost of comparing two models or dataclasses, in comparisons of numbers. It runs Python code."""
 
 Validate = Callable[[Any], Any]
 
 
 def bounding(schema: Any) -> tuple[Any, bool, bool]:
-    """The core schema in which sets and mappings count; whether it has any; and whether one is inside a class."""
+    """Returns the core schema with counting sets and mappings, and whether it has any, and any inside a class."""
     found: list[bool] = []
     return _walk(schema, False, found), bool(found), any(found)
 
 
 def within_budget(validate: Validate) -> Validate:
-    """The validator of a schema that `bounding` gave, with a new budget for each call of it."""
+    """Returns the validator with a new budget for each call. Its schema comes from `bounding`."""
 
     def validated(value: Any) -> Any:
-        # A tool's own validator may call another tool, which comes here again.
+        # A tool's own validator may call another tool, which enters here again.
         outer = _STATE.open, _STATE.left
         _STATE.open, _STATE.left = [], COMPARISONS_LIMIT
         try:
@@ -45,7 +47,7 @@ def within_budget(validate: Validate) -> Validate:
 
 
 class _State(threading.local):
-    """The sets and mappings that this thread is building, the innermost last, and the comparisons left."""
+    """The sets and mappings that this thread is building, innermost last, and the remaining budget."""
 
     def __init__(self) -> None:
         self.open: list[_Members] = []
@@ -63,14 +65,14 @@ class _Members:
 
 
 class _TooManyEqual(Exception):
-    """The budget is used up. It is no ValueError, so that pydantic stops at once and does not go on to the next."""
+    """The budget is used up. This is not a ValueError, so that pydantic stops at once."""
 
 
 _STATE = _State()
 
 _MAPPINGS = frozenset({"dict", "ordered-dict", "frozendict", "counter"})
 _SAFE_KEYS = frozenset({"any", "str", "bytes", "literal", "enum", "bool", "none"})
-"""Types whose hashes are secret or few. Keys of any type are not converted: their mapping exists already."""
+"""Types whose hashes are secret or few. Keys of type any are not converted, so their mapping already exists."""
 _SAFE_MEMBERS = _SAFE_KEYS - {"any"}
 
 
@@ -108,12 +110,12 @@ def _collected(value: Any, validate: Validate) -> Any:
 
 
 def _counted(member: Any) -> Any:
-    """The member, once the comparisons that it costs are counted."""
+    """Counts the comparisons that the member costs, and returns the member."""
     members = _STATE.open[-1]
     try:
         hashed = hash(member)
     except TypeError:
-        # pydantic says that it cannot be a member.
+        # pydantic reports that it cannot be a member.
         return member
     first = members.first.setdefault(hashed, member)
     if first is not member and first != member:
@@ -130,7 +132,7 @@ def _compare(member: Any, others: list[Any]) -> None:
 
 
 def _weight(member: Any) -> int:
-    """How long a comparison with it takes, in comparisons of two numbers."""
+    """Returns the cost of a comparison with this member, in comparisons of two numbers."""
     if isinstance(member, tuple | frozenset):
         return 1 + sum(map(_weight, cast("tuple[Any, ...]", member)))
     return 1 if type(member).__eq__.__class__ is _BUILT_IN else CLASS_COMPARISON

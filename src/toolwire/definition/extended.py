@@ -1,4 +1,4 @@
-"""A tool that takes the fields of a pydantic model beside its own arguments, and gives the model whole."""
+"""A tool that takes the fields of a pydantic model beside its own arguments, and builds the model."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from toolwire.vocabulary.errors import DefinitionError
 
 
 def extended(tool: Tool, model: type[BaseModel] | None) -> Tool:
-    """The tool with the model's fields among its arguments; with None, as it was before it was extended.
+    """Returns the tool with the model's fields among its arguments. With None, it returns the original tool.
 
     Raises:
-        DefinitionError: it is no model with fields, or one of them is bound or preset.
+        DefinitionError: The model is not a pydantic model with fields, or a field is bound or preset.
     """
     shape = tool.shape
     own = shape.own if isinstance(shape, ExtendedShape) else shape
@@ -37,12 +37,12 @@ def extended(tool: Tool, model: type[BaseModel] | None) -> Tool:
 
 
 def model_of(tool: Tool) -> type[BaseModel] | None:
-    """The model that the tool was extended by."""
+    """Returns the model by which the tool was extended, or None."""
     return tool.shape.model if isinstance(tool.shape, ExtendedShape) else None
 
 
 class ExtendedShape:
-    """A shape and the fields of a model. A parameter of the same name as a field is that field."""
+    """A shape with the fields of a model. A parameter with the same name as a field is that field."""
 
     def __init__(self, label: str, own: Shape, model: type[BaseModel]) -> None:
         self._label = label
@@ -54,31 +54,31 @@ class ExtendedShape:
         self.fields: dict[str, str] = {
             name: str(by_alias.get(name, name)) for name in cast("dict[str, Any]", self.schema["properties"])
         }
-        """Each property with the field it is."""
+        """The field name of each property."""
         self._covered = frozenset({*self.fields, *self.fields.values()})
-        """Parameters of the tool itself that are fields now."""
+        """Parameters of the tool itself that are now fields."""
 
     @property
     def kinds(self) -> Mapping[str, ParameterKind]:
-        """The parameters of both."""
+        """The parameters of the tool and of the model."""
         return {**self.own.kinds, **dict.fromkeys(self.fields, "keyword_only")}
 
     @property
     def never_visible(self) -> Mapping[str, str]:
-        """Those of the tool itself."""
+        """The hidden parameters of the tool itself."""
         return self.own.never_visible
 
     @property
     def spread(self) -> Callable[[Callable[..., Any], dict[str, Any]], Any]:
-        """Gives the function those fields that it takes, by their names in the model."""
+        """Passes the fields that the function takes, under their names in the model."""
         return self._spread
 
     def takes(self, name: str) -> bool:
-        """Whether the function itself does."""
+        """True if the function itself takes this name."""
         return self.own.takes(name)
 
     def compile(self, hidden: frozenset[str]) -> Form:
-        """The form of both."""
+        """Compiles the form of the tool and the model."""
         taken = [name for name in self.fields if name in hidden or name in self.never_visible]
         if taken:
             raise DefinitionError(
@@ -88,13 +88,13 @@ class ExtendedShape:
         return ExtendedForm(self, self.own.compile(hidden | self._covered), hidden)
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
-        """The tool's own, then the fields."""
+        """Returns the tool's own parameters, then the fields."""
         whole = form.input_schema
         own = [item for item in self.own.parameters(cast("ExtendedForm", form).own) if item.name not in self._covered]
         return (*own, *(self._parameter(name, whole) for name in self.fields))
 
     def output(self) -> Output:
-        """What the tool itself gives."""
+        """Returns the output of the tool itself."""
         return self.own.output()
 
     def _spread(self, function: Callable[..., Any], values: dict[str, Any]) -> Any:
@@ -128,11 +128,11 @@ class ExtendedForm:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of both."""
+        """The JSON schema of both."""
         return self._schema
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
-        """The arguments as real objects, with the model that some of them make; or all that is wrong with them."""
+        """Returns the arguments as real objects with the model built from some of them, or all problems."""
         fields = self._shape.fields
         values = self.own.read({name: value for name, value in arguments.items() if name not in fields})
         given = {name: value for name, value in arguments.items() if name in fields}
@@ -151,7 +151,7 @@ class ExtendedForm:
         return StructuredValues({**values, **{name: getattr(model, fields[name]) for name in fields}}, model)
 
     def _own_problems(self, values: dict[str, Any] | Invalid, arguments: Mapping[str, Any]) -> Iterator[Found]:
-        """What is wrong for the tool itself. What it does not know may be a field that was misspelt."""
+        """Yields the problems of the tool's own arguments. An unknown name may be a misspelt field."""
         found = values.problems if isinstance(values, Invalid) else ()
         names = self._schema["properties"]
         for problem in found:
@@ -166,28 +166,28 @@ class ExtendedForm:
             yield told(ArgumentProblem(path="", kind="invalid", message=f"{text.rstrip('.')}."))
 
     def is_default(self, name: str, value: Any) -> bool:
-        """Whether the value is the parameter's or the field's own default."""
+        """True if the value equals the default of the parameter or field."""
         field = self._shape.fields.get(name)
         if field is None:
             return self.own.is_default(name, value)
         return same(self._shape.model.model_fields[field].default, value)
 
     def is_certain(self, name: str) -> bool:  # noqa: ARG002  # a function's form needs the name
-        """Never: a model's validators see all arguments together."""
+        """Always False, because a model's validators see all arguments together."""
         return False
 
 
 class _ModelSchema(ToolJsonSchema):
-    """The words of a tool's schema, but bytes as the model itself reads them."""
+    """The schema of a tool, but with bytes as the model itself reads them."""
 
     bytes_schema = GenerateJsonSchema.bytes_schema
 
 
 def _model_schema(label: str, model: Any) -> dict[str, Any]:
-    """The model's schema, its root an object with properties.
+    """Returns the model's schema with an object with properties as its root.
 
     Raises:
-        DefinitionError: it is no such model.
+        DefinitionError: The value is not a pydantic model with fields.
     """
     if not isinstance(model, type) or not issubclass(model, BaseModel):
         raise DefinitionError(f"{label}: structured_model={model!r}: give a subclass of pydantic.BaseModel")
@@ -218,7 +218,7 @@ def _together(own: dict[str, Any], model: dict[str, Any], model_name: str) -> di
 
 
 def _pointed(node: Any, renamed: Mapping[str, str]) -> Any:
-    """The schema with its references to renamed definitions following them."""
+    """Returns the schema with references to renamed definitions updated."""
     if isinstance(node, dict):
         return {
             key: _reference(value, renamed) if key == "$ref" else _pointed(value, renamed)

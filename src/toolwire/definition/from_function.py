@@ -88,7 +88,7 @@ def tool_of(value: Any) -> Tool:
     """Returns the tool of a value: a `Tool`, an object with `__tool__()`, or a callable.
 
     Raises:
-        DefinitionError: The value is none of these, or the callable cannot become a tool.
+        DefinitionError: The value has another type, or the callable cannot become a tool.
     """
     if isinstance(value, Tool):
         return value

@@ -59,8 +59,8 @@ def from_schema(
     function that the host will give, which the schema need not have.
 
     Raises:
-        DefinitionError: The schema is not that of an object or refers to another document, a program could not
-            distinguish two properties, or the function lacks a property.
+        DefinitionError: The schema does not describe an object, or refers to another document. Or two properties would
+            have one name in a program, or the function lacks a property.
     """
     label = f"tool {name!r}"
     signature = None if function is None else signature_of(function, label)

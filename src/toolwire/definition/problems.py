@@ -1,4 +1,4 @@
-"""What pydantic found wrong with arguments, as problems that a model can mend."""
+"""Conversion of pydantic's errors to problems that a model can fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolwire.vocabulary.text import kept_text
 
 
 class GivenError(TypedDict):
-    """One of pydantic's errors, as far as it is read here."""
+    """The fields of pydantic's errors that are used here."""
 
     type: str
     loc: tuple[str | int, ...]
@@ -23,37 +23,38 @@ class GivenError(TypedDict):
 
 
 TOO_LARGE = "too_large_to_check"
-"""The type of an error that is about the size of all arguments together."""
+"""Type of an error about the size of all arguments together."""
 
 COMPLAINT_PROBLEMS_LIMIT = 10
-"""Problems that one complaint tells: a model mends these, and is told the next ones."""
+"""Maximum number of problems in one complaint. The model fixes these, and the next call reports the rest."""
 
 COMPLAINT_LIMIT_BYTES = 4_000
-"""Bytes of one complaint, with its heading and its hint: about a thousand tokens."""
+"""Maximum size of a complaint in bytes, with its heading and hint, about a thousand tokens."""
 
 READ_LIMIT = 1_000
-"""Problems that are read: a complaint tells ten, and a checker can find 300,000."""
+"""Maximum number of problems that are read. A complaint shows ten, and a checker can find 300,000."""
 
 _PROBLEMS_LIMIT_BYTES = 2_800
-"""Bytes of a complaint's problems."""
+"""Maximum size in bytes of the problems in a complaint."""
 
 _PROBLEM_LIMIT_BYTES = 1_000
-"""Bytes of one problem."""
+"""Maximum size of one problem in bytes."""
 
 _PATH_LIMIT_BYTES = 200
 
 
 class Found(NamedTuple):
-    """Something that is wrong: where, and how to tell of it."""
+    """A problem that was found: its place, and a function that describes it."""
 
     path: str
     problem: Callable[[], ArgumentProblem]
 
 
 def complaint(found: Iterable[Found], *, more: int = 0, is_partial: bool = False) -> Invalid | None:
-    """What is wrong, one problem for each place, bounded; None when there is nothing.
+    """Returns the problems, one for each place and bounded, or None without problems.
 
-    At most `READ_LIMIT` of `found` are read. `more` are known beside these. `is_partial`: the check ended early.
+    At most `READ_LIMIT` of `found` are read. `more` counts further known problems. `is_partial` means that the check
+    ended early.
     """
     kept: list[ArgumentProblem] = []
     seen: set[str] = set()
@@ -62,7 +63,7 @@ def complaint(found: Iterable[Found], *, more: int = 0, is_partial: bool = False
         if number == READ_LIMIT:
             is_partial = True
             break
-        # An empty path is that of the call as a whole, of which several things can be wrong.
+        # The call as a whole has the empty path, and may have several problems.
         if path in seen and path:
             continue
         seen.add(path)
@@ -76,7 +77,7 @@ def complaint(found: Iterable[Found], *, more: int = 0, is_partial: bool = False
 
 
 def told(problem: ArgumentProblem) -> Found:
-    """A problem that is there already."""
+    """Wraps an existing problem."""
     return Found(problem.path, lambda: problem)
 
 
@@ -91,10 +92,10 @@ def _cut(problem: ArgumentProblem) -> ArgumentProblem:
 def problems_of(
     errors: Iterable[GivenError], arguments: Mapping[str, Any], schema: dict[str, Any], not_given: AbstractSet[str]
 ) -> Iterator[Found]:
-    """One problem for each place that is wrong, in pydantic's order.
+    """Yields one problem for each wrong place, in pydantic's order.
 
-    `not_given` are the parameters that the host gives. A union's errors, one for each of its types, become one
-    problem; where the value's JSON type fits only one of them, the errors of that one.
+    `not_given` are the parameters that the host gives. A union has an error for each of its types; they become one
+    problem. If the value's JSON type fits only one of the types, that type's errors are used.
     """
     skipped: GivenError | None = None
     is_placed = False
@@ -114,24 +115,24 @@ def problems_of(
 
 
 def missing(path: str, wanted: str) -> ArgumentProblem:
-    """A required argument that is not there."""
+    """Reports that a required argument is missing."""
     return ArgumentProblem(path=path, kind="missing", message=f"{path!r} is missing: give {wanted}.")
 
 
 def hidden(path: str) -> ArgumentProblem:
-    """An argument that the host gives."""
+    """Reports an argument that only the host may give."""
     message = f"{path!r} is set by the host and not yours to give: remove it."
     return ArgumentProblem(path=path, kind="hidden", message=message)
 
 
 def unexpected(path: str, name: str, names: Iterable[str]) -> ArgumentProblem:
-    """An argument that does not exist, with the nearest that does."""
+    """Reports an unknown argument, with the nearest known name."""
     message = f"{path!r} is unknown: {nearest_hint(name, names).removesuffix('?')}"
     return ArgumentProblem(path=path, kind="unexpected", message=f"{message}?" if "mean" in message else f"{message}.")
 
 
 def invalid(path: str, wanted: str, given: Any, detail: str = "") -> ArgumentProblem:
-    """A value that does not fit, with why when the expected words do not say it."""
+    """Reports a value that does not fit. `detail` gives a reason that the expected type does not imply."""
     reason = f": {detail}" if detail else ""
     message = f"{path!r} must be {wanted}, not {shown(given)}{reason}."
     return ArgumentProblem(path=path, kind="invalid", message=message)
@@ -141,7 +142,7 @@ def invalid(path: str, wanted: str, given: Any, detail: str = "") -> ArgumentPro
 class _Place:
     path: tuple[str | int, ...]
     node: dict[str, Any]
-    """The schema there."""
+    """The schema at this place."""
     holder: dict[str, Any]
     """The schema one step above."""
 
@@ -201,9 +202,9 @@ def _lowered(text: str) -> str:
 
 
 def _place(loc: Sequence[str | int], arguments: Mapping[str, Any], schema: dict[str, Any]) -> _Place | None:
-    """Where in arguments and schema an error is; None for one of a union's types that the value is not.
+    """Locates an error in arguments and schema. None for an error of a union type that the value does not have.
 
-    A `loc` names union members and validators between keys and indexes; those are no part of the path.
+    A `loc` contains union members and validators between keys and indexes. They are not part of the path.
     """
     path: tuple[str | int, ...] = ()
     node = holder = schema
@@ -237,7 +238,10 @@ def _options(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]
 def _meant(
     options: list[dict[str, Any]], step: str | int, node: dict[str, Any], value: Any, root: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """The union's type that the value is meant to be; None when that is open, `{}` when the error is of another."""
+    """Returns the union type that the value is meant to have.
+
+    None if this is open, `{}` if the error is of another type.
+    """
     tags = resolve(node, root).get("discriminator", {}).get("mapping", {})
     if tags:
         return resolve({"$ref": tags[step]}, root) if step in tags else None

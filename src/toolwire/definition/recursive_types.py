@@ -1,8 +1,8 @@
-"""Types that hold themselves: one call takes a bounded number of steps in them.
+"""Bounded validation of recursive types: each call has a limited number of steps in them.
 
-A union is tried once for each of its members. In a type that holds itself, each of them tries the union below it again:
-twenty levels take a million steps, and each step can leave errors. The core schema is rewritten so that unions of
-such types count, and single values of them. One call has one budget of steps, and one of errors.
+A union tries each of its members. In a recursive type, each member tries the union below it again: twenty levels take a
+million steps, and each step can leave errors. The core schema is rewritten so that unions of such types, and single
+values of them, count their steps. Each call has one budget of steps and one of errors.
 """
 
 from __future__ import annotations
@@ -16,33 +16,36 @@ from pydantic_core import ValidationError, core_schema
 from toolwire.definition.core_tree import CLASSES, SEVERAL, children, labelled, with_children
 
 STEPS_LIMIT = 150_000
-"""Values of recursive types that one call may validate: half a processor second. A megabyte holds 50,000 small ones."""
+"""Maximum number of values of recursive types in one call: half a second of processor time.
+
+A megabyte holds 50,000 small values.
+"""
 ERRORS_LIMIT = 200_000
-"""Errors that one call may carry out of recursive types, counted at each level: 40 MB, or a fifth of a second."""
+"""Maximum number of errors from recursive types in one call, counted at each level: 40 MB, or a fifth of a second."""
 
 Validate = Callable[[Any], Any]
 
 
 class TooManySteps(Exception):
-    """A budget is used up. It is not a ValueError, so that pydantic stops at once."""
+    """A budget is used up. This is not a ValueError, so that pydantic stops at once."""
 
 
 def counting_steps(schema: Any) -> tuple[Any, bool, bool]:
-    """The core schema in which recursive types count; whether it has any; and whether one is inside a class."""
+    """Returns the core schema with counting recursive types, True if it has any, and True if one is inside a class."""
     recursive = _recursive(schema)
     if not recursive:
         return schema, False, False
     found: list[bool] = []
-    # A value outside of all definitions is validated once.
+    # A value outside of all definitions is validated only once.
     inner = [_walk(each, recursive, False, found) for each in schema["definitions"]]
     return {**schema, "definitions": inner}, bool(found), any(found)
 
 
 def within_steps(validate: Validate) -> Validate:
-    """The validator of a schema that `counting_steps` gave, with new budgets for each call of it."""
+    """Returns the validator with new budgets for each call. Its schema comes from `counting_steps`."""
 
     def validated(value: Any) -> Any:
-        # A tool's own validator may call another tool, which comes here again.
+        # A tool's own validator may call another tool, which enters here again.
         outer = _STATE.steps, _STATE.errors
         _STATE.steps, _STATE.errors = STEPS_LIMIT, ERRORS_LIMIT
         try:
@@ -54,7 +57,7 @@ def within_steps(validate: Validate) -> Validate:
 
 
 class _State(threading.local):
-    """The steps and errors that the call in this thread has left."""
+    """The remaining steps and errors of the call in this thread."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -82,8 +85,9 @@ def _walk(schema: dict[str, Any], recursive: frozenset[str], in_class: bool, fou
     if kind == "definition-ref":
         return _counted(schema, in_class, found) if schema["schema_ref"] in recursive else schema
     inside = in_class or kind in CLASSES
-    # A list stops at its first error, and tries each item once. A union's errors go by the names of its choices, so
-    # that the union itself is wrapped and they are not.
+    # A list stops at its first error and tries each item once. The labels in a union's errors are its choices' names,
+    # so
+    # the union itself is wrapped and its choices are not.
     is_left = kind == "union" or kind in SEVERAL
     below = with_children(
         schema, lambda child: child if is_left and _is_reference(child) else _walk(child, recursive, inside, found)
@@ -107,7 +111,7 @@ def _counted(schema: dict[str, Any], in_class: bool, found: list[bool]) -> Any:
 
 
 def _recursive(schema: Any) -> frozenset[str]:
-    """The names of the definitions that lead back to themselves."""
+    """Returns the names of the recursive definitions."""
     leads_to = {found["ref"]: frozenset(_references(found)) for found in schema.get("definitions", ())}
     return frozenset(name for name in leads_to if name in _reached(name, leads_to))
 

@@ -1,7 +1,7 @@
-"""JSON Schema's keywords with bounded cost: jsonschema's own, counted, and others in place of those that can explode.
+"""JSON Schema keywords with bounded cost: jsonschema's own with a step counter, or replacements.
 
-A `Run` is one validation. The keyword functions find it in a context variable, since jsonschema passes them nothing of
-ours. Error messages show values by `repr`, so that values and schemas are `brief`: their `repr` is short.
+A `Run` is one validation. Keyword functions find it in a context variable, since jsonschema passes on no data of ours.
+Error messages use `repr` of values. Values and schemas are therefore made `brief`, so that their `repr` is short.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from toolwire.definition.schema_patterns import Patterns
 from toolwire.definition.words import SHOWN_LIMIT, shown
 
 STEPS_LIMIT = 20_000
-"""Schemas and keywords applied in one validation: 10,000 plain values. The longest takes about 0.3 s."""
+"""Maximum number of schemas and keywords applied in one validation: 10,000 plain values, or about 0.3 s at most."""
 
 DEPTH_LIMIT = 128
-"""Keywords inside each other in one validation: 64 levels of a value, with a reference on the way to each."""
+"""Maximum nesting of keywords in one validation: 64 levels of a value, with a reference at each."""
 
 _BATCH = 16
-"""Members of a keyword or a value that a keyword looks at in the time of one step."""
+"""Number of members of a keyword or value that are examined in the time of one step."""
 
 _CHARACTER_STATES = 5_000
-"""Characters times states of a pattern that its engine searches in the time of one step."""
+"""Product of characters and pattern states that the engine searches in the time of one step."""
 
 _ORIGINAL: Any = _keywords
 _VALIDATORS: Any = _validators
-"""jsonschema's own functions, which have no types."""
+"""jsonschema's own functions, which have no type hints."""
 
 Keyword = Callable[[Any, Any, Any, Any], "Iterator[ValidationError] | None"]
 
 
 class Exceeded(Exception):
-    """A validation that took more steps, or went deeper, than is allowed."""
+    """A validation took more steps, or went deeper, than is allowed."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """One validation."""
+    """The state of one validation."""
 
     patterns: Patterns
     steps_limit: int = STEPS_LIMIT
@@ -53,30 +53,33 @@ class Run:
     steps: int = 0
     depth: int = 0
     choices: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
-    """The canonical texts of the values that the schema lists, by the identity of their keyword; kept between runs."""
+    """Canonical texts of the values that the schema lists, by the identity of their keyword.
+
+    They are kept between runs.
+    """
 
     texts: dict[int, str] = field(default_factory=dict[int, str])
-    """The canonical texts of lists and objects among the arguments, by their identity."""
+    """Canonical texts of lists and objects in the arguments, by their identity."""
 
     def take(self, steps: int) -> None:
         """Counts steps.
 
         Raises:
-            Exceeded: there were more than the limit.
+            Exceeded: The step limit is exceeded.
         """
         self.steps += steps
         if self.steps > self.steps_limit:
             raise Exceeded
 
     def is_among(self, key: Any, values: Iterable[Any], instance: Any) -> bool:
-        """Whether a value is one of these, which `key` of the schema stands for."""
+        """True if the value is one of `values`. `key` is the part of the schema that holds them."""
         texts = self.choices.get(id(key))
         if texts is None:
             texts = self.choices[id(key)] = frozenset(map(_canonical, values))
         return self.canonical(instance) in texts
 
     def canonical(self, instance: Any) -> str:
-        """The same text for values that JSON Schema takes for equal; made once for each list and object."""
+        """Returns a text that is equal for equal JSON values. It is made once for each list and object."""
         if not isinstance(instance, list | dict):
             return _canonical(instance)
         text = self.texts.get(id(cast("object", instance)))
@@ -86,7 +89,7 @@ class Run:
         return text
 
     def matches(self, pattern: str, text: str) -> bool:
-        """Whether the text holds a match; True for a pattern that is not checked here."""
+        """True if the text contains a match, or if the pattern is not checked here."""
         found = self.patterns.checked.get(pattern)
         if found is None:
             return True
@@ -95,12 +98,12 @@ class Run:
 
 
 RUN: ContextVar[Run] = ContextVar("run")
-"""The validation that is going on."""
+"""The current validation."""
 
 
 @cache
 def bounded(draft: Any) -> Any:
-    """The draft's validator class, with every keyword counted."""
+    """Returns the draft's validator class with every keyword counted."""
     keywords = cast("dict[str, Keyword]", draft.VALIDATORS)
     made = _VALIDATORS.extend(
         draft, {name: _counted(_REPLACED.get(function, function)) for name, function in keywords.items()}
@@ -110,7 +113,7 @@ def bounded(draft: Any) -> Any:
 
 
 class BriefList(list[Any]):
-    """A list whose `repr` is short."""
+    """A list with a short `repr`."""
 
     __slots__ = ("text",)
 
@@ -119,7 +122,7 @@ class BriefList(list[Any]):
 
 
 class BriefDict(dict[str, Any]):
-    """A dict whose `repr` is short."""
+    """A dict with a short `repr`."""
 
     __slots__ = ("text",)
 
@@ -128,7 +131,7 @@ class BriefDict(dict[str, Any]):
 
 
 class BriefText(str):
-    """A long text whose `repr` is short."""
+    """A long text with a short `repr`."""
 
     __slots__ = ()
 
@@ -137,10 +140,10 @@ class BriefText(str):
 
 
 def brief(value: Any) -> Any:
-    """A copy of a JSON value whose `repr` is short, also that of the values in it."""
+    """Returns a copy of a JSON value with a short `repr` at every depth."""
     if isinstance(value, str):
         return BriefText(value) if len(value) > SHOWN_LIMIT else value
-    # Numbers, and what is empty: a megabyte of JSON can hold 300,000 of them.
+    # Numbers and empty values need no copy: a megabyte of JSON can hold 300,000 of them.
     if not value or isinstance(value, int | float):
         return value
     if isinstance(value, list | tuple):
@@ -149,7 +152,7 @@ def brief(value: Any) -> Any:
 
 
 def _brief_text(value: Any, kind: type[list[Any]] | type[dict[str, Any]]) -> str:
-    # Kept: a union shows the same value once for each of its schemas.
+    # Cached, because a union shows the same value once for each of its schemas.
     try:
         return cast("str", value.text)
     except AttributeError:
@@ -158,7 +161,10 @@ def _brief_text(value: Any, kind: type[list[Any]] | type[dict[str, Any]]) -> str
 
 
 def _evolve(self: Any, **changes: Any) -> Any:
-    """The same validator for another schema. jsonschema's own would take the unbounded class for an inner `$schema`."""
+    """Returns the same validator for another schema.
+
+    jsonschema's own method would switch to the unbounded class for an inner `$schema`.
+    """
     RUN.get().take(1)
     return type(self)(
         changes.get("schema", self.schema),
@@ -187,7 +193,7 @@ def _size(value: Any) -> int:
 
 
 def _members(value: Any) -> int:
-    """Iterative: the limits of a schema do not hold for what a host calls."""
+    """Counts members iteratively, because the depth limits of a schema do not apply to a host's own calls."""
     found, waiting = 0, [value]
     while waiting:
         item = waiting.pop()
@@ -209,7 +215,7 @@ def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: An
     if not isinstance(instance, dict):
         return
     for pattern, inner in patterns.items():
-        # Of a pattern that is not checked here, it is not known whose names it matches.
+        # A pattern that is not checked here matches an unknown set of names.
         for key, value in cast("dict[str, Any]", instance).items() if pattern in run.patterns.checked else ():
             run.take(1)
             if run.matches(pattern, key):
@@ -236,7 +242,7 @@ def _additional_properties(validator: Any, more: Any, instance: Any, schema: Any
 
 
 def _required(validator: Any, required: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ARG001
-    """One error for all names: whoever reads it looks for each of them."""
+    """Gives one error for all names, because its reader looks for each of them."""
     if isinstance(instance, dict) and any(name not in instance for name in required):
         yield ValidationError("a required property is missing")
 
@@ -247,7 +253,7 @@ def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[V
 
 
 def _const(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ARG001
-    # The schema stands for its value, which may be a number, whose identity says nothing.
+    # The schema serves as the key, because the value may be a number, whose identity is meaningless.
     if not RUN.get().is_among(schema, [value], instance):
         yield ValidationError(f"{value!r} was expected")
 
@@ -261,7 +267,7 @@ def _multiple_of(validator: Any, step: Any, instance: Any, schema: Any) -> Itera
     try:
         yield from _ORIGINAL.multipleOf(validator, step, instance, schema) or ()
     except OverflowError:
-        # An integer beyond every double, and a float; or infinity: the one is never a multiple of the other.
+        # A huge integer and a float, or infinity: neither is ever a multiple of the other.
         yield ValidationError(f"{instance!r} is not a multiple of {step!r}")
 
 
@@ -275,7 +281,7 @@ def _unique_items(validator: Any, is_unique: Any, instance: Any, schema: Any) ->
 
 
 def _canonical(item: Any) -> str:
-    """The same text for values that JSON Schema takes for equal: `1` and `1.0` are, `1` and `true` are not."""
+    """Returns a text that is equal for equal JSON values: `1` and `1.0` are equal, `1` and `true` are not."""
     return json.dumps(_whole(item), sort_keys=True, ensure_ascii=False)
 
 
@@ -292,9 +298,9 @@ def _whole(value: Any) -> Any:
 def _unevaluated(original: Keyword) -> Keyword:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         if isinstance(instance, dict) and RUN.get().patterns.are_for_names:
-            # jsonschema would search the names by Python's engine, whose time can grow without bound.
+            # jsonschema would search the names with Python's engine, whose time is unbounded.
             return
-        # jsonschema looks each member up in a list.
+        # jsonschema looks up each member in a list.
         RUN.get().take(_size(instance) ** 2 // 1_000)
         yield from original(validator, value, instance, schema) or ()
 

@@ -101,7 +101,7 @@ def searching(pattern: str, *, ignore_case: bool = False) -> Callable[[str], boo
     try:
         return _searching(SchemaValidator(core_schema.str_schema(pattern=text)))
     except SchemaError as error:
-        # The engine shows the pattern first, and says what is wrong in the last line.
+        # The engine shows the pattern first, and the error in the last line.
         raise ValueError(str(error).strip().splitlines()[-1].removeprefix("error: ")) from error
 
 

@@ -1,4 +1,4 @@
-"""What passes between a tool and its validator: parameters, validated arguments, and what was wrong with them."""
+"""The data between a tool and its validator: parameters, validated arguments, and problems of arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ProblemKind = Literal["missing", "unexpected", "hidden", "invalid", "no_state", 
 
 
 class Missing:
-    """The type of `MISSING`: no default, where None would be one."""
+    """The type of `MISSING`: no default, in places where None would be a default."""
 
     __slots__ = ()
 
@@ -36,53 +36,56 @@ class Parameter:
     """One parameter of a tool."""
 
     name: str
-    """As the model gives it: the key in the arguments."""
+    """The name in the arguments that a model gives."""
     kind: ParameterKind
-    """How Python's own call passes it. A model gives `*rest` as an array and `**more` as an object."""
+    """The way in which Python passes it. A model gives `*rest` as an array and `**more` as an object."""
     required: bool
-    """Whether a call without it is refused."""
+    """True if a call without the parameter is refused."""
     default: Any
-    """The object used when it is left out; MISSING when there is none, or when a factory makes it."""
+    """The object used if it is left out. MISSING without a default, or if a factory makes it."""
     schema: dict[str, Any]
-    """Its JSON schema; `$ref` points into the tool's `input_schema`. Empty for a hidden parameter."""
+    """Its JSON schema. `$ref` points into the tool's `input_schema`. Empty for a hidden parameter."""
     description: str
-    """What its author says of it; empty when nothing."""
+    """The author's description; empty without one."""
     annotation: str
-    """Its type as a reader of Python wants it, `list[dict]`; empty when there is none."""
+    """Its type as Python text, such as `list[dict]`; empty without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentProblem:
-    """One thing that is wrong with a call's arguments."""
+    """One problem of a call's arguments."""
 
     path: str
-    """Where, as `limit` or `rows[0].name`; empty when it is about the call as a whole."""
+    """The place, such as `limit` or `rows[0].name`. Empty for the call as a whole."""
     kind: ProblemKind
-    """`hidden`: not the model's to give. `no_state`: the host has no value for a bound parameter. `refused`: the tool's
-    own check refused the call, and the message is its text."""
+    """`hidden`: the model must not give it.
+
+    `no_state`: the host has no value for a bound parameter. `refused`: the tool's own check refused the call, and the
+    message is its text.
+    """
     message: str
-    """One sentence for a model: what was wrong, what is expected, what was given."""
+    """One sentence for a model: the mistake, the expected value and the given value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invalid:
-    """Arguments that cannot be used, with everything that is wrong with them."""
+    """Arguments that cannot be used, with all of their problems."""
 
     problems: tuple[ArgumentProblem, ...]
-    """Never empty."""
+    """The problems, never empty."""
     more: int = 0
-    """How many others there are, which are not told."""
+    """Number of further problems that are not listed."""
     is_partial: bool = False
-    """Whether the check ended before it had found all."""
+    """True if the check ended before it had found all problems."""
 
     @property
     def text(self) -> str:
-        """The problems, one a line."""
+        """The problems, one per line."""
         return "\n".join(self.lines)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """A line for each problem, and one that says how many are not told."""
+        """One line for each problem, and one with the number of further problems."""
         told = tuple(problem.message for problem in self.problems)
         plural = "problems are" if self.more > 1 else "problem is"
         if self.more:
@@ -91,15 +94,18 @@ class Invalid:
 
 
 class Validated:
-    """Arguments that may be used. A plain class: one is built on every call."""
+    """Arguments that may be used. A plain class, because one is built on every call."""
 
     __slots__ = ("bound", "form", "values")
 
     def __init__(self, values: dict[str, Any], bound: dict[str, Any], form: Form) -> None:
         self.values = values
-        """Visible arguments by parameter name: real objects, defaults filled in; `*rest` a tuple, `**more` a dict."""
+        """Visible arguments by parameter name, as real objects with defaults.
+
+        `*rest` is a tuple and `**more` a dict.
+        """
         self.bound = bound
-        """Bound arguments by parameter name: the very objects that state holds."""
+        """Bound arguments by parameter name: the same objects that state holds."""
         self.form = form
 
     def __eq__(self, other: object) -> bool:
@@ -114,7 +120,7 @@ class Validated:
 
 
 Spread = Callable[[Callable[..., Any], dict[str, Any]], Any]
-"""Calls a function with values by name, where `function(**values)` is not how it can be called."""
+"""Calls a function with values by name, if `function(**values)` does not work for it."""
 
 
 class Form(Protocol):
@@ -122,41 +128,41 @@ class Form(Protocol):
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The parameters that are left out of it."""
+        """The parameters that are left out."""
         ...
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the visible arguments: an object that allows nothing else."""
+        """The JSON schema of the visible arguments: an object without additional properties."""
         ...
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any] | Invalid:
-        """The arguments as real objects with defaults filled in, or everything that is wrong with them."""
+        """Returns the arguments as real objects with defaults filled in, or all problems."""
         ...
 
     def is_default(self, name: str, value: Any) -> bool:
-        """Whether the value is the same as the parameter's default."""
+        """True if the value equals the parameter's default."""
         ...
 
     def is_certain(self, name: str) -> bool:
-        """Whether every value of the parameter is read again, the same, from its JSON form."""
+        """True if validating the JSON form of any value of the parameter gives the same value again."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a tool gives."""
+    """The output of a tool."""
 
     schema: dict[str, Any] | None
-    """JSON schema of an object, or None when nothing is promised."""
+    """The JSON schema of an object, or None if the tool declares nothing."""
     is_wrapped: bool
-    """Whether the tool gives something else, which stands under `result` in that object."""
+    """True if the tool returns another type, which becomes `result` in that object."""
     annotation: str
-    """The type as a reader of Python wants it; empty when there is none."""
+    """The return type as Python text; empty without one."""
 
 
 class Shape(Protocol):
-    """What a tool takes and gives, before anything is bound."""
+    """The parameters and the output of a tool, before any binding."""
 
     @property
     def kinds(self) -> Mapping[str, ParameterKind]:
@@ -165,30 +171,30 @@ class Shape(Protocol):
 
     @property
     def never_visible(self) -> Mapping[str, str]:
-        """Parameters that no model may give and no binding can reach, each with the reason."""
+        """Parameters that no model may give and that cannot be bound, each with the reason."""
         ...
 
     @property
     def spread(self) -> Spread | None:
-        """How the function is called; None for `function(**values)`."""
+        """The way to call the function; None for `function(**values)`."""
         ...
 
     def takes(self, name: str) -> bool:
-        """Whether the function can be given a keyword of that name."""
+        """True if the function accepts a keyword of that name."""
         ...
 
     def compile(self, hidden: frozenset[str]) -> Form:
-        """The form that leaves these parameters out.
+        """Compiles the form that leaves out these parameters.
 
         Raises:
-            DefinitionError: a parameter that stays visible cannot be described to a model.
+            DefinitionError: A visible parameter cannot be described to a model.
         """
         ...
 
     def parameters(self, form: Form) -> tuple[Parameter, ...]:
-        """All parameters in order; the schema of one that the form leaves out is empty."""
+        """Returns all parameters in order. The schema of a hidden one is empty."""
         ...
 
     def output(self) -> Output:
-        """What the tool gives, as far as its author said."""
+        """Returns the output that the author declared."""
         ...

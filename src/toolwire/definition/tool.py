@@ -1,4 +1,4 @@
-"""The tool itself: what it is called, what it takes and gives, what is bound, and how it is called."""
+"""The `Tool` class: its name, its parameters and output, its bindings, and the way to call it."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ __all__ = [
 Permission = Literal["auto", "confirm", "deny"]
 
 Check = Callable[[dict[str, Any]], str | None]
-"""Looks at arguments that fit the schema; gives None, or what is wrong with them."""
+"""Checks arguments that fit the schema. Returns None, or the text of a refusal."""
 
 
 class Tool:
-    """A tool: live, shared by everything that offers it, changed only through its `bindings`.
+    """A live tool. Everything that offers it shares it, and only its `bindings` change.
 
-    What can be described only at a cost (docstring, schemas, validator) is worked out when first asked for, and again
-    after a bind or unbind. Any thread may call it.
+    Docstring, schemas and validator are costly. They are made at first use, and again after a bind or unbind. Any
+    thread may call a tool.
     """
 
     def __init__(
@@ -76,28 +76,28 @@ class Tool:
     ) -> None:
         check_name(name)
         self.name = name
-        """What models and registries call it."""
+        """The name that models and registries use."""
         self.title = title
-        """A name for people; None when the author gave none."""
+        """A name for people; None if the author gave none."""
         self.function = function
-        """What is called; None for a tool known by its schema alone."""
+        """The function to call; None for a tool defined by its schema alone."""
         self.is_async = is_async
-        """Whether calling the function gives an awaitable or an async generator: it needs an event loop."""
+        """True if calling the function returns an awaitable or an async generator, which needs an event loop."""
         self.context_parameter = context_parameter
-        """The parameter that receives the `CallContext`; None when there is none."""
+        """The parameter that receives the `CallContext`, or None."""
         self.tags = _tags(name, tags)
         self.annotations: Mapping[str, Any] = dict(annotations or {})
         """Hints in the form of MCP's tool annotations."""
         self.permission: Permission = checked_permission(name, permission)
-        """What applies when no rule says otherwise."""
+        """The permission that applies if no rule decides."""
         self.examples = tuple(examples)
         """Example uses, as the author gave them."""
         self.effects = effects
-        """What it does, whether it may be done twice, what its results are."""
+        """The declared effects, whether a call may be repeated, and the labels of results."""
         self.is_outside = is_outside
-        """Whether it comes from somewhere else: what it leaves unsaid of itself is then taken for the worst."""
+        """True if the tool has an outside author. The worst is then assumed where its declarations are missing."""
         self.check = check
-        """Run after the schema has been satisfied; its text makes the call invalid."""
+        """Runs after the schema check. A returned text makes the call invalid."""
         self._shape = shape
         self._docs = docs
         self._description = description
@@ -108,7 +108,7 @@ class Tool:
         self._compiled: tuple[Form, Mapping[str, Binding]] | None = None
         self._digest: tuple[tuple[Form, str, str], str] | None = None
         self.bindings = Bindings(label=f"tool {name!r}", kinds=shape.kinds, never_visible=shape.never_visible)
-        """Which parameters the host fills in, and from where."""
+        """The parameters that the host fills in, and the sources of their values."""
 
     def __tool__(self) -> Tool:
         return self
@@ -118,14 +118,14 @@ class Tool:
 
     @property
     def docs(self) -> Docs:
-        """The docstring, read."""
+        """The parsed docstring."""
         if self._docs_read is None:
             self._docs_read = self._docs()
         return self._docs_read
 
     @property
     def description(self) -> str:
-        """What the tool does; empty when nobody said. A tool whose abilities change says it anew each time."""
+        """The tool's description; empty without one. A tool whose abilities change computes it each time."""
         given = self._description
         if given is None:
             return self.docs.description
@@ -133,38 +133,41 @@ class Tool:
 
     @property
     def raises(self) -> tuple[str, ...]:
-        """Names of the exceptions that the docstring lists, as a program would catch them."""
+        """Names of the exceptions in the docstring, as a program would catch them."""
         names = (name.rpartition(".")[2] for name, _ in self.docs.raises)
         return tuple(dict.fromkeys(name for name in names if name.isidentifier()))
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the arguments that a model gives; yours to change.
+        """The JSON schema of the arguments that a model gives. The caller may change this copy.
 
         Raises:
-            DefinitionError: a visible parameter cannot be described to a model.
+            DefinitionError: A visible parameter cannot be described to a model.
         """
         return encodable(copy.deepcopy(self._form().input_schema))
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
-        """JSON schema of what the tool gives, always of an object; None when nothing is promised. Yours to change."""
+        """The JSON schema of the output, always of an object; None if nothing is declared.
+
+        The caller may change this copy.
+        """
         given = self._output.schema if self._output_schema is None else self._output_schema
         return encodable(copy.deepcopy(given))
 
     @property
     def is_wrapped_output(self) -> bool:
-        """Whether what the function returns stands under `result` in the output schema's object."""
+        """True if the function's return value becomes `result` in the output schema's object."""
         return self._output_schema is None and self._output.is_wrapped
 
     @property
     def output_annotation(self) -> str:
-        """What the function returns, as a reader of Python wants it; empty when nobody said."""
+        """The return type as Python text; empty without one."""
         return self._output.annotation
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """All parameters in order, bound ones included; the schema of a hidden one is empty."""
+        """All parameters in order, including bound ones. The schema of a hidden one is empty."""
         return self._shape.parameters(self._form())
 
     @property
@@ -175,7 +178,10 @@ class Tool:
 
     @property
     def digest(self) -> str:
-        """`sha256:` of what models and people are told of this tool: when it changes, no earlier approval counts."""
+        """A digest of the description for models and people, starting with `sha256:`.
+
+        A change invalidates earlier approvals.
+        """
         told = (self._form(), self.name, self.description)
         if self._digest is None or self._digest[0] != told:
             schemas = [self._form().input_schema, self.output_schema, dict(self.annotations)]
@@ -184,19 +190,19 @@ class Tool:
 
     @property
     def revision(self) -> object:
-        """An object that is replaced when other things are told of this tool than before."""
+        """An object that is replaced when the texts about this tool change."""
         return self.bindings.current
 
     def verify(self) -> None:
-        """Does nothing if a model can be told of this tool as it is bound now. Registries ask this.
+        """Checks that the tool, as bound now, can be described to a model. Registries call this.
 
         Raises:
-            DefinitionError: a visible parameter cannot be described to a model.
+            DefinitionError: A visible parameter cannot be described to a model.
         """
         _ = self._form().input_schema
 
     def validate(self, arguments: Mapping[str, Any], states: States = ()) -> Validated | Invalid:
-        """The arguments as real objects together with the bound ones, or everything that is wrong with them.
+        """Returns the arguments as real objects with the bound values, or all problems.
 
         Bound values are looked up in `states` before the tool's own state.
         """
@@ -210,11 +216,11 @@ class Tool:
         return values if isinstance(values, Invalid) else Validated(values, {}, form)
 
     def invoke(self, validated: Validated, context: CallContext | None = None) -> Any:
-        """What the function gives for these arguments: an awaitable or an async generator when `is_async`.
+        """Calls the function with these arguments. If `is_async`, the result is an awaitable or an async generator.
 
         Raises:
-            DefinitionError: the tool is known by its schema alone.
-            Exception: whatever the function raises.
+            DefinitionError: The tool is defined by its schema alone.
+            Exception: The function raised.
         """
         function = self.function
         if function is None:
@@ -229,11 +235,11 @@ class Tool:
         return self._spread(function, values)
 
     def clear_cache(self) -> None:
-        """Forgets what was worked out from docstring, annotations and bindings. Binding does it by itself."""
+        """Discards the results derived from docstring, annotations and bindings. Binding does this by itself."""
         self._compiled = self._docs_read = self._output_read = None
 
     def clone(self) -> Tool:
-        """A tool of its own: the same function, and bindings and state that share no container with these."""
+        """Returns an independent tool with the same function. Bindings and state share no container with this one."""
         cloned = copy.copy(self)
         cloned.annotations = copy.deepcopy(dict(self.annotations))
         cloned.bindings = Bindings(
@@ -243,12 +249,12 @@ class Tool:
         return cloned
 
     def with_presets(self, presets: Mapping[str, Any]) -> Tool:
-        """This tool with values given once and for all, any objects: no model sees these parameters or can give them.
+        """Returns this tool with fixed values for parameters. Models neither see these parameters nor can give them.
 
-        Bound parameters stay bound, and are read from this tool's own state.
+        The values may be any objects. Bound parameters stay bound, and are read from this tool's own state.
 
         Raises:
-            BindingError: the function takes no such parameter.
+            BindingError: The function takes no such parameter.
         """
         preset = self.reshaped(self._shape)
         for name, value in presets.items():
@@ -256,7 +262,7 @@ class Tool:
         return preset
 
     def reshaped(self, shape: Shape) -> Tool:
-        """This tool with another idea of its arguments; it is bound as this one is now, and reads this one's state."""
+        """Returns this tool with another shape. It has the current bindings of this one and reads its state."""
         bindings = Bindings(
             label=f"tool {self.name!r}", kinds=shape.kinds, never_visible=shape.never_visible, state_of=self.bindings
         )
@@ -266,14 +272,14 @@ class Tool:
         return view
 
     def described_as(self, description: str) -> Tool:
-        """This tool under another description."""
+        """Returns this tool with another description."""
         view = self.reshaped(self._shape)
         vars(view).update(_description=description)
         return view
 
     @property
     def shape(self) -> Shape:
-        """What it takes and gives, before anything is bound."""
+        """The parameters and the output, before any binding."""
         return self._shape
 
     @property
@@ -287,7 +293,7 @@ class Tool:
         return self._compile()[0] if compiled is None or compiled[1] is not self.bindings.current else compiled[0]
 
     def _compile(self) -> tuple[Form, Mapping[str, Binding]]:
-        # Kept together: a call never meets a form of one moment and the bindings of another.
+        # Kept together, so that a call never combines a form with the bindings of another moment.
         bindings = self.bindings.current
         self._compiled = compiled = (self._shape.compile(frozenset(bindings)), bindings)
         return compiled
@@ -321,10 +327,10 @@ def _tags(name: str, tags: Iterable[str]) -> frozenset[str]:
 
 
 def checked_permission(name: str, permission: object) -> Permission:
-    """The permission as a word, from the word or an enum member that has it for its value.
+    """Returns the permission as a word, from the word or from an enum member with that value.
 
     Raises:
-        DefinitionError: it is none of the three.
+        DefinitionError: The value is not a permission.
     """
     plain = getattr(permission, "value", permission)
     if plain not in get_args(Permission):

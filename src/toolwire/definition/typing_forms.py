@@ -11,7 +11,7 @@ import typing_extensions
 
 
 def text_metadata(annotation: Any) -> str:
-    """Returns the text of `Annotated[T, "text"]`; empty if there is none."""
+    """Returns the text of `Annotated[T, "text"]`; empty without one."""
     if get_origin(annotation) is not Annotated:
         return ""
     return next((item for item in get_args(annotation)[1:] if isinstance(item, str)), "")

@@ -1,8 +1,8 @@
-"""Validation by a pydantic core schema whose cost, and that of whose errors, has a bound.
+"""Validation by a pydantic core schema with bounded cost, including the cost of its errors.
 
-pydantic makes an error for each value that is wrong, of up to a kilobyte: 250,000 wrong items cost 237 MB. So arguments
-are validated up to the first error in each list, set and mapping. Small ones that are wrong are validated once more to
-the end, so that a complaint tells everything.
+pydantic makes an error of up to a kilobyte for each wrong value: 250,000 wrong items cost 237 MB. Arguments are
+therefore validated up to the first error in each list, set and mapping. If small arguments are wrong, they are
+validated again to the end, so that a complaint is complete.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from toolwire.definition.problems import READ_LIMIT, TOO_LARGE, GivenError
 from toolwire.definition.recursive_types import TooManySteps, counting_steps, within_steps
 
 SMALL_VALUES = 2_000
-"""Values in arguments that are validated to the end, though some are wrong: each can make several errors."""
+"""Maximum number of values in wrong arguments that are validated to the end. Each value can cause several errors."""
 ERRORS_LIMIT = 50_000
-"""Errors of pydantic that are made readable: 40 MB. Unknown names in one object can be more."""
+"""Maximum number of pydantic's errors that are converted, about 40 MB. One object can have more unknown names."""
 
 
 class Errors(NamedTuple):
-    """Errors of one validation."""
+    """The errors of one validation."""
 
     read: list[GivenError]
-    """The first `READ_LIMIT` of them."""
+    """The first `READ_LIMIT` errors."""
     more: int
-    """How many others pydantic made."""
+    """The number of pydantic's other errors."""
     is_partial: bool
-    """Whether pydantic stopped before it had found all."""
+    """True if pydantic stopped before it had found all errors."""
 
 
 class Validation:
     """Validates by one core schema."""
 
     def __init__(self, schema: Any, *, is_rebuilt: bool = False) -> None:
-        """`is_rebuilt`: whether schemas inside classes were rewritten before.
+        """`is_rebuilt` is True if schemas inside classes were already rewritten.
 
         Raises:
             SchemaError: pydantic cannot build the schema.
@@ -50,10 +50,10 @@ class Validation:
         self._is_rebuilt = is_rebuilt or sets_in_classes or steps_in_classes
         schema, self._has_several, several_in_classes = _stopping_early(schema)
         self.validate = self._built(schema, is_rebuilt=self._is_rebuilt or several_in_classes)
-        """Gives the validated value. Raises ValidationError, or TooManySteps, which are for `errors`."""
+        """Returns the validated value. Raises ValidationError or TooManySteps, which `errors` converts."""
 
     def errors(self, error: ValidationError | TooManySteps, given: Mapping[str, Any]) -> Errors:
-        """The errors of a value that `validate` refused."""
+        """Returns the errors of a value that `validate` refused."""
         if isinstance(error, TooManySteps):
             return Errors([_TOO_MANY_STEPS], 0, False)
         is_partial = self._has_several and not _is_small(given)
@@ -72,11 +72,11 @@ class Validation:
 
     @cached_property
     def _validate_all(self) -> Callable[[Any], Any]:
-        """The validator that goes on after an error; few tools ever need it."""
+        """The validator that continues after an error. Few tools ever need it."""
         return self._built(self._complete, is_rebuilt=self._is_rebuilt)
 
     def _built(self, schema: Any, *, is_rebuilt: bool) -> Callable[[Any], Any]:
-        # A class's own validator, built before, would know nothing of the rewriting.
+        # A class's prebuilt validator would ignore the rewriting.
         rebuilt = {"_use_prebuilt": False} if is_rebuilt else {}
         validate = SchemaValidator(schema, None, **rebuilt).validate_python
         validate = within_budget(validate) if self._has_sets else validate
@@ -84,7 +84,7 @@ class Validation:
 
 
 def _stopping_early(schema: Any) -> tuple[Any, bool, bool]:
-    """The core schema that stops at errors; whether it has such places; and whether one is inside a class."""
+    """Returns the core schema that stops at errors, True if it has such places, and True if one is inside a class."""
     found: list[bool] = []
 
     def walk(node: dict[str, Any], in_class: bool) -> Any:

@@ -13,8 +13,8 @@ JSON in text: `json_text.py` holds the protocol object. `json_text_layout.py` sp
 `json_text_calls.py` makes calls from its JSON. `repair.py` reads arguments with `strict_json.py`, then with
 `lenient_json.py` if the JSON is malformed.
 
-XML and JSON share `text_parse.py`. It uses `foreign.py` to read calls in the formats of other models, and
-`call_shapes.py` to detect an unread call in a reply that looks like an answer.
+XML and JSON share `text_parse.py`. It uses `foreign.py` for calls in the formats of other models. `call_shapes.py`
+detects an unread call in a reply that looks like an answer.
 
 Providers' own formats: `openai.py`, `openai_responses.py`, `anthropic.py` and `gemini.py` each split a reply into
 parts. `native.py` makes calls from the parts, and `native_stream.py` collects them from a stream. `names.py`,

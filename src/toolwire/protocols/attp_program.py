@@ -56,8 +56,8 @@ class CompileBudget:
         """True if a program without closing quotes can be taken as complete.
 
         A cut may fall exactly at the end of a line. The remaining evidence is the required form of a program: it
-        assigns `__result__` once, in its last line. That line must end with a newline and assign a value that contains
-        a call or a name, because `__result__ = []` may begin a program. No other line may mention `__result__`.
+        assigns `__result__` once, in its last line. That line must end with a newline. Its value must contain a call or
+        a name, because `__result__ = []` may begin a program. No other line may mention `__result__`.
 
         Raises:
             Refusal: The budget is spent.

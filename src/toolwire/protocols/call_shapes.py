@@ -1,8 +1,8 @@
 """Detection of the shape of an unread call in a text. A reply with such a shape is refused and is never an answer.
 
-A shape is the name of a registered tool in a tag, under a JSON key, after a token or label of another model's format,
-or before brackets at the start of a line. A name in prose, in a code span, in a quoted line, in thinking or in a result
-is not a shape.
+A shape is the name of a registered tool in a tag or under a JSON key. It is also such a name after a token or label of
+another model's format, or before brackets at the start of a line. A name in prose, in a code span, in a quoted line, in
+thinking or in a result is not a shape.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def find_call_shape(text: str, known: KnownTools) -> int | None:
 
 
 def find_bracket(text: str, known: KnownTools) -> int | None:
-    """Returns the position of a known tool's name before a bracket in unquoted text. None if there is none."""
+    """Returns the position of a known tool's name before a bracket in unquoted text. None without one."""
     places = (found.start() for found in _BRACKET.finditer(text) if named(found[0], known))
     return next(places, None)
 

@@ -145,7 +145,7 @@ def _scaled(low: int, high: int, places: int) -> list[str]:
 def _digits(low: str, high: str, *, point: int) -> list[str]:
     """Returns expressions for the digits from `low` to `high`, which have equal lengths.
 
-    A decimal point stands before the last `point` digits.
+    A decimal point precedes the last `point` digits.
     """
     if not low:
         return [""]

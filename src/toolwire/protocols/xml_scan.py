@@ -54,7 +54,7 @@ class Scanned:
     thought: str
     """The text in `<think>`."""
     failure: str | None
-    """The text in `<fail>`; None if there is none."""
+    """The text in `<fail>`, or None."""
     problems: tuple[Problem, ...]
     """The repairs that were made."""
 
