@@ -24,10 +24,13 @@ def test_the_examples_give_what_they_say() -> None:
     assert names["offered"] == ["search"]
     assert names["offered_now"] == ["search", "route", "activate_tool_groups"]
     assert names["notes"] == "About the tools of 'maps':\nDistances are in kilometres."
+    assert names["refused"] == "'pay' is disabled: the bank is closed until Monday."
+    offered = [one["function"]["name"] for one in names["clerk"].get_json_schemas()]
+    assert (names["clerk_offers"], offered) == ([], ["pay"])
     assert repr(names["result"].metadata["structured"]) == "Trip(city='Rome', nights=1)"
     assert names["result"].metadata["response_msg"] == "Booked."
     assert names["guest"].get_json_schemas() == []
 
 
 def test_the_page_has_examples() -> None:
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 8

@@ -139,6 +139,9 @@ class CodeExecution:
         `metadata["isolation"]` is what stood between the program and the host, for the log. Where calls may wait for a
         person, a program of which nothing else is left to do is `Pending` with them.
         """
+        gone = _gone(inside)
+        if gone is not None:
+            return gone
         waiting: list[Pending] = []
         try:
             result = await self.run(validated.values["code"], inside, waiting)
@@ -210,6 +213,22 @@ class CodeExecution:
             min_isolation=self.min_isolation,
             replay=replay,
         )
+
+
+def _gone(inside: Inside) -> ToolResult | None:
+    """The end of a program that called a tool which is not here any more: it cannot be brought back to its place."""
+    called = dict.fromkeys(str(note["tool"]) for note in inside.notes)
+    there = {name for name, _ in inside.tools} if called else set[str]()
+    for name in called:
+        if name not in there:
+            return ToolResult.failed(
+                "unknown_tool",
+                f"The program was not continued: it calls {name!r}, and there is no such tool any more.",
+                hint="Calls of it that have ended took effect. Write the rest of the program without that tool.",
+                data={"tool": name},
+                call=inside.call,
+            )
+    return None
 
 
 def program_tool(name: str, tool: Tool, *, is_told: bool) -> ProgramTool:

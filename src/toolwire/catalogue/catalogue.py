@@ -11,6 +11,7 @@ from types import BuiltinMethodType, MethodType
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.look_alikes import skeleton
 from toolwire.catalogue.nearest import nearest, suggestion
+from toolwire.catalogue.seat import DrawnSeat, Seat
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.calls import RESERVED_NAMES
@@ -25,32 +26,41 @@ class Catalogue:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Each change replaces the dict, so that readers need no lock.
-        self._entries: dict[str, Entry] = {}
+        # Each new or removed name replaces the dict, so that readers need no lock.
+        self._seats: dict[str, Seat | DrawnSeat] = {}
         self._written: dict[str, str] = {}
         """Maps the name used in programs to the registered name."""
         self._looks: dict[str, str] = {}
         """Maps the look of a name to the first registered name with that look."""
         self._is_async = False
+        self._drawn: tuple[DrawnSeat, ...] = ()
         self._gates: dict[str, Gate] = {}
+        self._is_whole = True
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(self._entries.values())
+        return (entry for seat in self._seats.values() if (entry := seat.entry) is not None)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return isinstance(name, str) and self.find(name) is not None
 
     @property
     def is_async(self) -> bool:
         """True if a call of any tool here needs an event loop. Programs then need one too."""
-        return self._is_async
+        return self._is_async or (bool(self._drawn) and any(_is_async(seat) for seat in self._drawn))
+
+    @property
+    def is_whole(self) -> bool:
+        """False once a tool was removed. A rule may still name that tool."""
+        return self._is_whole
 
     def find(self, name: str) -> Entry | None:
-        """Returns the entry with exactly that name, or None."""
-        return self._entries.get(name)
+        """Returns the entry with exactly that name, disabled or not, or None."""
+        # As `_held`, without the call: every call of a tool comes by here.
+        seat = self._seats.get(name)
+        return None if seat is None else seat.entry
 
     def add(self, entry: Entry, *, replace: bool = False) -> None:
         """Adds an entry. Does nothing if the same object is registered with the same options.
@@ -60,7 +70,7 @@ class Catalogue:
                 program could not distinguish it from another tool's.
         """
         with self._lock:
-            self._put(entry, replace=replace)
+            self._add(entry, replace=replace)
 
     def add_all(self, entries: Sequence[Entry], *, replace: bool = False) -> None:
         """Adds all entries as `add` does. After an error none of them is added.
@@ -69,13 +79,16 @@ class Catalogue:
             RegistrationError: See `add`.
         """
         with self._lock:
-            before = self._entries, dict(self._written), dict(self._looks)
+            before = self._seats, dict(self._written), dict(self._looks)
+            replaced_ = [(seat, seat.base) for entry in entries if isinstance(seat := before[0].get(entry.name), Seat)]
             try:
                 for entry in entries:
-                    self._put(entry, replace=replace)
+                    self._add(entry, replace=replace)
             except RegistrationError:
-                there, self._written, self._looks = before
-                self._set(there)
+                seats, self._written, self._looks = before
+                for seat, base in replaced_:
+                    seat.put(base)
+                self._set(seats)
                 raise
 
     def add_new(self, entry: Entry) -> None:
@@ -85,11 +98,28 @@ class Catalogue:
             RegistrationError: The name is taken, or a program could not distinguish it from another tool's.
         """
         with self._lock:
-            if entry.name in self._entries:
-                raise RegistrationError(f"a tool named {entry.name!r} is here already: give this one another name")
-            self._write(entry.name)
-            self._warn_of_look_alike(entry)
-            self._set({**self._entries, entry.name: entry})
+            self._refuse_taken(entry.name)
+            self._put(entry)
+
+    def draw(self, other: Catalogue, name: str, adapt: Callable[[Entry], Entry]) -> None:
+        """Adds a tool of another catalogue and follows it: replacing, disabling or removing it there has effect here.
+
+        `adapt` makes the entry that is used here. Drawing the same tool again changes nothing.
+
+        Raises:
+            RegistrationError: The other catalogue has no such tool of its own, or the name is taken here.
+        """
+        with self._lock:
+            seat = other._seats.get(name)
+            if not isinstance(seat, Seat) or seat.entry is None:
+                raise other._no_such(name)
+            there = self._seats.get(name)
+            if isinstance(there, DrawnSeat) and there.is_of(seat):
+                return
+            self._refuse_taken(name)
+            self._write(name)
+            self._warn_of_look_alike(seat.base)
+            self._set({**self._seats, name: DrawnSeat(seat, adapt)})
 
     def change(self, name: str, change: Callable[[Tool], Tool]) -> None:
         """Replaces the tool of an entry by the result of `change`. The rest of the entry stays.
@@ -98,24 +128,49 @@ class Catalogue:
             RegistrationError: The name is unknown.
         """
         with self._lock:
-            entry = self._entries.get(name)
-            if entry is None:
-                raise self._no_such(name)
-            self._set({**self._entries, name: replaced(entry, tool=change(entry.tool))})
+            seat = self._seat(name)
+            if isinstance(seat, DrawnSeat):
+                seat.change(change)
+            else:
+                seat.put(replaced(seat.base, tool=change(seat.base.tool)))
+                self._set(self._seats)
 
-    def remove(self, name: str) -> None:
-        """Removes an entry.
+    def disable(self, name: str, reason: str) -> None:
+        """Refuses calls of a tool from now on. The model reads the reason, and no model is offered the tool.
 
         Raises:
             RegistrationError: The name is unknown.
         """
         with self._lock:
-            if name not in self._entries:
-                raise self._no_such(name)
-            del self._written[program_name(name)]
+            self._seat(name).disable(reason)
+
+    def enable(self, name: str) -> None:
+        """Accepts calls of a tool again.
+
+        Raises:
+            RegistrationError: The name is unknown, or the catalogue that it was drawn from has disabled it.
+        """
+        with self._lock:
+            seat = self._seat(name)
+            if isinstance(seat, DrawnSeat) and seat.is_disabled_elsewhere:
+                raise RegistrationError(f"the registry has disabled {name!r}: write registry.enable({name!r})")
+            seat.enable()
+
+    def remove(self, name: str) -> None:
+        """Removes an entry, also from the catalogues that drew it. The name is free again.
+
+        Raises:
+            RegistrationError: The name is unknown.
+        """
+        with self._lock:
+            seat = self._seat(name)
+            self._written.pop(program_name(name), None)
             if self._looks.get(skeleton(name)) == name:
                 del self._looks[skeleton(name)]
-            self._set({key: entry for key, entry in self._entries.items() if key != name})
+            self._set({key: there for key, there in self._seats.items() if key != name})
+            self._is_whole = False
+            if isinstance(seat, Seat):
+                seat.leave()
 
     def gate_of(self, resource: str) -> Gate:
         """Returns the gate for all calls that need exclusive use of that resource."""
@@ -126,8 +181,8 @@ class Catalogue:
         """Returns the registered name that `name` most likely meant, or None."""
         return nearest(name, [entry.name for entry in self])
 
-    def _put(self, entry: Entry, *, replace: bool) -> None:
-        there = self._entries.get(entry.name)
+    def _add(self, entry: Entry, *, replace: bool) -> None:
+        there = self._held(entry.name)
         if there is not None and not replace:
             if not _is_one(there.handle, entry.handle):
                 raise RegistrationError(
@@ -140,19 +195,44 @@ class Catalogue:
                     f"{entry.name!r} is registered already with other options; replace=True takes the new ones"
                 )
             return
-        self._write(entry.name)
-        self._warn_of_look_alike(entry)
-        self._set({**self._entries, entry.name: entry})
+        self._put(entry)
 
     def _no_such(self, name: str) -> RegistrationError:
         return RegistrationError(f"no tool is named {name!r}{suggestion(self.nearest(name))}")
 
-    def _set(self, entries: dict[str, Entry]) -> None:
-        self._is_async = any(entry.is_async for entry in entries.values())
-        self._entries = entries
+    def _held(self, name: str) -> Entry | None:
+        """Returns an entry of this catalogue alone; `find` of an overlay also looks below."""
+        seat = self._seats.get(name)
+        return None if seat is None else seat.entry
+
+    def _seat(self, name: str) -> Seat | DrawnSeat:
+        seat = self._seats.get(name)
+        if seat is None or seat.entry is None:
+            raise self._no_such(name)
+        return seat
+
+    def _refuse_taken(self, name: str) -> None:
+        if self._held(name) is not None:
+            raise RegistrationError(f"a tool named {name!r} is here already: give this one another name")
+
+    def _put(self, entry: Entry) -> None:
+        self._write(entry.name)
+        self._warn_of_look_alike(entry)
+        there = self._seats.get(entry.name)
+        if isinstance(there, Seat):
+            there.put(entry)
+            self._set(self._seats)
+        else:
+            self._set({**self._seats, entry.name: Seat(entry)})
+
+    def _set(self, seats: dict[str, Seat | DrawnSeat]) -> None:
+        self._drawn = tuple(seat for seat in seats.values() if isinstance(seat, DrawnSeat))
+        self._is_async = any(_is_async(seat) for seat in seats.values() if isinstance(seat, Seat))
+        self._seats = seats
 
     def _warn_of_look_alike(self, entry: Entry) -> None:
         look = skeleton(entry.name)
+        self._forget(self._looks, look)
         other = self._looks.setdefault(look, _RESERVED_LOOKS.get(look, entry.name))
         if other != entry.name:
             _LOG.warning(
@@ -163,11 +243,18 @@ class Catalogue:
 
     def _write(self, name: str) -> None:
         written = program_name(name)
+        self._forget(self._written, written)
         other = self._written.setdefault(written, name)
         if other != name:
             raise RegistrationError(
                 f"programs would write {written!r} for both {other!r} and {name!r}; give one of them another name="
             )
+
+    def _forget(self, names: dict[str, str], key: str) -> None:
+        """Frees the key of a name that another catalogue removed."""
+        there = names.get(key)
+        if there in self._seats and self._held(there) is None:
+            del names[key]
 
 
 _RESERVED_LOOKS = {skeleton(name): name for name in RESERVED_NAMES}
@@ -178,6 +265,11 @@ def _is_one(first: object, second: object) -> bool:
     equality.
     """
     return first is second or (isinstance(first, _METHODS) and first == second)
+
+
+def _is_async(seat: Seat | DrawnSeat) -> bool:
+    entry = seat.entry
+    return entry is not None and entry.is_async
 
 
 _METHODS = (MethodType, BuiltinMethodType)

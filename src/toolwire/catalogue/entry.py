@@ -66,6 +66,8 @@ class Entry:
     """The owner's postprocessing, or None."""
     group: str = BASIC
     """The group that must be active for a call."""
+    disabled: str | None = None
+    """The owner's reason to refuse every call; None accepts calls."""
 
     spill: Spill | None = None
     """Storage for long results, for the tool that reads them; else None."""

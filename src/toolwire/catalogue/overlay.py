@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
@@ -20,7 +21,7 @@ class Overlay(Catalogue):
     def __iter__(self) -> Iterator[Entry]:
         own = {entry.name: entry for entry in super().__iter__()}
         for entry in self._below:
-            yield own.pop(entry.name, entry)
+            yield _instead(own.pop(entry.name, None), entry)
         yield from own.values()
 
     def __len__(self) -> int:
@@ -33,5 +34,17 @@ class Overlay(Catalogue):
     def is_async(self) -> bool:
         return super().is_async or self._below.is_async
 
+    @property
+    def is_whole(self) -> bool:
+        return self._below.is_whole
+
     def find(self, name: str) -> Entry | None:
-        return super().find(name) or self._below.find(name)
+        own, below = super().find(name), self._below.find(name)
+        return own if below is None else _instead(own, below)
+
+
+def _instead(own: Entry | None, below: Entry) -> Entry:
+    """The own entry, if there is one. It is disabled as long as the one below is."""
+    if own is None:
+        return below
+    return own if below.disabled is None else replace(own, disabled=below.disabled)

@@ -48,9 +48,11 @@ class Selection:
         return self._catalogue.is_async
 
     def find(self, name: str) -> Entry | None:
-        """Returns the entry with exactly that name if it can be called now, else None."""
+        """Returns the entry with exactly that name if it can be called now or is disabled, else None."""
         entry = self._catalogue.find(name)
-        return entry if entry is not None and self._is_active(entry) and self._is_visible(entry) else None
+        if entry is None or not (entry.disabled is not None or self._is_active(entry)) or not self._is_visible(entry):
+            return None
+        return entry
 
     def inactive_group(self, name: str) -> ToolGroup | None:
         """Returns the inactive group that keeps the tool from being called; None if the tool lacks something else."""
@@ -61,11 +63,14 @@ class Selection:
 
     def nearest(self, name: str) -> str | None:
         """Returns the name that `name` most likely meant among the tools that can be called now."""
-        return nearest(name, [entry.name for entry in self])
+        return nearest(name, [entry.name for entry in self if entry.disabled is None])
 
     def can_activate(self, group: ToolGroup) -> bool:
         """True if a model can activate the group by itself."""
-        return ACTIVATE_TOOL_GROUPS in self and self._groups is not None and self._groups.is_switchable(group.name)
+        switch = self.find(ACTIVATE_TOOL_GROUPS)
+        if switch is None or switch.disabled is not None or self._groups is None:
+            return False
+        return self._groups.is_switchable(group.name)
 
     def groups(self) -> list[ToolGroup]:
         """Returns the groups, except those whose tools are all hidden from this caller."""
@@ -75,8 +80,12 @@ class Selection:
         return [group for group in self._groups or () if seen.get(group.name, True)]
 
     def in_groups(self, names: Sequence[str]) -> list[Entry]:
-        """Returns the visible entries of these groups, active or not."""
-        return [entry for entry in self._catalogue if entry.group in names and self._is_visible(entry)]
+        """Returns the visible entries of these groups, active or not, except disabled ones."""
+        return [
+            entry
+            for entry in self._catalogue
+            if entry.group in names and entry.disabled is None and self._is_visible(entry)
+        ]
 
     def _is_active(self, entry: Entry) -> bool:
         return self._groups is None or self._groups.is_active(entry.group)

@@ -58,6 +58,7 @@ class BuiltIns:
             parts.catalogue, lambda: parts.setup, limits, self._invoke_own, min_isolation=min_isolation
         )
         parts.catalogue.add(entry, replace=True)
+        parts.catalogue.enable(CODE_EXECUTION)
 
     def disable_code_execution(self) -> None:
         """Takes `code_execution` away again; does nothing when it is not there."""
@@ -78,6 +79,7 @@ class BuiltIns:
         parts = self._parts
         entry = search_entry(parts.catalogue, lambda: parts.setup, always=always)
         parts.catalogue.add(entry, replace=finder_in(parts.catalogue) is not None)
+        parts.catalogue.enable(SEARCH_TOOLS)
 
     def disable_tool_search(self) -> None:
         """Takes `search_tools` away again: sessions tell of all tools. Does nothing when it is not there."""
@@ -99,6 +101,7 @@ class BuiltIns:
 
         there = self._parts.catalogue.find(READ_RESULT)
         self._parts.catalogue.add(pages_entry(spill), replace=there is not None and there.spill is not None)
+        self._parts.catalogue.enable(READ_RESULT)
 
     def disable_result_pages(self) -> None:
         """Takes `read_result` away again: long results are cut. Does nothing when it is not there."""
@@ -129,6 +132,7 @@ class BuiltIns:
             there = catalogue.find(tool.name)
             is_ours = there is not None and there.handle is background
             catalogue.add(Entry(name=tool.name, tool=tool, handle=background), replace=is_ours)
+            catalogue.enable(tool.name)
 
     def disable_background_calls(self) -> None:
         """Takes these tools away again; what was started runs on. Does nothing when they are not there."""

@@ -114,7 +114,7 @@ def at_home(entry: Entry, catalogue: Catalogue, setup: Callable[[], Setup]) -> E
 
 
 def allowed(catalogue: Catalogue | Selection, policy: Policy) -> list[Entry]:
-    """What a policy does not deny, but for what runs programs."""
+    """What a policy does not deny, but for what runs programs; disabled tools too."""
     return [
         entry
         for entry in catalogue
@@ -128,10 +128,17 @@ def _entry(finder: ToolFinder) -> Entry:
 
 
 def _findable(catalogue: Catalogue, setup: Setup) -> list[Entry]:
-    return [entry for entry in allowed(setup.select(catalogue), setup.policy) if entry.name != SEARCH_TOOLS]
+    found = allowed(setup.select(catalogue), setup.policy)
+    return [entry for entry in found if entry.name != SEARCH_TOOLS and entry.disabled is None]
 
 
 def finder_in(catalogue: Catalogue | Selection) -> ToolFinder | None:
     """What finds tools there; None where models are told of all."""
     entry = catalogue.find(SEARCH_TOOLS)
     return entry.handle if entry is not None and isinstance(entry.handle, ToolFinder) else None
+
+
+def usable_finder(catalogue: Catalogue | Selection) -> ToolFinder | None:
+    """The same; None also while the search is disabled: models are told of all tools then."""
+    entry = catalogue.find(SEARCH_TOOLS)
+    return None if entry is None or entry.disabled is not None else finder_in(catalogue)

@@ -13,7 +13,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool
 from toolwire.facade.code_execution import CodeExecutionTool
-from toolwire.facade.finding import allowed, finder_in
+from toolwire.facade.finding import allowed, usable_finder
 from toolwire.facade.setup import Setup
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Inside, Scope
@@ -77,19 +77,21 @@ def told_among(catalogue: Catalogue, setup: Callable[[], Setup], entry: Entry) -
     """An entry as it is told of among these tools: the description of `code_execution` lists them."""
     if entry.name != CODE_EXECUTION or entry.composite is None:
         return entry
-    return replace(entry, tool=code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy)))
+    tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy))
+    # The catalogue that it stands in says for itself whether it is disabled, and may say so later.
+    return replace(entry, tool=tool, disabled=None)
 
 
 def offered(catalogue: Catalogue | Selection, policy: Policy) -> list[tuple[str, Tool]]:
-    """The tools by name that a model is told of: those that a policy does not deny, and none that runs programs.
+    """The tools by name that a model is told of: neither disabled nor denied by a policy, and none that runs programs.
 
     Where tools are searched for, these are the search, what it is always told of and what was found.
     """
-    finder = finder_in(catalogue)
+    finder = usable_finder(catalogue)
     return [
         (entry.name, entry.described)
         for entry in allowed(catalogue, policy)
-        if finder is None or finder.tells_of(entry.name)
+        if entry.disabled is None and (finder is None or finder.tells_of(entry.name))
     ]
 
 

@@ -22,6 +22,7 @@ from toolwire.facade.parts import Parts
 from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules, with_rules
 from toolwire.facade.reg_toolspec import marked_methods
 from toolwire.facade.setup import Setup, call_blocking
+from toolwire.facade.switching import Switching
 from toolwire.facade.toolkit import Toolkit
 from toolwire.facade.tracing import Traced
 from toolwire.invocation.ports import Tracer
@@ -43,7 +44,7 @@ F = TypeVar("F", bound=object)
 _LOG = logging.getLogger("toolwire.registry")
 
 
-class ToolRegistry(Governed, Logging, Traced, BuiltIns, Lifecycle):
+class ToolRegistry(Governed, Logging, Traced, Switching, BuiltIns, Lifecycle):
     """Tools by name, and the one way to call them.
 
     Safe to use from several threads and event loops at once. As a base class, methods marked with `@reg_toolspec` are
@@ -319,17 +320,16 @@ class ToolRegistry(Governed, Logging, Traced, BuiltIns, Lifecycle):
     def create_agent_toolkit(self, agent_name: str, tool_names: Iterable[str] | None = None) -> Toolkit:
         """A toolkit for one agent with the tools named; names that are not here are left out, with a warning.
 
-        It shares this registry's rules, approver and log. Without names it is empty.
+        It shares this registry's rules, approver and log, and follows it: a replaced, disabled or removed tool too.
         """
         parts = self._parts
         toolkit = Toolkit(agent_name, setup=lambda: parts.setup)
         for name in tool_names or ():
-            entry = parts.catalogue.find(name)
-            if entry is None:
+            if name not in parts.catalogue:
                 near = suggestion(parts.catalogue.nearest(name))
                 _LOG.warning("the toolkit of %r goes without %r: no such tool is registered%s", agent_name, name, near)
             else:
-                toolkit.add_entry(entry)
+                toolkit.draw(parts.catalogue, name)
         parts.toolkits[agent_name] = toolkit
         return toolkit
 

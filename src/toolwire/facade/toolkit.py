@@ -12,6 +12,7 @@ from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.setup import Setup
+from toolwire.facade.switching import Switching
 from toolwire.facade.tracing import Traced
 from toolwire.invocation.ports import Tracer
 from toolwire.runtime.identity import new_id
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.response import ToolResponse
 
 
-class Toolkit(Traced):
+class Toolkit(Traced, Switching):
     """Tools of one agent. Made by `registry.create_agent_toolkit`, then under the registry's rules, or on its own.
 
     Tools belong to groups, and only those of active groups are offered and can be called. The group `basic` is always
@@ -98,15 +99,18 @@ class Toolkit(Traced):
         for tool in tools:
             self.add_tool(tool)
 
-    def add_entry(self, entry: Entry) -> None:
-        """Adds a registry's entry, with all that is set for it there."""
+    def draw(self, catalogue: Catalogue, name: str) -> None:
+        """Adds a registry's tool, with all that is set for it there, and follows it: see `Catalogue.draw`."""
+        self._catalogue.draw(catalogue, name, self._at_home)
+
+    def _at_home(self, entry: Entry) -> Entry:
         from toolwire.facade.finding import at_home
 
         if entry.composite is not None:
             from toolwire.facade.programs import told_among
 
             entry = told_among(self._catalogue, self._setup, entry)
-        self._catalogue.add(at_home(entry, self._catalogue, self._setup))
+        return at_home(entry, self._catalogue, self._setup)
 
     def register_tool_function(
         self,
@@ -178,24 +182,24 @@ class Toolkit(Traced):
     def get_json_schemas(self, group_names: Iterable[str] | None = None) -> list[dict[str, Any]]:
         """The tools as chat models take them, in the nested form: those of active groups, or of the groups named.
 
-        Hidden and denied tools are left out: what is offered can be called, once its group is active. Where tools are
-        searched for, they are told of as the search has it, unless groups are named.
+        Hidden, denied and disabled tools are left out: what is offered can be called, once its group is active. Where
+        tools are searched for, they are told of as the search has it, unless groups are named.
 
         Raises:
             RegistrationError: there is no such group.
         """
         from toolwire.definition.chat_form import chat_form
-        from toolwire.facade.finding import finder_in
+        from toolwire.facade.finding import usable_finder
 
         setup, selection = self._setup(), self._selection()
-        finder = finder_in(selection)
+        finder = usable_finder(selection)
         if group_names is not None:
             entries = selection.in_groups(self._groups.known(group_names))
         elif finder is None:
             entries = list(selection)
         else:
             entries = [entry for entry in selection if finder.tells_of(entry.name)]
-        return [chat_form(entry.described) for entry in entries if not setup.denies(entry)]
+        return [chat_form(entry.described) for entry in entries if entry.disabled is None and not setup.denies(entry)]
 
     # -- groups -------------------------------------------------------------------------------------------------
 

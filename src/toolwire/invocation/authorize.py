@@ -8,6 +8,7 @@ from typing import Any
 from toolwire.definition.canonical import unmasked
 from toolwire.invocation.ask import ask
 from toolwire.invocation.reconcile import evidence, reconciled
+from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Prepared, Scope, run_of
 from toolwire.invocation.validate import validate
 from toolwire.permission.approval import Decision
@@ -36,7 +37,12 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: Doubt | None = None
     if verdict.effect == "deny":
         return _denied(prepared.call, "; ".join(verdict.reasons))
     decision = await ask(prepared, verdict, scope, doubt)
-    return _as_decided(prepared, decision, scope) if isinstance(decision, Decision) else decision
+    if not isinstance(decision, Decision):
+        return decision
+    decided = _as_decided(prepared, decision, scope)
+    # While a person was thinking, the tool may have been removed or disabled.
+    there = resolve(prepared.call, scope) if isinstance(decided, Prepared) else None
+    return there.with_metadata(approval=prepared.approval) if isinstance(there, ToolResult) else decided
 
 
 def judged(prepared: Prepared, scope: Scope) -> Verdict:

@@ -17,7 +17,8 @@ async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) ->
     reader, limit_bytes = scope.catalogue.find(READ_RESULT), scope.result_limit_bytes
     if reader is None or reader.spill is None or entry.name == READ_RESULT or limit_bytes is None:
         return cut
-    if scope.policy.judge(reader.name, reader.permission or reader.tool.permission).effect == "deny":
+    is_denied = scope.policy.judge(reader.name, reader.permission or reader.tool.permission).effect == "deny"
+    if is_denied or reader.disabled is not None:
         return cut
     kept = KeptText(text=whole, page_bytes=limit_bytes, labels=entry.tool.effects.labels)
     kept_as = await scope.ports.arrived(reader.spill.keep(kept, scope.caller))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
-from toolwire.invocation.scope import Prepared, Scope
+from toolwire.invocation.scope import Prepared, Scope, read_again
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.pending import Outcome
@@ -28,7 +28,7 @@ def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[S
         return _unrecordable(call, error)
     known = ledger.recall(step)
     if isinstance(known, ToolResult):
-        _read_again(call, known, scope)
+        read_again(call.name, known, scope)
         return known
     if scope.run is not None and scope.run.stopped is not None:
         return ToolResult.failed(
@@ -103,12 +103,6 @@ async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> 
 def is_divergence(outcome: Outcome) -> bool:
     """Whether the call is not the one that is on record."""
     return isinstance(outcome, ToolResult) and outcome.failure is not None and outcome.failure.kind == "divergence"
-
-
-def _read_again(call: ToolCall, known: ToolResult, scope: Scope) -> None:
-    entry = scope.catalogue.find(call.name)
-    if scope.run is not None and entry is not None and known.success:
-        scope.run.read(entry.tool.effects.labels)
 
 
 def _unrecordable(call: ToolCall, error: Unrepresentable) -> ToolResult:

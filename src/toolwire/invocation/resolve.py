@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import ToolGroup
+from toolwire.catalogue.nearest import nearest
 from toolwire.catalogue.selection import Selection
 from toolwire.definition.naming import NAME_LIMIT
 from toolwire.invocation.owner import owners_fault
@@ -19,12 +20,22 @@ def resolve(call: ToolCall, scope: Scope) -> Entry | ToolResult:
     """The entry that the call names."""
     entry = scope.catalogue.find(call.name)
     if entry is not None:
-        return entry
+        return entry if entry.disabled is None else _disabled(call, entry.disabled)
     if isinstance(scope.catalogue, Selection):
         group = scope.catalogue.inactive_group(call.name)
         if group is not None:
             return _inactive(call, group, can_activate=scope.catalogue.can_activate(group))
     return _unknown(call, scope)
+
+
+def _disabled(call: ToolCall, reason: str) -> ToolResult:
+    return ToolResult.failed(
+        "unavailable",
+        f"{call.name!r} is disabled: {reason.removesuffix('.')}.",
+        hint="It did not run. Do without it, or tell the user.",
+        data={"reason": reason, "is_started": False},
+        call=call,
+    )
 
 
 def _inactive(call: ToolCall, group: ToolGroup, *, can_activate: bool) -> ToolResult:
@@ -52,8 +63,8 @@ def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
             for_owner="registry.enable_code_execution() lets programs run.",
             call=call,
         )
-    names = [entry.name for entry in scope.catalogue]
-    near = scope.catalogue.nearest(call.name)
+    names = [entry.name for entry in scope.catalogue if entry.disabled is None]
+    near = nearest(call.name, names)
     return ToolResult.failed(
         "unknown_tool",
         f"There is no tool named {_quoted(call.name)}.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware, is_colourless
@@ -18,7 +18,7 @@ from toolwire.invocation.sink import Sink
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.step import step
-from toolwire.vocabulary.calls import NOBODY, Caller, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, NOBODY, Caller, ToolCall
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
@@ -195,8 +195,14 @@ class Inside:
 
     @property
     def recorded(self) -> Sequence[tuple[Step, ToolResult]]:
-        """Its calls that ended when it was entered before, in the order in which they did."""
-        return () if self._scope.ledger is None else self._scope.ledger.recorded(self.call.id)
+        """Its calls that ended when it was entered before, in the order in which they did.
+
+        It is given their results again: its run has read them.
+        """
+        found = () if self._scope.ledger is None else self._scope.ledger.recorded(self.call.id)
+        for one, result in found:
+            read_again(one.tool, result, self._scope)
+        return found
 
     @property
     def notes(self) -> Sequence[Mapping[str, Any]]:
@@ -247,6 +253,19 @@ class Inside:
         scope = self._scope
         run = scope.run or Run()
         return replace(scope, ports=ports, run_id=run_id, run=run, result_limit_bytes=None, sink=None)
+
+
+def read_again(tool: str, result: ToolResult, scope: Scope) -> None:
+    """Adds the labels of a result on record to those that its run has read."""
+    if scope.run is None or not result.success or tool == CODE_EXECUTION:
+        # A program's calls count, each for itself.
+        return
+    entry = scope.catalogue.find(tool)
+    # A tool that was removed can no longer say what its results are: the worst is assumed.
+    scope.run.read(_ALL_LABELS if entry is None else entry.tool.effects.labels)
+
+
+_ALL_LABELS: frozenset[Label] = frozenset(get_args(Label))
 
 
 def run_of(call: ToolCall, scope: Scope) -> str:

@@ -9,13 +9,14 @@ from concurrent.futures import Future
 from typing import Any, Protocol, cast
 
 from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import canonical
 from toolwire.facade.setup import Setup
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
-from toolwire.invocation.scope import Run
+from toolwire.invocation.scope import Run, read_again
 from toolwire.invocation.validate import validate
 from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
@@ -122,6 +123,7 @@ class Passes:
         ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
         reply, run = read(ledger.start.reply), Run(ledger.start.taints)
         if ledger.outcome is not None:
+            self._read_again(ledger, reply, run)
             await ports.arrived(ledger.release())
             return reply, ledger.outcome, run
         if ledger.start.engine != replay_engine and any(call.name == CODE_EXECUTION for call in reply.calls):
@@ -129,6 +131,15 @@ class Passes:
             raise DecisionRefused("divergence", _other_engine(ledger.start.engine))
         await self._compare(ledger, reply)
         return reply, await self._pass(ledger, reply, run), run
+
+    def _read_again(self, ledger: KeptRun, reply: Reply, run: Run) -> None:
+        """Adds the labels of a finished run's results: the model reads them once more."""
+        scope = self.setup.loop_scope(self._catalogue)
+        scope.run = run
+        for call, result in zip(run_calls(ledger.run_id, reply), ledger.outcome or (), strict=True):
+            read_again(call.name, result, scope)
+            for step, inner in ledger.recorded(call.id):
+                read_again(step.tool, inner, scope)
 
     async def _compare(self, ledger: KeptRun, reply: Reply) -> None:
         """Refuses a reply that is not the recorded one before any call of it runs: they run side by side."""
@@ -220,7 +231,7 @@ class Passes:
 
     def _look_at(self, request: ApprovalRequest, decision: Decision) -> None:
         entry = self._catalogue.find(request.tool)
-        if entry is None or entry.tool.digest != request.tool_digest:
+        if entry is not None and entry.tool.digest != request.tool_digest:
             raise DecisionRefused(
                 "tool_changed",
                 f"{request.tool!r} is not the tool that was shown: ask again",
@@ -229,10 +240,11 @@ class Passes:
         reason = self.setup.policy.refuses(decision, request)
         if reason is not None:
             raise DecisionRefused("not_permitted", reason, request_id=request.id)
-        if decision.verdict != "edit":
+        # The call of a tool that was removed ends as `unknown_tool`, whatever was decided.
+        if decision.verdict != "edit" or entry is None:
             return
         call = ToolCall(request.tool, decision.arguments, id=request.call_id)
-        problem = self._problem_of(call)
+        problem = self._problem_of(call, entry)
         if problem is not None:
             raise DecisionRefused("invalid_edit", problem, request_id=request.id)
 
@@ -241,10 +253,8 @@ class Passes:
         """Hashes the secrets among arguments: the same in every process that has the store, and in no other."""
         return hmac.digest(self.store.wire_key, b"toolwire secrets 1", "sha256")
 
-    def _problem_of(self, call: ToolCall) -> str | None:
+    def _problem_of(self, call: ToolCall, entry: Entry) -> str | None:
         """What is wrong with an edited call: it does not fit, or a rule denies it."""
-        entry = self._catalogue.find(call.name)
-        assert entry is not None
         prepared = validate(call, entry, self.setup.states)
         if isinstance(prepared, ToolResult):
             return prepared.error

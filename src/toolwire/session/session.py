@@ -90,7 +90,8 @@ class Session(Traced):
         offer_search(self._catalogue, lambda: self._setup, always)
         keep_apart(self._catalogue)
         rules = setup.policy if policy is None else policy_of(policy)
-        refuse_wrong_rules(rules, self._catalogue, is_whole=not isinstance(tools, Toolkit))
+        is_whole = not isinstance(tools, Toolkit) and self._catalogue.is_whole
+        refuse_wrong_rules(rules, self._catalogue, is_whole=is_whole)
         setup = replace(setup, policy=rules.for_session(self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
         kept: RunStore | None = None if store is None else opened(store)
@@ -111,7 +112,7 @@ class Session(Traced):
         selection = self._selection
         told = dict(offered(selection, self._setup.policy))
         programs = selection.find(CODE_EXECUTION)
-        if programs is not None and not self.protocol.writes_programs and not self._is_denied(programs):
+        if programs is not None and not self.protocol.writes_programs and self._is_offered(programs):
             told[CODE_EXECUTION] = programs.tool
         return [told[entry.name] for entry in selection if entry.name in told]
 
@@ -218,7 +219,10 @@ class Session(Traced):
         return self._setup.select(self._catalogue)
 
     def _callable(self) -> list[Tool]:
-        """What may be called: more than the model is told of where it searches."""
+        """What may be called: more than the model is told of where it searches.
+
+        A call of a disabled tool is read like any other, so that it is refused for its reason.
+        """
         callable_ = {entry.name: entry.described for entry in allowed(self._selection, self._setup.policy)}
         return [*callable_.values(), *(tool for tool in self.tools if tool.name not in callable_)]
 
@@ -239,8 +243,8 @@ class Session(Traced):
         )
         self._catalogue.add(programs, replace=True)
 
-    def _is_denied(self, entry: Entry) -> bool:
-        return self._setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect == "deny"
+    def _is_offered(self, entry: Entry) -> bool:
+        return entry.disabled is None and not self._setup.denies(entry)
 
     def _call_back(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         call = ToolCall(name, arguments, id=new_id("r"))
