@@ -261,8 +261,9 @@ _RESERVED_LOOKS = {skeleton(name): name for name in RESERVED_NAMES}
 
 
 def _is_one(first: object, second: object) -> bool:
-    """True if both are the same object. Python creates a bound method anew on each access, so methods are compared by
-    equality.
+    """True if both are the same object.
+
+    Python creates a bound method anew on each access, so methods are compared by equality.
     """
     return first is second or (isinstance(first, _METHODS) and first == second)
 

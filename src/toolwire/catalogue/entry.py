@@ -61,7 +61,7 @@ class Entry:
     gate: Gate | None = None
     """Lets calls through one by one; None allows concurrent calls."""
     alone: str | None = None
-    """The resource that a call uses exclusively, whose gate it passes; None shares its gate with no other tool."""
+    """The resource that a call uses exclusively; its tools share one gate. None: the gate is the tool's own."""
     amend: Amend | None = None
     """The owner's postprocessing, or None."""
     group: str = BASIC

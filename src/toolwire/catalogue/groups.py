@@ -15,8 +15,9 @@ BASIC = "basic"
 
 @dataclass(frozen=True, slots=True)
 class ToolGroup:
-    """Tools that are activated together. The object is immutable; `toolkit.update_tool_groups` activates and
-    deactivates.
+    """Tools that are activated together.
+
+    The object is immutable; `toolkit.update_tool_groups` activates and deactivates.
 
     Attributes:
         name: The name for tools and models.

@@ -73,8 +73,9 @@ def _ratio(one: str, two: str, least: float) -> float:
 
 
 def _words(name: str) -> list[str]:
-    """Splits a name into lower-case words: `getUserName`, `get-user-name`, `users/get_user.name`; `fetchURL` gives
-    `fetch` and `url`.
+    """Splits a name into lower-case words: `getUserName` and `get-user.name` give `get user name`.
+
+    `fetchURL` gives `fetch url`.
     """
     spaced = "".join(
         f" {letter}" if letter.isupper() and not name[max(place - 1, 0)].isupper() else letter

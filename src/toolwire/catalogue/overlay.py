@@ -10,8 +10,9 @@ from toolwire.catalogue.entry import Entry
 
 
 class Overlay(Catalogue):
-    """A catalogue whose entries hide entries of the same name below. It follows the catalogue below live and never
-    changes it.
+    """A catalogue whose entries hide entries of the same name below.
+
+    It follows the catalogue below live and never changes it.
     """
 
     def __init__(self, below: Catalogue) -> None:

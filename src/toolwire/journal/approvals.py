@@ -22,8 +22,9 @@ from toolwire.vocabulary.steps import Start
 
 
 def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
-    """Records the request for this attempt at the call. Returns the first recorded request, with its decision if it has
-    one.
+    """Records the request for this attempt at the call.
+
+    Returns the first recorded request, with its decision if it has one.
     """
     same = (
         REQUESTS.c.run_id == request.run_id,

@@ -1,5 +1,4 @@
-"""The hash chain of the log: each row's hash covers the row before, and the head is signed, so that changes are
-detected.
+"""The hash chain of the log, which reveals changes: each row's hash covers the row before, and the head is signed.
 
 It cannot detect that the whole database was restored to an earlier state.
 """

@@ -43,8 +43,9 @@ _KEY_CHECK = "key_check"
 
 
 class Database:
-    """An open database. A runtime owns it: it is opened at first use, closed with the runtime, and opened anew after a
-    fork.
+    """An open database.
+
+    A runtime owns it: it is opened at first use, closed with the runtime, and opened anew after a fork.
 
     Raises:
         StoreUnavailable: The database cannot be reached, is damaged, or was written with another key.

@@ -13,8 +13,9 @@ from sqlalchemy.exc import DBAPIError
 
 
 def begin(connection: Connection) -> None:
-    """Begins a transaction that takes the write lock at once. SQLAlchemy, when used on it later, finds the transaction
-    open.
+    """Begins a transaction that takes the write lock at once.
+
+    SQLAlchemy, when used on it later, finds the transaction open.
     """
     if connection.dialect.name == "sqlite":
         run(connection, "BEGIN IMMEDIATE")

@@ -82,9 +82,7 @@ def file_of(engine: Engine) -> tuple[int, int] | None:
 
 
 def writing(engine: Engine) -> Engine:
-    """Returns the engine with transactions that take the write lock at the start, so that none fails halfway for lack
-    of it.
-    """
+    """Returns the engine for writing: its transactions take the write lock first, so that none fails halfway."""
     return engine.execution_options(**{_WRITES: True})
 
 

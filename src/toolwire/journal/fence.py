@@ -67,8 +67,9 @@ def touch(connection: Connection, lease: Lease, now: float) -> None:
 
 
 def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ours: bool) -> Lease:
-    """Takes the lease of a run that no living process holds. `is_ours`: no ledger in this process holds the run any
-    more.
+    """Takes the lease of a run that no living process holds.
+
+    `is_ours`: no ledger in this process holds the run any more.
 
     Raises:
         DecisionRefused: `unknown_run`, or `run_busy` if another process may still hold the run.

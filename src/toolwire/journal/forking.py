@@ -105,8 +105,9 @@ class ForkGate:
             self._changed.notify_all()
 
     def after_fork_in_child(self) -> None:
-        """Forgets the parent's threads. A parent thread that was inside left SQLite's memory unusable: no store can be
-        opened.
+        """Forgets the parent's threads.
+
+        A parent thread that was inside left SQLite's memory unusable: no store can be opened.
         """
         is_broken = self._is_broken or bool(self._inside)
         self.__init__()
@@ -117,8 +118,9 @@ GATE = ForkGate()
 
 
 def gate_of(engine: Engine) -> AbstractContextManager[None]:
-    """Returns the gate that a thread enters while it uses a connection. A server needs no gate: a fork does not harm
-    it.
+    """Returns the gate that a thread enters while it uses a connection.
+
+    A server needs no gate: a fork does not harm it.
     """
     return GATE if engine.dialect.name == "sqlite" else nullcontext()
 

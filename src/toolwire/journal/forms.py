@@ -127,8 +127,9 @@ def ended_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
 
 
 def shortened(form: Mapping[str, Any], shared: Shared, *, is_begun: bool) -> dict[str, Any]:
-    """Returns the form of an ended step without data on record elsewhere: the arguments if it was begun, and large
-    values.
+    """Returns the form of an ended step without data on record elsewhere.
+
+    These are the arguments of a step that was begun, and large values.
     """
     step, result = dict(form["step"]), form["result"]
     if is_begun:
@@ -306,8 +307,9 @@ def _blocks(result: ToolResult) -> list[Any]:
 
 
 def _representable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the tagged entries that have a written form. The others are the host's own objects, useless after the
-    run.
+    """Returns the tagged entries that have a written form.
+
+    The others are the host's own objects, useless after the run.
     """
     found: dict[str, Any] = {}
     for name, value in values.items():

@@ -87,7 +87,7 @@ class RunLedger:
     # -- the port ---------------------------------------------------------------------------------------------------
 
     def recall(self, step: Step) -> ToolResult | Doubt | None:
-        """Returns the recorded result of the step, a doubt if it may have run, or None if it is new.
+        """Returns the recorded result of the step, a `Doubt` if it may have run, or None if it is new.
 
         A step that differs from its record returns the failure `divergence`, and so does every later step.
         """
@@ -152,8 +152,10 @@ class RunLedger:
         return self._run(job)
 
     def begin(self, start: Start) -> Future[float | ToolResult]:
-        """Records that the step is about to run, uses up its approval, and returns its start time. Returns a failure if
-        the step must not run: it was begun elsewhere, the lease is lost, or the approval does not allow it."""
+        """Records that the step is about to run, uses up its approval, and returns its start time.
+
+        Returns a failure if it must not run: it was begun elsewhere, the lease is lost, or its approval does not fit.
+        """
         now = time.time()
         future = Answer[float | ToolResult]()
         data = written(start_form(start))

@@ -46,7 +46,8 @@ class LogEntry:
     Attributes:
         id: The call's id.
         invocation_id: The run of the call. All calls of one program share it (`tr_ptc_...`).
-        parent: The id of the call whose program made this one; empty for a call of the model.
+        parent: The id of the call that made this one: a program, or a tool through its context. Empty for a top-level
+            call.
         tool_name: The name under which the tool was called.
         timestamp: Start of the call, in UTC.
         status: `success`, or the kind of failure (`tool_error`, `denied`, `invalid_arguments`, ...).

@@ -60,8 +60,9 @@ class Owner:
 
 @cache
 def this_host() -> str:
-    """Identifies this machine since its boot, and this process's namespace of process ids. Two containers are two
-    hosts.
+    """Identifies this machine since its boot, and this process's namespace of process ids.
+
+    Two containers are two hosts.
     """
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()

@@ -52,8 +52,9 @@ class Shared:
 
 
 def whole(data: Any, results: Mapping[str, Any]) -> Any:
-    """Returns the tagged data with all references resolved. `results` maps the key of each earlier step to its tagged
-    data.
+    """Returns the tagged data with all references resolved.
+
+    `results` maps the key of each earlier step to its tagged data.
 
     Raises:
         LookupError: The data refer to a step that is missing.

@@ -40,8 +40,9 @@ class MemorySpill:
         return MemorySpill(self.bytes_limit, entries_limit=self.entries_limit)
 
     def keep(self, kept: KeptText, caller: Caller, /) -> Future[str | None]:
-        """Keeps a text and returns its id; the future is already done. The id is None if the text alone exceeds
-        `bytes_limit`.
+        """Keeps a text and returns its id; the future is already done.
+
+        The id is None if the text alone exceeds `bytes_limit`.
         """
         found: Future[str | None] = Future()
         size = len(kept.text.encode("utf-8", "replace"))

@@ -49,8 +49,8 @@ FOLLOWED_AT_ONCE = 500
 class Store:
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
 
-    Runs, their calls, requests and decisions are encrypted. The log is not: it holds the arguments and results of
-    logged calls after redaction (`journal/redaction.py`), and anyone with access to the database can read them.
+    Runs, their calls, requests and decisions are encrypted. The log is not. It holds the arguments and results of
+    logged calls after redaction (`journal/redaction.py`). Anyone with access to the database can read them.
 
     Attributes:
         url: The URL of the store, without a password.
@@ -66,8 +66,9 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, key: bytes | None = None) -> Store:
-        """Opens the store at `sqlite:///file.db` or `postgresql://user@host/database`. Creates or upgrades it if
-        necessary.
+        """Opens the store at `sqlite:///file.db` or `postgresql://user@host/database`.
+
+        Creates or upgrades it if necessary.
 
         `key` (32 bytes) encrypts the data of runs. None uses the environment variable `TOOLWIRE_KEY`, or else a key
         file. The key file is beside the database, or in the user's state folder for a server; a new store creates it.
@@ -86,8 +87,9 @@ class Store:
     # -- runs -------------------------------------------------------------------------------------------------------
 
     def start(self, run: RunStart) -> Future[RunLedger]:
-        """Records a new run; this process holds its lease. The future raises `DecisionRefused` (`run_busy`) if the id
-        exists.
+        """Records a new run; this process holds its lease.
+
+        The future raises `DecisionRefused` (`run_busy`) if the id exists.
         """
         database, now = self._database, time.time()
         lease = Lease(run_id=run.run_id, owner=str(database.owner), number=1)

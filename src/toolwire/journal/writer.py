@@ -32,7 +32,7 @@ UNASKED_S = 0.005
 """Seconds that work without a future waits for other work, to share its transaction."""
 
 GATHER_PART = 0.5
-"""Of the last transaction's time: the pause without a new caller after which gathering ends. Callers whose futures
+"""A part of the last transaction's time: the pause without a new caller that ends gathering. Callers whose futures
 resolved together tend to come again together, and a transaction for each of them would make all of them wait."""
 
 GATHER_LIMIT = 2.0

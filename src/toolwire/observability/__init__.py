@@ -1,3 +1,4 @@
-"""OpenTelemetry spans and metrics of calls by the GenAI conventions. They are an export; the ledger and the log are the
-record.
+"""OpenTelemetry spans and metrics of calls by the GenAI conventions.
+
+They are an export; the ledger and the log are the record.
 """

@@ -21,8 +21,9 @@ class CallMetrics:
         )
 
     def ended(self, tool: str | None, error_type: str, duration_s: float) -> None:
-        """Records one call. All unknown tool names share one attribute value, because a model can invent any number of
-        names.
+        """Records one call.
+
+        All unknown tool names share one attribute value, because a model can invent any number of names.
         """
         attributes = {
             names.OPERATION_NAME: names.EXECUTE_TOOL,

@@ -71,7 +71,8 @@ class ApprovalRequest:
         reasons: The rules and guards that require a decision.
         caller: The caller for which the call is made.
         run_id: The run of the call.
-        parent: The id of the call whose program makes this one; empty for a call of the model.
+        parent: The id of the call that makes this one: a program, or a tool through its context. Empty for a top-level
+            call.
         attempt: Number of the attempt at the call, from 1. Above 1 the call may have run already, and `reasons` says
             so.
         tool_digest: `sha256:` of the tool's name, description and schemas at the time of the request.

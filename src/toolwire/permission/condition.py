@@ -59,9 +59,8 @@ class Condition:
         op: `==` and `!=` take any value; `<`, `<=`, `>` and `>=` take a number. `in` and `not_in` take a list of
             values. `starts_with` and `ends_with` take a text. `contains` takes a part of a text or an item of a list.
             `matches` takes a regular expression for the whole text (`Pattern`). `exists` and `absent` take no value;
-            null counts as absent.
-            `under` takes the folder of a path. `host_in` takes the allowed hosts of a URL: names, or `*.name` for
-            subdomains.
+            null counts as absent. `under` takes the folder of a path. `host_in` takes the allowed hosts of a URL:
+            names, or `*.name` for subdomains.
         value: The value that the argument is compared with.
         tokens: The path below `/arguments`, split into parts.
         pattern: With `matches`, the parsed value; else None.
@@ -186,8 +185,9 @@ def _matched(pattern: Pattern, text: str) -> bool | None:
 
 
 def _text_value(wanted: Any) -> Any:
-    """Returns a sample of the type that the argument must have. Only `contains` looks at lists; `host_in` takes a list
-    for a text.
+    """Returns a sample of the type that the argument must have.
+
+    Only `contains` looks at lists; `host_in` takes a list for a text.
     """
     return "" if kind_of(wanted) == "list" else wanted
 

@@ -51,8 +51,8 @@ def _folded(parts: Sequence[str]) -> list[str]:
 def host_in(url: str, hosts: Sequence[str]) -> bool | None:
     """True if the URL's host is in the list, or is a subdomain of a `*.` entry; None if the text does not tell.
 
-    The text does not tell if programs read the URL in different ways: a user name or password, a backslash, white
-    space, non-ASCII letters (write `xn--`), or an address that is not four numbers.
+    The text does not tell if programs read the URL in different ways. Such a URL has a user name or password, a
+    backslash, white space, non-ASCII letters (write `xn--`), or an address that is not four numbers.
     """
     host = _host(url)
     if host is None:

@@ -75,8 +75,8 @@ class RuleIndex:
 class Policy:
     """A set of rules. Their order never matters: among the rules that apply to a call, the strictest counts.
 
-    If none applies, the tool's own permission counts. A rule may lift `confirm` but never `deny`. It never lifts the
-    guard on runs that have read both private and untrusted data. Thread-safe.
+    If none applies, the tool's own permission counts. A rule may lift a tool's `confirm` but never its `deny`. It
+    never lifts the guard on runs that have read both private and untrusted data. Thread-safe.
     """
 
     def __init__(
@@ -88,8 +88,9 @@ class Policy:
         on_remember: Callable[[Rule], object] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`rules` are `Rule`s or dicts with their fields. `defaults` maps tool names to permissions that replace the
-        tools' own.
+        """Creates a policy from `Rule`s or dicts with their fields.
+
+        `defaults` maps tool names to permissions that replace the tools' own.
 
         `approvers` maps effects to principals. Only they may approve calls of tools with that effect, or of tools
         without declared effects; `"*"` covers every call. `on_remember` receives each rule that a person chose to keep,
@@ -117,10 +118,10 @@ class Policy:
     # -- judging ------------------------------------------------------------------------------------------------
 
     def settled(self, tool: str, own: Permission) -> Verdict | None:
-        """Returns the verdict on every call of `tool` in runs that have read nothing. `own` is the tool's own
-        permission.
+        """Returns the verdict on every call of `tool` in runs that have read nothing.
 
-        Returns None if the verdict may depend on the call; then use `judge` with a subject.
+        `own` is the tool's own permission. Returns None if the verdict may depend on the call; then use `judge` with a
+        subject.
         """
         index = self._index if self._parent is None else self.index()
         verdict = index.settled.get((tool, own))

@@ -23,8 +23,9 @@ _RULE_LINE = re.compile(r"^\s*\[\[\s*(?:rule|'rule'|\"rule\")\s*\]\]", re.MULTIL
 
 
 def load_policy(path: str | Path) -> Policy:
-    """Loads a policy file: `[[rule]]` tables with the fields of `Rule`, `[permissions]` by tool name, `[approvers]` by
-    effect.
+    """Loads a policy from a file.
+
+    The file has `[[rule]]` tables with the fields of `Rule`, `[permissions]` by tool name, and `[approvers]` by effect.
 
     Raises:
         ConfigurationError: The file cannot be read or has errors. The message lists all errors with their places.

@@ -1,5 +1,6 @@
-"""Renders a request as text for a person. The text shows the whole call, and nothing in it can hide or pose as
-something else.
+"""Renders a request as text for a person.
+
+The text shows the whole call, and nothing in it can hide or pose as something else.
 """
 
 from __future__ import annotations

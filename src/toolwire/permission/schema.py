@@ -24,8 +24,9 @@ _DEPTH_LIMIT = 16
 
 
 def at(schema: Schema, tokens: Sequence[str]) -> list[Schema]:
-    """Returns the schemas for the value at the path, with references and choices resolved; empty if the schema allows
-    no value.
+    """Returns the schemas for the value at the path, with references and choices resolved.
+
+    The list is empty if the schema allows no value there.
     """
     found = _plain(schema, schema, 0)
     for token in tokens:
@@ -107,8 +108,9 @@ def _resolved(reference: str, root: Schema) -> object:
 
 
 def _inside(schema: Schema, token: str) -> list[object]:
-    """Returns the schemas one step further down. A name outside `properties` has no schema unless the schema allows
-    extra ones.
+    """Returns the schemas one step further down.
+
+    A name outside `properties` has no schema unless the schema allows extra ones.
     """
     found: list[object] = []
     allowed = _kinds(schema)

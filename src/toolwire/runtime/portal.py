@@ -33,8 +33,9 @@ class Portal:
         self._thread.start()
 
     def run(self, function: Callable[[], Coroutine[Any, Any, T]], *, limit_s: float | None = None) -> T:
-        """Runs the coroutine and returns its result. Blocks the calling thread, at most `limit_s` seconds; None sets no
-        limit.
+        """Runs the coroutine and returns its result.
+
+        Blocks the calling thread, at most `limit_s` seconds; None sets no limit.
 
         A tool on the portal's own loop that calls a blocking method would wait for itself. Such a nested call gets a
         new loop in a new thread.

@@ -49,7 +49,7 @@ _INSIDE: contextvars.ContextVar[tuple[Workers, ...]] = contextvars.ContextVar("i
 
 
 class WorkersExhausted(ToolwireError):
-    """No worker is available: all are busy or stuck, or the pool was closed."""
+    """No worker is available: all are busy or stuck, no thread could be started, or the pool was closed."""
 
 
 Job = tuple[Future[Any], contextvars.Context, Callable[[], Any]]
@@ -85,12 +85,13 @@ class Workers:
         return self._threads - self._idle
 
     def start(self, function: Callable[[], T]) -> Future[T]:
-        """Runs `function` in a worker, in a copy of this thread's context variables, and returns a future of its
-        result.
+        """Runs `function` in a worker and returns a future of its result.
+
+        The function runs in a copy of this thread's context variables.
 
         Raises:
             WorkersExhausted: `waiting_cap` jobs wait already, or the pool was closed. A job from inside the same pool
-                never waits, because it could wait for itself.
+                is refused instead of queued, because it could wait for itself.
         """
         future: Future[T] = Future()
         context = contextvars.copy_context()
@@ -176,8 +177,9 @@ class Workers:
 
 
 def _outcome(context: contextvars.Context, function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """Returns the result or the exception. The future must not be in this frame, because the exception refers to the
-    frame.
+    """Returns the result or the exception.
+
+    The future must not be in this frame, because the exception refers to the frame.
     """
     try:
         return context.run(function), None

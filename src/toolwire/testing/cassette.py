@@ -28,9 +28,9 @@ Redact = Callable[[Any], Any]
 class Recorder:
     """Middleware that records calls with their results, for a registry, a toolkit or their sessions.
 
-    The file contains no recognised secrets, and nothing else that `redact` removes from a JSON value. Arguments are
-    recorded as they ran, without presets and bound values. A program is not recorded, but its calls are: the program
-    runs again. Use it in a `with` block, or call `save()`.
+    `redact` removes secrets from the recorded JSON values; by default those with a telling name or a known pattern.
+    Arguments are recorded as they ran, without presets and bound values. A program is not recorded, but its calls are:
+    the program runs again. Use it in a `with` block, or call `save()`.
     """
 
     is_colourless: ClassVar[bool] = True

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 COMPARISONS_LIMIT = 16
-"""Maximum comparisons of different members with equal hashes, per member. 1 MB of such members then costs 20 ms, and
-powers of two up to 2**1900 pass. A fixed limit would let many small sets pass.
+"""Maximum comparisons of different members with equal hashes, per member. At this limit 1 MB of members costs 20 ms,
+and powers of two up to 2**1900 pass. A fixed limit would let many small sets pass.
 """
 
 

@@ -51,7 +51,8 @@ class ToolCall:
         name: The tool's name as the model wrote it.
         arguments: The raw arguments, neither validated nor converted.
         id: The id of the call. In a run it is a path, `run/2/1`; empty until it is assigned.
-        parent: The id of the call whose program made this one; empty for a call of the model.
+        parent: The id of the call that made this one: a program, or a tool through its context. Empty for a top-level
+            call.
         raw_text: The text that the call was read from; empty if it did not come from text.
     """
 

@@ -11,7 +11,7 @@ from typing import Any
 def dumper(refuse: Callable[[Any], Any], *, sort_keys: bool = False, allow_nan: bool = False) -> Callable[[Any], str]:
     """Returns a function that encodes a value without spaces. `refuse` receives values of other types and must raise.
 
-    Call it once and keep the function: a JSONEncoder builds its inner encoder again for every value, at four times the
+    Call it once and keep the function. A JSONEncoder builds its inner encoder again for every value, at four times the
     cost of a small value. Circular references are not detected; they end in a RecursionError.
     """
     make = getattr(json.encoder, "c_make_encoder", None)

@@ -120,8 +120,9 @@ class ToolResult:
 
     @property
     def content(self) -> list[ContentBlock]:
-        """The result as content blocks for a model: the tool's own blocks, or one text block. An error is the last
-        block.
+        """The result as content blocks for a model: the tool's own blocks, or one text block.
+
+        An error is the last block.
         """
         if self.blocks:
             told = () if self.failure is None else (TextBlock(type="text", text=self._failure_text),)

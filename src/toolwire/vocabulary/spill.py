@@ -26,8 +26,9 @@ class Spill(Protocol):
     """Keeps texts under ids that cannot be guessed, each for the caller that it was made for."""
 
     def keep(self, kept: KeptText, caller: Caller, /) -> Future[str | None]:
-        """Keeps a text and returns a future of its id; the id is None if the text cannot be kept. Any thread may wait
-        for it.
+        """Keeps a text and returns a future of its id; the id is None if the text cannot be kept.
+
+        Any thread may wait for it.
         """
         ...
 

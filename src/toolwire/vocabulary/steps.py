@@ -19,7 +19,7 @@ class Step:
     key: str
     """The call's id: a path in its run, the same in every replay."""
     parent: str
-    """The key of the call whose program makes this one; empty for a call of the model."""
+    """The key of the call that makes this one: a program, or a tool through its context. Empty for a top-level call."""
     tool: str
     """The name under which the tool is called."""
     given: Any

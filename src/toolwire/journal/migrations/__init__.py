@@ -1,3 +1,4 @@
-"""The history of the schema. Alembic runs it when a store is opened. `versions/` holds one file per change; a released
-file is never edited.
+"""The history of the schema.
+
+Alembic runs it when a store is opened. `versions/` holds one file per change; a released file is never edited.
 """
