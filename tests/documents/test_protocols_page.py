@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from benchmarks.tokens import call_costs, lookup_costs, prompt_costs, quick_tokenizer
@@ -61,7 +62,7 @@ def test_the_page_says_what_many_calls_cost(number: int) -> None:
         ("`json`", "json"),
         ("`xml`", "xml"),
         ("`attp`, full stubs (the default)", "attp"),
-        ('`attp`, `describe(tools, style="compact")`', "attp, compact"),
+        ('`attp`, `style="compact"`', "attp, compact"),
     ],
 )
 def test_the_page_says_what_a_hundred_tools_cost(row: str, name: str) -> None:
@@ -72,6 +73,13 @@ def test_the_page_advises_on_every_protocol() -> None:
     table = PAGE.partition("| take | when |")[2].partition("\n\n")[0]
     first = " ".join(re.findall(r"^\| (.+?) \|", table, re.MULTILINE))
     assert sorted(re.findall(r"`([a-z-]+)`", first)) == sorted(names())
+
+
+def test_the_example_runs_and_gives_what_it_says() -> None:
+    names: dict[str, Any] = {"__name__": "protocols_page"}
+    (block,) = re.findall(r"^```python\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    exec(compile(block, "docs/protocols.md", "exec", dont_inherit=True), names)
+    assert names["prompt"].splitlines()[1] == "search(query: string): Searches the catalogue."
 
 
 def test_every_path_and_target_that_the_page_names_exists() -> None:

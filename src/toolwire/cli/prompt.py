@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,11 +38,8 @@ def prompt(
     output.keep_stdout()
     registry = registry_of(tools)
     honour(policy, registry, output)
-    given: dict[str, Any] = {"language": language, "thought": thought}
-    options = {name: value for name, value in given.items() if value is not None}
     try:
-        session = Session(registry, protocol=protocol)
-        described = session.protocol.describe(session.tools, **options)
+        described = Session(registry, protocol=protocol, language=language, thought=thought).instructions
     except ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     if isinstance(described, str):

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolwire.protocols.attp_answer import format_attp, refuse_attp
 from toolwire.protocols.attp_parse import parse_attp
-from toolwire.protocols.attp_prompt import StubStyle, describe_attp
+from toolwire.protocols.attp_prompt import StubStyle, attp_tools_text, describe_attp
 from toolwire.protocols.attp_render import render_attp
 from toolwire.protocols.attp_stream import AttpStream
 from toolwire.protocols.base import Language, Thought
@@ -63,6 +63,14 @@ class Attp:
             ConfigurationError: The language, the thought style or the stub style is unknown.
         """
         return describe_attp(tools, language=language, thought=thought, style=style)
+
+    def tools_text(self, tools: Iterable[Any], *, language: Language = "en", style: StubStyle = "full") -> str:
+        """Returns the Python stubs of the tools in a code fence, as they stand in the system prompt.
+
+        Raises:
+            ConfigurationError: The language or style is unknown.
+        """
+        return attp_tools_text(tools, language=language, style=style)
 
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
         """Returns one call of `code_execution`, a failure, an answer in plain prose, or problems.

@@ -16,8 +16,7 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.attp_example import Example, fail_example, success_example
 from toolwire.protocols.attp_render import fail_document, success_document
 from toolwire.protocols.attp_wording import WORDINGS, Wording
-from toolwire.protocols.base import Language, Thought
-from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.protocols.base import Language, Thought, checked
 
 StubStyle = Literal["full", "compact"]
 
@@ -33,15 +32,10 @@ def describe_attp(
         ConfigurationError: The language, the thought style or the stub style is unknown.
         DefinitionError: One of the objects is not a tool.
     """
-    words = WORDINGS.get(language)
-    if words is None:
-        raise ConfigurationError(f"language={language!r} is unknown: write one of {', '.join(map(repr, WORDINGS))}")
-    if thought not in words.thought_rule:
-        raise ConfigurationError(
-            f"thought={thought!r} is unknown: write one of {', '.join(map(repr, words.thought_rule))}"
-        )
-    if style not in _STUBS:
-        raise ConfigurationError(f"style={style!r} is unknown: write one of {', '.join(map(repr, _STUBS))}")
+    checked("language", language, WORDINGS)
+    words = WORDINGS[language]
+    checked("thought", thought, words.thought_rule)
+    checked("style", style, _STUBS)
     known = [tool_of(tool) for tool in tools]
     sections = [
         f"{words.title}\n\n{words.introduction}",
@@ -54,6 +48,18 @@ def describe_attp(
         f"{words.fail_heading}\n{_shown(fail_example(known, words, thought), words)}",
     ]
     return "\n\n".join(section.rstrip() for section in sections) + "\n"
+
+
+def attp_tools_text(tools: Iterable[Any], *, language: Language = "en", style: StubStyle = "full") -> str:
+    """Returns the Python stubs of the tools in a code fence, as the system prompt has them.
+
+    Raises:
+        ConfigurationError: The language or style is unknown.
+        DefinitionError: One of the objects is not a tool.
+    """
+    checked("language", language, WORDINGS)
+    checked("style", style, _STUBS)
+    return _tools([tool_of(tool) for tool in tools], WORDINGS[language], style)
 
 
 def _rules(words: Wording, thought: Thought) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, Protocol
 
 from toolwire.protocols.streaming import ReplyStream
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
 Language = Literal["en", "zh"]
@@ -66,6 +67,16 @@ class CallingProtocol(Protocol):
         """
         ...
 
+    def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:
+        """Returns the part of the system prompt that describes the tools, for a prompt of the owner's own.
+
+        It has no heading and no line break at its end. Without tools it says that there are none.
+
+        Raises:
+            ConfigurationError: The language is unknown, or the protocol is native and writes no prompt.
+        """
+        ...
+
     def recognises(self, reply: Any) -> bool:
         """True if the reply is clearly in this format. The check is cheap. `parse` also accepts other replies."""
         ...
@@ -116,3 +127,13 @@ class Refusal(Exception):
         """The problem: the cause, the place and the correction."""
         self.text = text
         """The text for the user, if the reply holds only such text."""
+
+
+def checked(option: str, value: object, known: Collection[str]) -> None:
+    """Checks that `value` is one of the words that an option of `describe` takes.
+
+    Raises:
+        ConfigurationError: It is another value.
+    """
+    if not isinstance(value, str) or value not in known:
+        raise ConfigurationError(f"{option}={value!r:.80} is unknown: write one of {', '.join(map(repr, known))}")

@@ -8,7 +8,7 @@ from typing import Any
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.grammar_json import json_grammar
 from toolwire.protocols.json_text_layout import is_plainly_in_this_format
-from toolwire.protocols.json_text_prompt import describe_json_text
+from toolwire.protocols.json_text_prompt import describe_json_text, json_tools_text
 from toolwire.protocols.json_text_render import format_json_text, refuse_json_text, render_json_text
 from toolwire.protocols.json_text_stream import JsonTextStream
 from toolwire.protocols.outgoing import writes_encodable
@@ -45,6 +45,16 @@ class JsonText:
             ConfigurationError: The language or the thought style is unknown.
         """
         return describe_json_text(tools, language=language, thought=thought)
+
+    def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:
+        """Returns a line for each tool and each described parameter, as they stand in the system prompt.
+
+        If `code_execution` is among the tools, the way to write a program follows.
+
+        Raises:
+            ConfigurationError: The language is unknown.
+        """
+        return json_tools_text(tools, language=language)
 
     def recognises(self, reply: Any) -> bool:
         """True if the reply begins with a call: a tag, JSON with a call's keys, or a fence around either."""

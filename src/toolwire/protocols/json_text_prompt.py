@@ -8,13 +8,12 @@ from typing import Any
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.attp_render import call_source
-from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.base import Language, Thought, checked
 from toolwire.protocols.json_text_render import render_call
 from toolwire.protocols.json_text_types import tool_text
 from toolwire.protocols.json_text_wording import WORDINGS, Wording
 from toolwire.protocols.samples import sample_arguments
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
-from toolwire.vocabulary.errors import ConfigurationError
 
 _REQUEST_LIMIT = 60
 """Maximum length in characters of a tool description that the example uses as its request."""
@@ -27,25 +26,40 @@ def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thoug
         ConfigurationError: The language or the thought style is unknown.
         DefinitionError: One of the objects is not a tool.
     """
-    words = WORDINGS.get(language)
-    if words is None:
-        raise ConfigurationError(f"language={language!r} is unknown: write one of {', '.join(map(repr, WORDINGS))}")
-    if thought not in words.thought_rule:
-        raise ConfigurationError(
-            f"thought={thought!r} is unknown: write one of {', '.join(map(repr, words.thought_rule))}"
-        )
+    checked("language", language, WORDINGS)
+    words = WORDINGS[language]
+    checked("thought", thought, words.thought_rule)
     known = [tool_of(tool) for tool in tools]
-    listed = [tool for tool in known if tool.name != CODE_EXECUTION]
-    samples = _samples(listed)
-    sections = [
-        _rules(words, thought),
-        "\n".join([words.tools_heading, *(tool_text(tool) for tool in listed)]) if listed else "",
-        _program(samples, words) if len(listed) < len(known) else "",
-        _example(samples, words),
-    ]
     if not known:
-        sections = [f"{words.heading}\n{words.no_tools}"]
+        return f"{words.heading}\n{words.no_tools}\n"
+    # If `code_execution` is the only tool, no heading of tools stands above it.
+    heading = f"{words.tools_heading}\n" if _listed(known) else ""
+    sections = [_rules(words, thought), heading + _tools(known, words), _example(_samples(_listed(known)), words)]
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def json_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
+    """Returns the tools as the system prompt has them; with `code_execution`, how to write a program stands last.
+
+    Raises:
+        ConfigurationError: The language is unknown.
+        DefinitionError: One of the objects is not a tool.
+    """
+    checked("language", language, WORDINGS)
+    words = WORDINGS[language]
+    known = [tool_of(tool) for tool in tools]
+    return _tools(known, words) if known else words.no_tools
+
+
+def _listed(tools: Sequence[Tool]) -> list[Tool]:
+    return [tool for tool in tools if tool.name != CODE_EXECUTION]
+
+
+def _tools(tools: Sequence[Tool], words: Wording) -> str:
+    listed = _listed(tools)
+    lines = "\n".join(tool_text(tool) for tool in listed)
+    program = _program(_samples(listed), words) if len(listed) < len(tools) else ""
+    return "\n\n".join(section for section in (lines, program) if section)
 
 
 def _rules(words: Wording, thought: Thought) -> str:

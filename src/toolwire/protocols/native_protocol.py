@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
+from toolwire.protocols.base import Language
 from toolwire.protocols.native import no_grammar
+from toolwire.vocabulary.errors import ConfigurationError
 
 
 class NativeProtocol(ABC):
@@ -26,6 +28,17 @@ class NativeProtocol(ABC):
     def writes_programs(self) -> bool:
         """Always False. A program is a call of the tool `code_execution`, if that tool is given."""
         return False
+
+    def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:  # noqa: ARG002 - as below
+        """Not available for native protocols.
+
+        Raises:
+            ConfigurationError: Always. The request has a parameter for the tools.
+        """
+        raise ConfigurationError(
+            f"the protocol {self.name!r} has no text of its tools: its request takes them as a parameter, "
+            "describe(tools); for a prompt take 'json', 'xml' or 'attp'"
+        )
 
     def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - no native protocol has a grammar
         """Not available for native protocols.

@@ -10,7 +10,7 @@ from toolwire.vocabulary.text import encodable
 
 _Protocol = TypeVar("_Protocol", bound=type)
 
-_WRITES = ("describe", "render", "format", "refuse", "grammar")
+_WRITES = ("describe", "tools_text", "render", "format", "refuse", "grammar")
 """The protocol methods whose result goes to a provider."""
 
 

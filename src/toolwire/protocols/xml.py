@@ -13,7 +13,7 @@ from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.text_parse import parse_xml
 from toolwire.protocols.xml_answer import format_xml, refuse_xml
 from toolwire.protocols.xml_element import BLOCK_TAGS
-from toolwire.protocols.xml_prompt import describe_xml
+from toolwire.protocols.xml_prompt import describe_xml, xml_tools_text
 from toolwire.protocols.xml_render import render_xml
 from toolwire.protocols.xml_stream import XmlStream
 from toolwire.vocabulary.calls import Reply, ToolCall
@@ -50,6 +50,14 @@ class Xml:
             ConfigurationError: The language or the thought style is unknown.
         """
         return describe_xml(tools, language=language, thought=thought)
+
+    def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:
+        """Returns each tool with a line for each parameter, as they stand in the system prompt.
+
+        Raises:
+            ConfigurationError: The language is unknown.
+        """
+        return xml_tools_text(tools, language=language)
 
     def recognises(self, reply: Any) -> bool:
         """True if the text contains a call of this form anywhere except in a JSON string."""

@@ -10,12 +10,12 @@ from toolwire.definition.python_text import field_lines
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, expected, resolve
-from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.base import Language, Thought, checked
 from toolwire.protocols.samples import sample_arguments
 from toolwire.protocols.xml_render import parameter_tag, render_xml
 from toolwire.protocols.xml_wording import XML_WORDINGS, XmlWording
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import plain, show
 
 _REQUEST_LIMIT = 60
@@ -37,13 +37,9 @@ def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Th
         ConfigurationError: The language or the thought style is unknown.
         DefinitionError: One of the objects is not a tool.
     """
-    words = XML_WORDINGS.get(language)
-    if words is None:
-        raise ConfigurationError(f"language={language!r} is unknown: write one of {', '.join(map(repr, XML_WORDINGS))}")
-    if thought not in words.thought_rule:
-        raise ConfigurationError(
-            f"thought={thought!r} is unknown: write one of {', '.join(map(repr, words.thought_rule))}"
-        )
+    checked("language", language, XML_WORDINGS)
+    words = XML_WORDINGS[language]
+    checked("thought", thought, words.thought_rule)
     known = [tool_of(tool) for tool in tools]
     rules = [*words.rules, words.thought_rule[thought]]
     sections = [
@@ -53,6 +49,17 @@ def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Th
         f"{words.example_heading}\n{_examples(known, words)}",
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def xml_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
+    """Returns each tool with a line for each parameter, as the system prompt has them.
+
+    Raises:
+        ConfigurationError: The language is unknown.
+        DefinitionError: One of the objects is not a tool.
+    """
+    checked("language", language, XML_WORDINGS)
+    return _tools([tool_of(tool) for tool in tools], XML_WORDINGS[language])
 
 
 def tool_instruction(tools: Iterable[Any]) -> str:

@@ -28,10 +28,12 @@ from toolwire.invocation.scope import Run, ended
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver, Decision, refuse_wrong_approver
 from toolwire.protocols import get
-from toolwire.protocols.base import CallingProtocol
+from toolwire.protocols.attp_prompt import StubStyle
+from toolwire.protocols.base import CallingProtocol, Language, Thought
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
+from toolwire.session.prompt_options import prompt_options
 from toolwire.session.resume import Passes, RunStore, decisions_of, given_ids, run_calls
 from toolwire.session.suspended import Suspended
 from toolwire.session.turn import Turn
@@ -59,6 +61,9 @@ class Session(Traced):
         visible: Visible | None = None,
         caller: Caller | None = None,
         state: Mapping[str, Any] | None = None,
+        language: Language | None = None,
+        thought: Thought | None = None,
+        style: StubStyle | None = None,
     ) -> None:
         """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
 
@@ -77,14 +82,18 @@ class Session(Traced):
         registered or switched later counts from the next turn on. Bound parameters are looked up in `state` for this
         session alone, before the `state` of a toolkit or a `ToolSpec`; it is never stored.
 
+        `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
+        prompt of a text protocol; None leaves them to the protocol, which takes the first.
+
         A text protocol's model may always run programs. A native one's may when the registry has them enabled.
 
         Raises:
             ConfigurationError: the protocol is unknown, `permissions` name a tool that is not there, `state` is not a
-                mapping, or a rule can do nothing for these tools.
+                mapping, the prompt has no such option, or a rule can do nothing for these tools.
         """
         refuse_wrong_approver(approver)
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
+        self._prompt = prompt_options(self.protocol, language=language, thought=thought, style=style)
         self._catalogue, setup = _parts_of(tools)
         setup = setup.narrowed(visible=visible, caller=caller).with_state(state)
         offer_search(self._catalogue, lambda: self._setup, always)
@@ -94,13 +103,8 @@ class Session(Traced):
         refuse_wrong_rules(rules, self._catalogue, is_whole=is_whole)
         setup = replace(setup, policy=rules.for_session(self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
-        kept: RunStore | None = None if store is None else opened(store)
-        if kept is not None:
-            self._setup = logged(self._setup, kept)
         self._offer_programs(limits, min_isolation)
-        self._passes = None if kept is None else Passes(kept, self._catalogue, self._setup, self.protocol.name)
-        if self._passes is not None:
-            self._passes.restore_rules()
+        self._passes = None if store is None else self._kept_in(opened(store))
         self._taints: frozenset[Label] = frozenset()
 
     @property
@@ -119,7 +123,7 @@ class Session(Traced):
     @property
     def instructions(self) -> str | list[dict[str, Any]]:
         """What tells the model of the tools: the system prompt, or for a native protocol the request's tools."""
-        return self.protocol.describe(self.tools)
+        return self.protocol.describe(self.tools, **self._prompt)
 
     async def turn(self, reply: Any) -> Turn:
         """Reads a reply, runs its calls (side by side where it makes several), and gives what the model reads next.
@@ -225,6 +229,13 @@ class Session(Traced):
         """
         callable_ = {entry.name: entry.described for entry in allowed(self._selection, self._setup.policy)}
         return [*callable_.values(), *(tool for tool in self.tools if tool.name not in callable_)]
+
+    def _kept_in(self, store: RunStore) -> Passes:
+        """Puts turns and calls on record there, and rules that persons kept there in force."""
+        self._setup = logged(self._setup, store)
+        passes = Passes(store, self._catalogue, self._setup, self.protocol.name)
+        passes.restore_rules()
+        return passes
 
     def _offer_programs(self, limits: Limits | None, min_isolation: MinIsolation | None) -> None:
         """Puts `code_execution` into the catalogue, unless it is there and stays, or is not to be there."""
