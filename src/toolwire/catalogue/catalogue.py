@@ -58,7 +58,7 @@ class Catalogue:
 
     def find(self, name: str) -> Entry | None:
         """Returns the entry with exactly that name, disabled or not, or None."""
-        # As `_held`, without the call: every call of a tool comes by here.
+        # Inlines `_held`, because every call of a tool runs this.
         seat = self._seats.get(name)
         return None if seat is None else seat.entry
 

@@ -45,7 +45,7 @@ class Overlay(Catalogue):
 
 
 def _instead(own: Entry | None, below: Entry) -> Entry:
-    """The own entry, if there is one. It is disabled as long as the one below is."""
+    """Returns the own entry if it exists, else the one below. The own entry is disabled while the one below is."""
     if own is None:
         return below
     return own if below.disabled is None else replace(own, disabled=below.disabled)

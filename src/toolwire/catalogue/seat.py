@@ -1,4 +1,4 @@
-"""The place of one name in a catalogue. Catalogues that share it follow it live."""
+"""The place of a name in a catalogue. Catalogues that share a place see its changes at once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _LOG = logging.getLogger("toolwire.registry")
 
 
 class Seat:
-    """A place that its catalogue owns. Its catalogue's lock guards every change; any thread reads without one."""
+    """A place that its own catalogue changes, under that catalogue's lock. Any thread may read it without a lock."""
 
     __slots__ = ("_base", "entry")
 
     def __init__(self, entry: Entry) -> None:
         self._base = entry
         self.entry: Entry | None = entry
-        """The entry as it stands, with the reason if it is disabled; None once it was removed."""
+        """The current entry, with the reason if it is disabled; None after its removal."""
 
     @property
     def base(self) -> Entry:
-        """The entry as it was put in: disabling and enabling keep it the same object."""
+        """The entry as it was put in. It stays the same object when the tool is disabled or enabled."""
         return self._base
 
     def put(self, entry: Entry) -> None:
@@ -35,11 +35,11 @@ class Seat:
         self.entry = entry if there is None or there.disabled is None else replace(entry, disabled=there.disabled)
 
     def disable(self, reason: str) -> None:
-        """Sets the reason for which calls are refused."""
+        """Disables the entry. Calls are refused with this reason."""
         self.entry = replace(self._base, disabled=reason)
 
     def enable(self) -> None:
-        """Lets calls through again."""
+        """Enables the entry again."""
         self.entry = self._base
 
     def leave(self) -> None:
@@ -48,12 +48,12 @@ class Seat:
 
 
 class DrawnSeat:
-    """A place that belongs to another catalogue. What is changed or disabled here leaves that one as it is."""
+    """A place of another catalogue, used in this one. A change made here does not affect the other catalogue."""
 
     __slots__ = ("_adapt", "_change", "_made", "_reason", "_seat")
 
     def __init__(self, seat: Seat, adapt: Callable[[Entry], Entry]) -> None:
-        """`adapt` makes this catalogue's own entry of the other's, once for each entry that is put in there."""
+        """`adapt` converts the other catalogue's entry into this one's. It runs once for each entry put in there."""
         self._seat = seat
         self._adapt = adapt
         self._change: Callable[[Tool], Tool] | None = None
@@ -62,7 +62,7 @@ class DrawnSeat:
 
     @property
     def entry(self) -> Entry | None:
-        """As `Seat.entry`; a reason that was given here comes before the other catalogue's."""
+        """The current entry, as in `Seat.entry`. This catalogue's reason takes precedence over the other's."""
         there = self._seat.entry
         if there is None:
             return None
@@ -73,30 +73,30 @@ class DrawnSeat:
         return made[1] if reason is None else replace(made[1], disabled=reason)
 
     def is_of(self, seat: Seat) -> bool:
-        """Whether it follows that very place: a name that was removed and registered anew has another one."""
+        """True if it follows exactly that place. A name that was removed and registered again has a new place."""
         return self._seat is seat
 
     @property
     def is_disabled_elsewhere(self) -> bool:
-        """Whether the other catalogue has disabled it: it cannot be enabled here."""
+        """True if the other catalogue has disabled the tool. It cannot be enabled here then."""
         there = self._seat.entry
         return there is not None and there.disabled is not None
 
     def disable(self, reason: str) -> None:
-        """Sets the reason for which calls are refused here."""
+        """Disables the tool in this catalogue only. Calls are refused with this reason."""
         self._reason = reason
 
     def enable(self) -> None:
-        """Takes that reason away; the other catalogue's stays."""
+        """Removes this catalogue's reason. The reason of the other catalogue stays in force."""
         self._reason = None
 
     def change(self, change: Callable[[Tool], Tool]) -> None:
-        """Replaces the tool here by what `change` makes of it, now and whenever the other catalogue replaces it.
+        """Replaces the tool here by the result of `change`, now and whenever the other catalogue replaces it.
 
-        A second change takes the place of the first.
+        A second change replaces the first.
 
         Raises:
-            DefinitionError: `change` cannot take the tool as it is now. Nothing is changed then.
+            DefinitionError: `change` does not accept the current tool. Nothing has changed then.
         """
         base = self._seat.base
         adapted = self._adapt(base)
@@ -110,6 +110,6 @@ class DrawnSeat:
         try:
             return replace(adapted, tool=self._change(adapted.tool))
         except DefinitionError as error:
-            # Without its change, the tool would give results that its caller does not expect.
+            # Disabled, because without the change its results would not be those that the caller expects.
             _LOG.warning("the tool %r is disabled here, for what replaced it cannot be changed: %s", base.name, error)
             return replace(adapted, disabled="a newer version of it does not fit here")

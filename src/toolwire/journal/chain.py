@@ -98,7 +98,7 @@ def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, A
 
 
 def begin_chain(sealer: Sealer) -> dict[str, Any]:
-    """Returns the first row of `meta` in a store whose log is empty."""
+    """Returns the row of `meta` that holds the head of an empty log."""
     return {"name": HEAD, "value": _signed(sealer, Head())}
 
 
@@ -166,7 +166,7 @@ def _read_head(sealer: Sealer, value: bytes | None) -> Head:
 
 
 def keep_head(connection: Connection, sealer: Sealer, head: Head) -> None:
-    """Returns the row of `meta` that holds the head of an empty log."""
+    """Signs the head and replaces the one in the store."""
     value = _signed(sealer, head)
     found = connection.execute(update(META).where(META.c.name == HEAD).values(value=value))
     if not found.rowcount:

@@ -93,7 +93,7 @@ def result_form(result: ToolResult) -> dict[str, Any]:
 
 
 def result_of(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
-    """Returns the result of a form.
+    """Returns the result that a form holds.
 
     Raises:
         ValueError: The form has an unknown kind of failure.
@@ -166,7 +166,7 @@ def start_form(start: Start) -> dict[str, Any]:
 
 
 def start_of(form: Mapping[str, Any]) -> Start:
-    """Returns the start of a form."""
+    """Returns the `Start` that a form holds."""
     # Earlier versions wrote fewer fields. If a field without a default is missing, `Start` raises TypeError.
     kept: dict[str, Any] = {name: form[name] for name in _START_FIELDS if name in form}
     kept["arguments"], kept["step"] = untag(form["arguments"]), _step_of(form["step"])
@@ -179,7 +179,7 @@ def run_form(start: RunStart) -> dict[str, Any]:
 
 
 def run_of(form: Mapping[str, Any]) -> RunStart:
-    """Returns the run's start of a form."""
+    """Returns the start of a run that a form holds."""
     return dataclasses.replace(plain_of(RunStart, {**form, "reply": {}}), reply=form["reply"])
 
 
@@ -205,7 +205,7 @@ def results_form(results: Sequence[ToolResult], steps: Mapping[str, Step], texts
 def results_of(
     form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], texts: Sequence[str]
 ) -> tuple[ToolResult, ...]:
-    """Returns the results of a form. `steps` maps the key of each step of the run to its result.
+    """Returns the results that a form holds. `steps` maps the key of each step of the run to its result.
 
     Raises:
         LookupError: The form refers to a step that is missing.
@@ -254,7 +254,7 @@ def plain_form(value: object) -> dict[str, Any]:
 
 
 def plain_of(kind: type[T], form: Mapping[str, Any]) -> T:
-    """Returns the dataclass of a form. Fields that this version does not know are ignored.
+    """Returns the dataclass that a form holds. Fields that this version does not know are ignored.
 
     Raises:
         ValueError: The form does not fit the dataclass.

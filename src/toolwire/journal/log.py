@@ -52,8 +52,9 @@ class LogEntry:
         timestamp: Start of the call, in UTC.
         status: `success`, or the kind of failure (`tool_error`, `denied`, `invalid_arguments`, ...).
         duration_ms: Milliseconds from the call to its result, including the wait for a person.
-        arguments: The model's arguments in JSON types. A short text replaces a value that has no JSON form.
-        result: The data in JSON types, or a short text about them; None for a failure.
+        arguments: The model's arguments in JSON types. A short text replaces a value that is too long or has no JSON
+            form.
+        result: The data in JSON types, or a short text if they are too long or have no JSON form; None for a failure.
         error: The error message, cut at `VALUE_LIMIT_BYTES`; None on success.
         isolation: The isolation of a program as `level` and `report`; None for a call that ran no program.
         approval: The decision: its author, the channel, and the changes of an edit. None if the call needed no

@@ -29,7 +29,7 @@ Resuming a run reads all of them, and a host can spare that much for one turn.
 class RunStart:
     """The request that a run starts from.
 
-    It is a pure function of the reply, so replaying the run makes the same calls.
+    A run is a pure function of its reply, so replaying it makes the same calls.
 
     Attributes:
         run_id: The id of the run.

@@ -27,8 +27,7 @@ def connect_arguments(given: Any) -> dict[str, Any]:
     limit_ms = int(STATEMENT_LIMIT_S * 1000)
     arguments: dict[str, Any] = {
         "connect_timeout": CONNECT_LIMIT_S,
-        # Applies to data that the other end does not acknowledge. On systems without this option, `SILENCE_LIMIT_S`
-        # ends the wait.
+        # Ends the wait for data that the other end does not acknowledge. `SILENCE_LIMIT_S` ends every other wait.
         "tcp_user_timeout": limit_ms,
     }
     arguments = {name: value for name, value in arguments.items() if name not in given}

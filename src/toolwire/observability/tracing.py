@@ -57,7 +57,7 @@ class SpanTracer:
         meter_provider: MeterProvider | None = None,
         redact: Redact | None = None,
     ) -> None:
-        """None uses the global providers, even if they are set later.
+        """A provider that is None means the global one, even if it is set later.
 
         `redact` removes secrets from arguments and results; None records neither.
         """
