@@ -26,8 +26,15 @@ def test_every_mutant_is_of_a_requirement_that_is_done_and_claimed() -> None:
 
 
 def test_every_mutant_fits_the_source() -> None:
-    for mutant in load():
+    assert [misfit for mutant in load() if (misfit := misfit_of(mutant))] == []
+
+
+def misfit_of(mutant: Mutant) -> str:
+    try:
         mutated(mutant, (SOURCE / "toolwire" / mutant.file).read_text("utf-8"))
+    except (OSError, ValueError, SyntaxError) as error:
+        return f"{mutant.id}: {error}"
+    return ""
 
 
 def test_no_mutant_stands_twice_and_each_changes_something() -> None:
