@@ -40,11 +40,11 @@ test: setup  ## the whole suite
 test-313: $(VENV_313)/.stamp  ## what depends most on the interpreter, on Python 3.13
 	$(VENV_313)/bin/python -m pytest -n 2 tests/definition tests/sandbox tests/attacks tests/invocation
 
-check: setup  ## format, lint, types, layers: seconds
+check: setup  ## format, lint, types, layers, mutants that fit: seconds
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
-	$(BIN)/python -m pytest -q tests/architecture
+	$(BIN)/python -m pytest -q tests/architecture tests/seeds/test_mutants.py::test_every_mutant_fits_the_source
 
 format: setup  ## put the source in order
 	$(BIN)/ruff format .

@@ -26,7 +26,8 @@ def test_every_mutant_is_of_a_requirement_that_is_done_and_claimed() -> None:
 
 
 def test_every_mutant_fits_the_source() -> None:
-    assert [misfit for mutant in load() if (misfit := misfit_of(mutant))] == []
+    misfits = "\n".join(misfit for mutant in load() if (misfit := misfit_of(mutant)))
+    assert misfits == "", f"change `old` and `new` in tests/seeds/mutants.toml:\n{misfits}"
 
 
 def misfit_of(mutant: Mutant) -> str:
