@@ -381,7 +381,7 @@ def test_tool_of_takes_tools_what_has_one_and_callables() -> None:
 def test_an_unknown_option_lists_the_known_ones() -> None:
     known = (
         "parse_docstring, examples, name, title, description, tags, annotations, output_schema, permission, "
-        "effects, idempotent, labels, reconcile"
+        "meta, icons, version, effects, idempotent, labels, reconcile"
     )
     assert refusal(lambda: from_function(search, desciption="x")) == (
         f"function 'search': unknown option 'desciption' (did you mean 'description'?): the options are {known}"

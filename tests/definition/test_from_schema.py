@@ -333,7 +333,7 @@ def test_an_own_check_comes_after_the_schema() -> None:
     assert isinstance(tool.validate({"query": 3}), Invalid)
     assert seen == []
     assert tool.validate({"query": "cats"}) == Invalid(
-        problems=(ArgumentProblem(path="", kind="invalid", message="no cats"),)
+        problems=(ArgumentProblem(path="", kind="refused", message="no cats"),)
     )
     assert run(tool, {"query": "dogs"}) == {"query": "dogs", "user": "me"}
     assert seen == [{"query": "cats", "user": "me"}, {"query": "dogs", "user": "me"}]

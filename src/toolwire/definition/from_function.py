@@ -13,6 +13,7 @@ from typing import Any, cast, get_args, get_origin
 from toolwire.definition.annotation import annotation_text, is_object
 from toolwire.definition.declared import EFFECT_OPTIONS, declared
 from toolwire.definition.docstring import Docs, read_docstring
+from toolwire.definition.published import PUBLISHED_OPTIONS, published
 from toolwire.definition.shape import MISSING, Form, Output, Parameter, ParameterKind
 from toolwire.definition.signature import EMPTY, Argument, Signature, plain_function, read_signature, spread_for
 from toolwire.definition.tool import Permission, Tool
@@ -25,6 +26,7 @@ from toolwire.vocabulary.results import ToolResult
 OPTIONS = (
     *("parse_docstring", "examples", "name", "title", "description", "tags", "annotations"),
     *("output_schema", "permission"),
+    *PUBLISHED_OPTIONS,
     *EFFECT_OPTIONS,
 )
 """The options of `from_function`, and of everything that passes options on to it."""
@@ -42,6 +44,9 @@ def from_function(
     annotations: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
     permission: Permission = "auto",
+    meta: Mapping[str, Any] | None = None,
+    icons: Iterable[Any] | None = None,
+    version: str | None = None,
     effects: Iterable[Effect] | None = None,
     idempotent: Idempotency = "no",
     labels: Iterable[Label] | None = None,
@@ -53,8 +58,8 @@ def from_function(
     `func` is a function, bound method, functools.partial (its arguments are hidden), coroutine function or callable
     object. `effects` (read, write, send, exec, spend) declare the effects of a call, and `labels` (untrusted, private)
     describe its results. `idempotent` (no, key, natural) and `reconcile` decide how a call is handled if a crash hides
-    its outcome. With `parse_docstring=False` the docstring's first paragraph is the description, and parameters have
-    none.
+    its outcome. `title`, `version`, `icons` and `meta` are for exports, and no model reads them. With
+    `parse_docstring=False` the docstring's first paragraph is the description, and parameters have none.
 
     A parameter whose type no model can give, such as a connection, is accepted, because it may be bound later. While it
     is visible, registering the tool, calling it or reading its schema is an error.
@@ -79,6 +84,7 @@ def from_function(
         annotations=annotations,
         output_schema=output_schema,
         permission=permission,
+        published=published(known_as, title=title, meta=meta, icons=icons, version=version),
         effects=declared(known_as, effects, idempotent, labels, reconcile),
         examples=examples or (),
     )

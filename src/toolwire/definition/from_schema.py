@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from toolwire.definition.annotation import schema_text
 from toolwire.definition.declared import declared
@@ -16,6 +16,7 @@ from toolwire.definition.naming import program_parameter
 from toolwire.definition.outside_texts import told_schema, told_text
 from toolwire.definition.problems import Found, complaint, told, unexpected
 from toolwire.definition.problems import hidden as hidden_problem
+from toolwire.definition.published import PublishedOptions, published
 from toolwire.definition.schema_function import refuse_untakable, signature_of, takable_by
 from toolwire.definition.schema_limits import check_limits
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind
@@ -50,6 +51,7 @@ def from_schema(
     check: Check | None = None,
     is_outside: bool = False,
     given: Collection[str] = (),
+    **extras: Unpack[PublishedOptions],
 ) -> Tool:
     """Makes a tool whose arguments are checked by a JSON schema and passed to `function` as keywords.
 
@@ -69,13 +71,11 @@ def from_schema(
             check_limits(given_schema, label, place=place)
     exact = told = _object_schema(input_schema, label)
     if is_outside:
-        told = told_schema(exact, label)
+        told, title, description = told_schema(exact, label), _told(title) or None, _told(description)
         output_schema = None if output_schema is None else told_schema(output_schema, label)
-        title, description = _told(title), _told(description)
-    shape = SchemaShape(label, exact, output_schema, signature, given, told=told)
     return Tool(
         name=name,
-        shape=shape,
+        shape=SchemaShape(label, exact, output_schema, signature, given, told=told),
         docs=Docs,
         function=function,
         is_async=signature is not None and signature.is_async,
@@ -86,6 +86,7 @@ def from_schema(
         annotations=annotations,
         output_schema=output_schema,
         permission=permission,
+        published=published(name, title=title, **extras),
         effects=declared(name, effects, idempotent, labels, reconcile),
         examples=examples or (),
         check=check,

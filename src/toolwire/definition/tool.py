@@ -11,6 +11,7 @@ from toolwire.definition.binding import Binding, Bindings, States
 from toolwire.definition.canonical import canonical
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import check_name
+from toolwire.definition.published import NOTHING, Published
 from toolwire.definition.shape import (
     MISSING,
     ArgumentProblem,
@@ -73,6 +74,7 @@ class Tool:
         check: Check | None = None,
         effects: Effects = UNDECLARED,
         is_outside: bool = False,
+        published: Published = NOTHING,
     ) -> None:
         check_name(name)
         self.name = name
@@ -96,6 +98,8 @@ class Tool:
         """The declared effects, whether a call may be repeated, and the labels of results."""
         self.is_outside = is_outside
         """True if the tool has an outside author. The worst is then assumed where its declarations are missing."""
+        self.published = published
+        """Version, icons and `_meta` for exports."""
         self.check = check
         """Runs after the schema check. A returned text makes the call invalid."""
         self._shape = shape

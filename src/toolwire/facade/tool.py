@@ -29,7 +29,10 @@ class ToolSpec:
         """A tool from a function, method, `functools.partial` or callable object.
 
         Options: parse_docstring (True), examples, name, title, description, tags, annotations, output_schema,
-        permission ("auto", "confirm" or "deny"), effects, labels, idempotent, reconcile.
+        permission ("auto", "confirm" or "deny"), effects, labels, idempotent, reconcile, meta, icons, version.
+
+        `title`, `version` (a text), `icons` (dicts with `src`, perhaps `mimeType`, `sizes`, `theme`, or MCP's `Icon`)
+        and `meta` (a dict of JSON values) are kept for exports such as `to_mcp`. No model reads them.
 
         Raises:
             DefinitionError: it cannot become a tool, or an option is unknown. It names the place and what to write.
@@ -88,7 +91,8 @@ class ToolSpec:
         """A tool from an MCP tool value, with its fields in either spelling (`inputSchema`, `input_schema`).
 
         A person is asked before each call of it unless a rule, the registration or `permission=` here says otherwise:
-        what it says of itself grants nothing. Options: permission, effects, labels, idempotent, reconcile, tags.
+        what it says of itself grants nothing. Its title, icons, `_meta` and version are kept for exports. Options:
+        permission, effects, labels, idempotent, reconcile, tags, meta, icons, version.
 
         Raises:
             DefinitionError: it lacks a name or an input schema.
@@ -113,6 +117,21 @@ class ToolSpec:
     def title(self) -> str | None:
         """A name for people, if it has one."""
         return self._tool.title
+
+    @property
+    def version(self) -> str | None:
+        """The version of the tool, as its author counts; None without one."""
+        return self._tool.published.version
+
+    @property
+    def icons(self) -> list[dict[str, Any]]:
+        """The icons as MCP spells them, each with `src`; a copy."""
+        return self._tool.published.own_icons()
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The fields of MCP's `_meta`; a copy."""
+        return self._tool.published.own_meta()
 
     @property
     def description(self) -> str:
@@ -276,7 +295,10 @@ class ToolSpec:
         return jsonschema_form(self._tool, **fields)
 
     def to_mcp(self) -> McpTool:
-        """The tool as an MCP tool value. Needs the extra `toolwire[mcp]`."""
+        """The tool as an MCP tool value, with its title, icons and `_meta`. Needs the extra `toolwire[mcp]`.
+
+        MCP has no field for a version: it stands in `_meta`, under `fastmcp`, where FastMCP writes and reads it.
+        """
         from toolwire.mcp.convert import to_mcp
 
         return to_mcp(self._tool)

@@ -33,6 +33,8 @@ def from_mcp(value: object, function: Callable[..., Any] | None = None, **option
     input_schema = field_of(value, "input_schema", "inputSchema")
     if not isinstance(input_schema, Mapping):
         raise DefinitionError(f"MCP tool {name!r} has no input schema: give it as inputSchema")
+    meta, version = _version_apart(field_of(value, "meta", "_meta"))
+    found: dict[str, Any] = {"meta": meta, "version": version, "icons": field_of(value, "icons")}
     tool = from_schema(
         name,
         field_of(value, "description") or "",
@@ -42,7 +44,7 @@ def from_mcp(value: object, function: Callable[..., Any] | None = None, **option
         title=field_of(value, "title"),
         annotations=_plain(field_of(value, "annotations")),
         is_outside=True,
-        **(_UNASKED | options),
+        **(_UNASKED | found | options),
     )
     if tool.function is not None:
         tool.function = reading_results(tool.function, is_async=tool.is_async)
@@ -63,6 +65,8 @@ def to_mcp(tool: Tool) -> McpTool:
         import mcp_types
     except ImportError as error:
         raise ConfigurationError("MCP values need a package that is not here: pip install 'toolwire[mcp]'") from error
+    published = tool.published
+    meta = _with_version(published.own_meta(), published.version)
     annotations = mcp_types.ToolAnnotations.model_validate(tool.annotations) if tool.annotations else None
     return mcp_types.Tool(
         name=tool.name,
@@ -71,7 +75,40 @@ def to_mcp(tool: Tool) -> McpTool:
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
         annotations=annotations,
+        icons=[mcp_types.Icon.model_validate(icon) for icon in published.own_icons()] or None,
+        # Under its alias: the field's own name counts only where the model is populated by name.
+        _meta=meta or None,
     )
+
+
+_NAMESPACE, _LEGACY_NAMESPACE = "fastmcp", "_fastmcp"
+"""Where FastMCP keeps what MCP has no field for: `_meta["fastmcp"]["version"]`, under the second name in old ones."""
+
+
+def _version_apart(meta: Any) -> tuple[Any, str | None]:
+    """The `_meta` that was received without its version, and the version."""
+    if not isinstance(meta, Mapping):
+        return meta, None
+    fields = dict(cast("Mapping[str, Any]", meta))
+    for namespace in (_NAMESPACE, _LEGACY_NAMESPACE):
+        own = fields.get(namespace)
+        rest: dict[str, Any] = dict(cast("Mapping[str, Any]", own)) if isinstance(own, Mapping) else {}
+        version = rest.pop("version", None)
+        if isinstance(version, str) and version.strip():
+            del fields[namespace]
+            return fields | ({namespace: rest} if rest else {}), version
+    return fields, None
+
+
+def _with_version(meta: dict[str, Any], version: str | None) -> dict[str, Any]:
+    if version is None:
+        return meta
+    own = meta.get(_NAMESPACE, {})
+    if not isinstance(own, dict) or cast("dict[str, Any]", own).get("version", version) != version:
+        raise DefinitionError(
+            f"version={version!r} and meta[{_NAMESPACE!r}]={own!r:.80} say different things: leave one of them out"
+        )
+    return {**meta, _NAMESPACE: {**cast("dict[str, Any]", own), "version": version}}
 
 
 def _plain(annotations: Any) -> dict[str, Any] | None:
