@@ -464,10 +464,10 @@ async def test_no_text_and_no_log_holds_a_value() -> None:
 # -- refusals -----------------------------------------------------------------------------------------------------
 
 
-def _background_start(state: Any) -> None:
+def _background_start(state: Any) -> object:
     registry = registry_of(spec_of())
     try:
-        registry.background.start("whoami", state=state)
+        return registry.background.start("whoami", state=state)
     finally:
         registry.close()
 
@@ -516,7 +516,12 @@ def test_a_state_that_is_not_a_mapping_is_refused_when_it_is_given(way: str, sta
 def test_any_mapping_or_none_is_taken(way: str, state: Any) -> None:
     if way == "explain_call" and not isinstance(state, Tokens):
         state = token_of("ann")
-    WAYS[way](state)
+    found = WAYS[way](state)
+    assert found is not None
+    if isinstance(found, ToolResult) and way != "execute_tool":
+        assert found.success is isinstance(state, Tokens), (
+            "the tool is called with the state, or told that it lacks a key"
+        )
 
 
 def test_a_mapping_of_the_owners_own_is_asked_at_the_call() -> None:

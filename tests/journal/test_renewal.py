@@ -25,7 +25,7 @@ _PATIENCE_S = 20.0
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Returns when the condition holds; gives up after a while."""
+    """Returns when the condition holds; fails after a while."""
     pause, end = threading.Event(), time.monotonic() + _PATIENCE_S
     while not condition():
         assert time.monotonic() < end, "the condition did not come true"
@@ -54,12 +54,15 @@ def test_several_renewals_may_fail_before_a_lease_ends() -> None:
 
 @pytest.mark.usefixtures("often")
 def test_a_lease_is_renewed_while_the_event_loop_stands_still(url: str, store: Store) -> None:
-    async def stand_still() -> None:
+    async def stand_still() -> tuple[float, float]:
         ledger = started(store)
         first = lease_until(url, ledger.run_id)
+        # It blocks the loop's own thread.
         until(lambda: lease_until(url, ledger.run_id) > first)
+        return first, lease_until(url, ledger.run_id)
 
-    asyncio.run(stand_still())
+    first, later = asyncio.run(stand_still())
+    assert later > first
 
 
 @pytest.mark.usefixtures("often")

@@ -16,6 +16,7 @@ from tests.journal.conftest import server as server
 from tests.journal.conftest import url as url
 from toolwire import (
     CallFailed,
+    Decision,
     LogFilter,
     Reply,
     Session,
@@ -24,7 +25,10 @@ from toolwire import (
     ToolRegistry,
     ToolResult,
     ToolSpec,
+    decisions_to_json,
     protocols,
+    read_decisions,
+    read_suspended,
     render_request,
 )
 from toolwire.testing import Recorder, Replayer
@@ -118,19 +122,24 @@ def test_a_program_with_a_lone_surrogate_is_rendered(protocol: str) -> None:
 @given(value=odd_values, error=odd_texts, name=odd_texts, kind=st.sampled_from(["data", "raises", "failed", "blocks"]))
 def test_no_text_of_a_result_makes_a_format_raise(protocol: str, value: Any, error: str, name: str, kind: str) -> None:
     written = protocols.get(protocol)
+    result = odd_result(kind, value, error, name)
+    for results in ([result], [result, result]):
+        assert len(sent(written.format(results))) > 1
+    assert "say" in sent(written.render([ToolCall("say", {"text": value}, id="c1")]))
+    refused = written.parse(f"{error}{name}\n[tool_call]\nstatus = {json.dumps(error)}\n<tool_call>{error}</tool_call>")
+    assert refused.calls == ()
+    sent(written.refuse(refused))
+
+
+def odd_result(kind: str, value: Any, error: str, name: str) -> ToolResult:
     call = ToolCall(name, {name: value}, id=name)
     block: Any = {"type": "image", "source": {"type": "url", "url": error}}
-    result = {
+    return {
         "data": ToolResult(True, value, metadata={name: value}, call=call),
         "raises": ToolResult.failed("tool_error", error, hint=name, path=name, data={name: value}, call=call),
         "failed": ToolResult(False, value, error, call=call),
         "blocks": ToolResult(True, content=[{"type": "text", "text": error}, block], call=call),
     }[kind]
-    sent(written.format([result]))
-    sent(written.format([result, result]))
-    sent(written.render([ToolCall("say", {"text": value}, id=name)]))
-    refused = written.parse(f"{error}{name}\n[tool_call]\nstatus = {json.dumps(error)}\n<tool_call>{error}</tool_call>")
-    sent(written.refuse(refused))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -147,11 +156,13 @@ def test_no_text_of_a_tool_makes_a_format_raise(protocol: str, description: str,
         },
     )
     written = protocols.get(protocol)
-    sent(written.describe([tool]))
+    assert "say" in sent(written.describe([tool]))
     if not written.is_native:
-        sent(written.grammar([tool]))
-    for shown in (tool.to_jsonschema(), tool.to_prompt(), tool.docstring, tool.input_schema, tool.description):
-        sent(shown)
+        assert "say" in sent(written.grammar([tool]))
+    for shown in (tool.to_jsonschema(), tool.to_prompt(), tool.input_schema):
+        assert "text" in sent(shown)
+    for shown in (tool.docstring, tool.description):
+        assert sent(shown) == sent(encodable(shown))
 
 
 ACTS = st.sampled_from(["value", "raises", "fails", "blocks"])
@@ -196,8 +207,11 @@ def test_what_waits_for_a_person_is_shown_carried_and_resumed(url: str) -> None:
         (request,) = turn.suspended.pending
         assert request.arguments == {"text": odd}
         sent(render_request(request))
-        decision = {"request_id": request.id, "verdict": "approve", "reason": odd}
-        done = asyncio.run(session.resume(turn.suspended.run_id, [decision]))
+        carried = read_suspended(turn.suspended.to_json().encode("utf-8"), turn.suspended.key)
+        assert carried.pending[0].arguments == request.arguments
+        decision = Decision(verdict="approve", request_id=request.id, reason=odd)
+        decisions = decisions_to_json(turn.suspended, [decision]).encode("utf-8")
+        done = asyncio.run(session.resume(turn.suspended.run_id, read_decisions(decisions).items))
         assert done.results[0].data == odd
         sent(done.messages)
         assert store.verify().is_whole

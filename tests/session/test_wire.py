@@ -267,11 +267,6 @@ def test_the_stores_own_key_signs_when_none_is_given() -> None:
     assert suspended_to_json(kept) == SAVED["one_request"]
 
 
-def test_half_a_character_cannot_be_carried() -> None:
-    with pytest.raises(Unrepresentable):
-        suspended_to_json(view(request(1, text="\ud800")), KEY)
-
-
 def test_more_than_the_limit_is_not_read() -> None:
     padding = " " * (WIRE_LIMIT_BYTES - len(SAVED["one_request"]))
     assert reading(SAVED["one_request"] + padding) == "read"

@@ -17,8 +17,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def load_json(text: str, *, depth: int = DEPTH_LIMIT) -> Any:
-    """Parses a JSON text.
+def load_json(text: str, *, depth: int = DEPTH_LIMIT, surrogates: bool = False) -> Any:
+    """Parses a JSON text. `surrogates`: whether an escape may stand for a lone surrogate.
 
     Raises:
         JSONDecodeError: The text is not JSON.
@@ -28,7 +28,7 @@ def load_json(text: str, *, depth: int = DEPTH_LIMIT) -> Any:
     check_characters(text)
     check_depth(text, depth)
     value = _DECODER.decode(text)
-    if _MAYBE_SURROGATE.search(text):
+    if not surrogates and _MAYBE_SURROGATE.search(text):
         check_characters(json.dumps(value, ensure_ascii=False))
     return value
 

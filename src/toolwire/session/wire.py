@@ -12,6 +12,7 @@ from typing import Any, NoReturn, cast
 
 from toolwire.journal.run import RunStart, SuspendedRun
 from toolwire.permission.approval import ANSWERS, ApprovalRequest, Decider, Decision, DecisionRefused, RefusalCode
+from toolwire.session.halves import encodable_json
 from toolwire.session.wire_shape import DECISIONS, ITEM, PENDING, SUSPENDED, check_shape, read_json
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
@@ -47,12 +48,7 @@ def suspended_to_json(view: SuspendedRun, key: bytes | None = None) -> str:
         Unrepresentable: JSON cannot hold an argument.
     """
     body = _body(view)
-    text = canonical({**body, "mac": _mac(body, view.key if key is None else key)})
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise Unrepresentable("half a character", path="pending") from error
-    return text
+    return encodable_json({**body, "mac": _mac(body, view.key if key is None else key)})
 
 
 def read_suspended(
@@ -113,7 +109,9 @@ def read_decisions(given: str | bytes | Mapping[str, Any] | Sequence[Any]) -> De
 def decisions_to_json(view: SuspendedRun, items: Sequence[Decision]) -> str:
     """Returns the decisions as canonical JSON, for `read_decisions`."""
     written = [_item(item) for item in items]
-    return canonical({"v": WIRE_VERSION, "kind": "decisions", "run_id": view.run_id, "rev": view.rev, "items": written})
+    return encodable_json(
+        {"v": WIRE_VERSION, "kind": "decisions", "run_id": view.run_id, "rev": view.rev, "items": written}
+    )
 
 
 def _body(view: SuspendedRun) -> dict[str, Any]:

@@ -1,0 +1,65 @@
+"""JSON text of values with lone surrogates, which UTF-8 cannot encode: reading the text gives exactly the same value.
+
+A lone surrogate is written as an escape. Readers of JSON join the escapes of a high and a low surrogate, so that two
+lone ones side by side are written apart: `{"$halves": ["\\ud83d", "\\ude00"]}`. A mapping with such a key, or with the
+key `$halves`, is `{"$halves": {"keys": [...], "values": [...]}}`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from toolwire.vocabulary.values import canonical
+
+HALVES = "$halves"
+
+_LONE = re.compile("[\ud800-\udfff]")
+_BETWEEN = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
+
+
+def encodable_json(value: Any) -> str:
+    """Returns the canonical JSON of the value, in characters that UTF-8 can encode.
+
+    Raises:
+        Unrepresentable: JSON cannot hold the value.
+    """
+    text = canonical(value)
+    if _BETWEEN.search(text) or HALVES in text:
+        text = canonical(_apart(value))
+    return _LONE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def joined(value: Any) -> Any:
+    """Returns the value that `encodable_json` was given, from the parsed text. It changes no other JSON."""
+    if isinstance(value, list):
+        return [joined(item) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    keyed = cast("dict[str, Any]", value)
+    if keyed.keys() != {HALVES}:
+        return {key: joined(item) for key, item in keyed.items()}
+    match keyed[HALVES]:
+        case [*parts] if all(type(part) is str for part in parts):
+            return "".join(cast("list[str]", parts))
+        case {"keys": [*keys], "values": [*values], **more} if not more and len(keys) == len(values):
+            names = [joined(key) for key in keys]
+            if all(type(name) is str for name in names):
+                return dict(zip(names, map(joined, values), strict=True))
+        case _:
+            pass
+    return keyed
+
+
+def _apart(value: Any) -> Any:
+    if isinstance(value, str):
+        parts = _BETWEEN.split(value)
+        return {HALVES: parts} if len(parts) > 1 else value
+    if isinstance(value, list | tuple):
+        return [_apart(item) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    keyed = cast("dict[str, Any]", value)
+    if any(key == HALVES or _BETWEEN.search(key) for key in keyed):
+        return {HALVES: {"keys": [_apart(key) for key in keyed], "values": [_apart(item) for item in keyed.values()]}}
+    return {key: _apart(item) for key, item in keyed.items()}
