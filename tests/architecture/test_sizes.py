@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import ast
 import statistics
+from collections import Counter
 
-from tests.architecture.source import modules
+from tests.architecture.source import PACKAGE, modules
 
 MODULE_LINES = 350
 FUNCTION_LINES = 60
 LONGER_MODULES = {"toolwire.facade.registry": 380, "toolwire.facade.tool": 360}
 """Thin by the method, long by the number of methods that their seed names. Shrink, never grow."""
+
+
+FOLDER_FILES = 20
+LONGER_FOLDERS = {
+    "cli": 24,
+    "definition": 43,
+    "facade": 32,
+    "invocation": 24,
+    "journal": 36,
+    "sandbox": 24,
+    "sandbox/child": 31,
+}
+"""Folders that are still to be divided. Shrink, never grow."""
+
+
+def test_folders_are_short() -> None:
+    files = Counter(module.path.parent for module in modules())
+    counts = {folder.relative_to(PACKAGE).as_posix(): count for folder, count in files.items()}
+    assert {name: count for name, count in counts.items() if count > LONGER_FOLDERS.get(name, FOLDER_FILES)} == {}
 
 
 def test_modules_are_short() -> None:

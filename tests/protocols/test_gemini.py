@@ -9,7 +9,7 @@ from google.genai import types
 
 from toolwire import Problem, ToolCall, ToolResult
 from toolwire.protocols import get
-from toolwire.protocols.gemini import Gemini
+from toolwire.protocols.native.gemini import Gemini
 from toolwire.protocols.streaming import CallEnded, CallStarted, TextDelta
 
 GEMINI = get("gemini")

@@ -16,8 +16,8 @@ from toolwire.definition.describe import docstring_text, prompt_text
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.stub import stub
 from toolwire.definition.tool import Tool
-from toolwire.protocols.repair import fit_arguments
-from toolwire.protocols.strict_schema import strict_problems, without_nulls
+from toolwire.protocols.native.strict_schema import strict_problems, without_nulls
+from toolwire.protocols.reading.repair import fit_arguments
 
 SECONDS = 5.0
 """Seconds of the processor for one text: twice the bound, since a busy machine takes more for the same work."""

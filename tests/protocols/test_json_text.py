@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.definition.from_schema import from_schema
-from toolwire.protocols.json_text import JsonText
+from toolwire.protocols.json_text.protocol import JsonText
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult

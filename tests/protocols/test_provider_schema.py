@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 
 from toolwire import ToolSpec
 from toolwire.definition.tool import Tool
-from toolwire.protocols.gemini_schema import json_schema, older_schema
-from toolwire.protocols.provider_schema import inlined, properties_named, properties_restored, references_alone
-from toolwire.protocols.strict_schema import strict_problems, strict_schema, without_nulls
+from toolwire.protocols.native.gemini_schema import json_schema, older_schema
+from toolwire.protocols.native.provider_schema import inlined, properties_named, properties_restored, references_alone
+from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 
 
 class Point(BaseModel):

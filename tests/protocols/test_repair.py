@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.processor import LINEAR, growth, milliseconds
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.lenient_json import Lenient, Said, check_said, read_lenient
-from toolwire.protocols.repair import fit_arguments, read_arguments
+from toolwire.protocols.reading.lenient_json import Lenient, Said, check_said, read_lenient
+from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

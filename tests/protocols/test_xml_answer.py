@@ -8,7 +8,7 @@ import pytest
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.protocols import get
-from toolwire.protocols.xml import Xml
+from toolwire.protocols.xml.protocol import Xml
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.results import ToolResult

@@ -8,7 +8,7 @@ import pytest
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.protocols import get
-from toolwire.protocols.xml_element import SPLIT_END
+from toolwire.protocols.xml.element import SPLIT_END
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 
 XML = get("xml")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire import ConfigurationError, Session, ToolRegistry, ToolSpec, protocols
-from toolwire.protocols.json_text import JsonText
+from toolwire.protocols.json_text.protocol import JsonText
 
 
 def search(query: str, limit: int = 3) -> str:

@@ -8,8 +8,8 @@ import pytest
 
 from toolwire import protocols
 from toolwire.protocols.base import CallingProtocol
-from toolwire.protocols.json_text import JsonText
-from toolwire.protocols.openai import OpenAi
+from toolwire.protocols.json_text.protocol import JsonText
+from toolwire.protocols.native.openai import OpenAi
 from toolwire.testing import PROTOCOL_CHECKS, PortFails, check_protocol
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolwire.protocols.xml_parse import read_calls
-from toolwire.protocols.xml_prompt import tool_instruction
-from toolwire.protocols.xml_render import result_block
+from toolwire.protocols.xml.parse import read_calls
+from toolwire.protocols.xml.prompt import tool_instruction
+from toolwire.protocols.xml.render import result_block
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import show

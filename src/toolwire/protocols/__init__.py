@@ -1,40 +1,28 @@
 """The calling formats of models: parsing a reply into calls, and rendering calls and results. No I/O and no clock.
 
-`base.py` defines the interface of a protocol and the limits that are checked before parsing.
+`base.py` defines the interface of a protocol and the limits that are checked before parsing. Each folder with a
+`protocol.py` is a protocol; `native/` has one module for each provider. `reading/` parses JSON and TOML, and
+`grammar/` has the parts of grammars.
 
-ATTP: `attp.py` holds the protocol object. `attp_parse.py` parses a reply strictly, with `attp_document.py`. If that
-fails, `attp_recover.py` recovers the document (`attp_layout.py`) and its values (`attp_values.py`). `attp_prompt.py`
-writes the system prompt.
-
-XML: `xml.py` holds the protocol object. `xml_scan.py` finds calls in text, `xml_call.py` and `xml_element.py` read one
-call, and `xml_values.py` converts its values by the tool's schema.
-
-JSON in text: `json_text.py` holds the protocol object. `json_text_layout.py` splits a reply into parts, and
-`json_text_calls.py` makes calls from its JSON. `repair.py` reads arguments with `strict_json.py`, then with
-`lenient_json.py` if the JSON is malformed.
-
-XML and JSON share `text_parse.py`. It uses `foreign.py` for calls in the formats of other models. `call_shapes.py`
-detects an unread call in a reply that looks like an answer.
-
-Providers' own formats: `openai.py`, `openai_responses.py`, `anthropic.py` and `gemini.py` each split a reply into
-parts. `native.py` makes calls from the parts, and `native_stream.py` collects them from a stream. `names.py`,
-`provider_schema.py`, `strict_schema.py` and `gemini_schema.py` adapt names and schemas to the provider.
+ATTP, XML and JSON share `text_parse.py`. It uses `foreign.py` to read calls in the formats of other models, and
+`call_shapes.py` to detect an unread call in a reply that looks like an answer. `names.py` maps tool names to names
+that a provider accepts.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolwire.protocols.anthropic import Anthropic
-from toolwire.protocols.attp import Attp
+from toolwire.protocols.attp.protocol import Attp
 from toolwire.protocols.base import CallingProtocol
-from toolwire.protocols.gemini import Gemini
-from toolwire.protocols.json_text import JsonText
-from toolwire.protocols.openai import OpenAi
-from toolwire.protocols.openai_responses import OpenAiResponses
+from toolwire.protocols.json_text.protocol import JsonText
+from toolwire.protocols.native.anthropic import Anthropic
+from toolwire.protocols.native.gemini import Gemini
+from toolwire.protocols.native.openai import OpenAi
+from toolwire.protocols.native.openai_responses import OpenAiResponses
+from toolwire.protocols.native.strict_schema import strict_problems
 from toolwire.protocols.recognise import recognise_among
-from toolwire.protocols.strict_schema import strict_problems
-from toolwire.protocols.xml import Xml
+from toolwire.protocols.xml.protocol import Xml
 from toolwire.vocabulary.errors import ConfigurationError
 
 __all__ = ["get", "names", "recognise", "strict_problems"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from toolwire.definition.from_function import tool_of
@@ -99,3 +100,23 @@ def _unescape(found: re.Match[str]) -> str:
     code = int(word[1:], 16)
     is_character = code < 0x110000 and not 0xD800 <= code < 0xE000
     return chr(code) if is_character else found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTools:
+    """The facts about the tools that a reader needs."""
+
+    schemas: Mapping[str, Mapping[str, Any]]
+    """Input schema by tool name; empty if the reader was given no tools."""
+    written: Mapping[str, str]
+    """Tool name by its name in a provider's API. Models that know the provider's form also write it in text."""
+
+    def name(self, name: str) -> str:
+        """Returns the tool that a written name means. An unknown name is returned unchanged."""
+        return name if name in self.schemas else self.written.get(name, name)
+
+
+def known_tools(tools: Iterable[Any]) -> KnownTools:
+    """Returns the facts about these tools that a reader needs."""
+    schemas = {tool.name: tool.input_schema for tool in map(tool_of, tools)}
+    return KnownTools(schemas, {provider_name(name): name for name in schemas})

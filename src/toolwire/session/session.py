@@ -28,7 +28,7 @@ from toolwire.invocation.scope import Run, ended
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver, Decision, refuse_wrong_approver
 from toolwire.protocols import get
-from toolwire.protocols.attp_prompt import StubStyle
+from toolwire.protocols.attp.prompt import StubStyle
 from toolwire.protocols.base import CallingProtocol, Language, Thought
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from toolwire.permission.approval import ANSWERS, DecisionRefused
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.strict_json import load_json
+from toolwire.protocols.reading.strict_json import load_json
 from toolwire.session.halves import joined
 
 WIRE_LIMIT_BYTES = 16_777_216

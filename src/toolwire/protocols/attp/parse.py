@@ -1,0 +1,80 @@
+"""The ATTP parser. It tries strict TOML first and repairs a reply only if that fails."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+from toolwire.protocols.attp.document import Source, reply_of
+from toolwire.protocols.attp.layout import STRUCTURE, find_layout, without_thinking
+from toolwire.protocols.attp.recover import recover
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.call_shapes import find_bracket, unquoted
+from toolwire.protocols.names import KnownTools, known_tools
+from toolwire.protocols.reading.incoming import read_incoming, text_given
+from toolwire.protocols.reading.toml_limits import load_toml
+from toolwire.protocols.text_parse import refuse_call_shape
+from toolwire.vocabulary.calls import Reply
+
+_SIGN = re.compile(
+    r"""
+      </?[A-Za-z|｜][^<>\n]*+(?:>|\Z) | ^[ \t]*+~{3,}+ | ``` | functools\[ | ^[ \t*]*+Action[ ]Input\b
+    | ^[ \t]*+["']?(?:thought|status|target|code|message)["']?[ \t]*+=
+    | ^[ \t]*+["']?(?:status|code)["']?[ \t]*+:[ \t]*+["'|]
+    | ["“][\w.\- ]{1,64}+["”][ \t]*+[:：] | \[+[ \t]*+tool[ _-]?calls?\b | \b__result__\b
+    """,
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+"""Tags, keys and fences of a call. Prose without them, and without a tool's name before a bracket, is an answer."""
+
+_BEGUN = ("thought =", "[tool_call]", "```toml")
+"""The beginnings of a document. A reply that is a prefix of one was cut off."""
+
+_DOCUMENT = "Write one TOML document: `thought`, then [tool_call] with status and code."
+
+
+def parse_attp(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+    """Parses a reply into one program, a failure, an answer in plain prose, or the reasons for a refusal.
+
+    Raises:
+        ConfigurationError: The host passed something other than text.
+    """
+    text = text_given(reply, "attp")
+    try:
+        return _read(text, known_tools(tools))
+    except Refusal as refusal:
+        return Reply(text=refusal.text, problems=(refusal.problem,))
+
+
+def _read(reply: str | bytes, known: KnownTools) -> Reply:
+    incoming = read_incoming(reply)
+    text = incoming.text
+    raw = reply if isinstance(reply, str) else text
+    try:
+        document = load_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        return _answer(text, known) or recover(text, raw=raw, problems=incoming.problems, error=error)
+    except Refusal:
+        find_layout(text)  # raises the better error for a text without a document, whatever its size
+        raise
+    # A Markdown heading is a TOML comment, so prose can parse as an empty document.
+    answer = None if document else _answer(text, known)
+    return answer or reply_of(document, Source(raw=raw, text=text, problems=incoming.problems))
+
+
+def _answer(text: str, known: KnownTools) -> Reply | None:
+    """Returns the reply if it is plain prose without any sign of a call or a document. None for any other reply.
+
+    Raises:
+        Refusal: The reply is all thinking, or contains the shape of a call in another format.
+    """
+    said = without_thinking(text)[0]
+    if STRUCTURE.search(said):
+        return None
+    refuse_call_shape(said, known, _DOCUMENT)
+    plain, prose = unquoted(said), said.strip()
+    if not plain.strip() or any(begun.startswith(prose.lower()) for begun in _BEGUN) or _SIGN.search(plain):
+        return None
+    return None if find_bracket(plain, known) is not None else Reply(text=prose)

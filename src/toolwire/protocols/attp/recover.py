@@ -1,0 +1,220 @@
+"""Recovery of an ATTP reply that is not one valid TOML document, without guessing the content of a program.
+
+A repair is made only if one reading remains, and each is reported. A quoted document is not a request. A fenced
+document counts only if nothing else in the reply could be meant. The first of two documents counts only if the reply
+begins with it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from toolwire.protocols.attp.document import Source, reply_of
+from toolwire.protocols.attp.layout import STRUCTURE, Layout, find_layout, is_fence, line_end
+from toolwire.protocols.attp.program import CompileBudget
+from toolwire.protocols.attp.values import ValueReader
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.toml_limits import load_toml
+from toolwire.vocabulary.calls import Problem, Reply
+
+_TRIPLE = re.compile(r"'''|\"\"\"")
+_TWO_DOCUMENTS = (
+    "Two documents stand in the reply, and it is not clear which is meant. Write one, without a code fence."
+)
+
+
+def recover(text: str, *, raw: str, problems: tuple[Problem, ...], error: tomllib.TOMLDecodeError) -> Reply:
+    """Returns the reply of a text that is not valid TOML.
+
+    Raises:
+        Refusal: The text has no reading, or more than one.
+    """
+    document = _json(text)
+    if document is not None:
+        problem = Problem(
+            message="The reply is JSON; it was read with the keys of ATTP.", repaired=True, place="line 1"
+        )
+        return reply_of(document, Source(raw=raw, text=text, problems=(*problems, problem)))
+    layout = find_layout(text)
+    found = _strict(layout) or _Documents(layout=layout, reader=ValueReader(layout=layout)).first()
+    problems = (*problems, *layout.problems, *found.problems)
+    if not problems:
+        problems = (Problem(message=f"The reply is not valid TOML: {error}.", repaired=True),)
+    prose = "\n".join(part for part in (layout.prose_before, found.prose_after) if part)
+    return reply_of(found.document, Source(raw=raw, text=layout.text, problems=problems, prose=prose))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    document: Mapping[str, Any]
+    problems: tuple[Problem, ...] = ()
+    prose_after: str = ""
+
+
+def _strict(layout: Layout) -> _Found | None:
+    """Returns the document if it is valid TOML without the text around it."""
+    text = layout.text
+    if not layout.problems:
+        return None  # no text around the document
+    closings = list(layout.closings(layout.start))
+    # A line of the program may look like the closing fence. The fence is the last such line with only prose after it.
+    for end in dict.fromkeys([closings[-1], closings[0]] if closings else [len(text)]):
+        rest = text[line_end(text, end) :]
+        if STRUCTURE.search(rest) or _TRIPLE.search(rest):
+            continue
+        try:
+            document = load_toml(text[layout.start : end])
+        except tomllib.TOMLDecodeError:
+            continue
+        if layout.closes(end) or _is_whole(document, layout):
+            return _Found(document=document, problems=_around(layout, end, rest), prose_after=rest.strip())
+    return None
+
+
+def _is_whole(document: Mapping[str, Any], layout: Layout) -> bool:
+    """True if the document that ends the reply is complete. A quote in its program may have cut it short."""
+    table = document.get("tool_call")
+    code = cast("dict[str, Any]", table).get("code") if isinstance(table, dict) else None
+    programs = CompileBudget()
+    return not isinstance(code, str) or (programs.has_result(code) if layout.fence else programs.compiles(code))
+
+
+def _around(layout: Layout, end: int, rest: str) -> tuple[Problem, ...]:
+    """Returns the problems of the text after a document that ends here."""
+    place = line(layout.text, end)
+    if rest.strip():
+        return (Problem(message="The text after the document was left out.", repaired=True, place=place),)
+    if layout.fence and not layout.closes(end):
+        return (Problem(message="The code fence around the reply is not closed.", repaired=True, place=place),)
+    return ()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Documents:
+    """Reads the lines of a reply one by one until its first document is complete."""
+
+    layout: Layout
+    reader: ValueReader
+    top: dict[str, Any] = field(default_factory=dict[str, Any])
+    table: dict[str, Any] | None = None
+    prose: list[str] = field(default_factory=list[str])
+    has_fence_after: bool = False
+
+    def first(self) -> _Found:
+        """Returns the first document.
+
+        Raises:
+            Refusal: Other text begins before the document is complete, or another part of the reply could be meant.
+        """
+        text, position = self.layout.text, self.layout.next_line(self.layout.start)
+        while position < len(text) and not self.layout.closes(position):
+            found = STRUCTURE.match(text, position)
+            if found is None:
+                position = self._take_prose(position)
+            elif self._is_repeated(found):
+                self._check_first_is_meant(found)
+                self._note("A second document follows; only the first was read.", position)
+                return self._found("")
+            else:
+                position = self._take(found)
+            position = self.layout.next_line(position)
+        rest = text[line_end(text, position) :]
+        if STRUCTURE.search(rest) or _TRIPLE.search(rest):
+            raise Refusal(_TWO_DOCUMENTS, place=line(text, position))
+        self.reader.problems.extend(_around(self.layout, position, "\n".join([*self.prose, rest])))
+        return self._found("\n".join([*self.prose, rest]).strip())
+
+    def _found(self, prose_after: str) -> _Found:
+        document = self.top if self.table is None else {**self.top, "tool_call": self.table}
+        return _Found(document=document, problems=tuple(self.reader.problems), prose_after=prose_after)
+
+    def _take(self, found: re.Match[str]) -> int:
+        if self.prose:
+            raise Refusal(
+                "Text stands in the middle of the document. Write nothing but TOML.",
+                place=line(self.layout.text, found.start()),
+            )
+        if found["header"]:
+            if self.table is not None:
+                self._note("[tool_call] stands twice; its keys were read as one table.", found.start())
+            elif found["header"] != "[tool_call]":
+                self._note(f"{found['header']} was read as [tool_call].", found.start())
+            self.table = self.table or {}
+            return line_end(self.layout.text, found.end())
+        value = self.reader.read(found["key"].lower(), found.end())
+        place = (
+            self.top
+            if found["key"].lower() == "thought" or not (found["dotted"] or self.table is not None)
+            else self._table()
+        )
+        place[found["key"]] = value.text
+        return value.next
+
+    def _table(self) -> dict[str, Any]:
+        self.table = {} if self.table is None else self.table
+        return self.table
+
+    def _take_prose(self, position: int) -> int:
+        text = self.layout.text
+        end = line_end(text, position)
+        if self.layout.fence or _TRIPLE.search(text, position, end):
+            raise Refusal(
+                "This line is no TOML, and it may belong to the value above it. Inside the code write triple quotes as "
+                "\"\"\", close it by ''' on a line of its own, and write nothing after it.",
+                place=line(text, position),
+            )
+        self.has_fence_after = self.has_fence_after or is_fence(text, position)
+        self.prose.append(text[position:end].rstrip("\n"))
+        return end
+
+    def _is_repeated(self, found: re.Match[str]) -> bool:
+        keys = {key.lower() for key in (*self.top, *(self.table or {}))}
+        return bool(keys - {"thought"}) and self.table is not None if found["header"] else found["key"].lower() in keys
+
+    def _check_first_is_meant(self, second: re.Match[str]) -> None:
+        """Refuses two documents unless the first one is certainly the answer.
+
+        A model that continues after its answer writes another one, so the first is the answer. This requires that the
+        reply begins with the first document, that it is complete, and that the second begins like a document. Otherwise
+        either may be a quotation, or the second may be part of the first one's program.
+        """
+        values = {key.lower(): value for key, value in {**self.top, **(self.table or {})}.items()}
+        is_whole = values.get("status") == "fail" and "message" in values
+        if values.get("status") == "success" and "code" in values:
+            is_whole = self.reader.programs.has_result(values["code"])
+        begins_as_one_does = second["header"] or second["key"].lower() == "thought"
+        is_first = not (self.layout.prose_before or self.layout.fence or self.has_fence_after)
+        if not (is_whole and is_first and begins_as_one_does):
+            raise Refusal(_TWO_DOCUMENTS, place=line(self.layout.text, second.start()))
+
+    def _note(self, message: str, position: int) -> None:
+        place = line(self.layout.text, position)
+        self.reader.problems.append(Problem(message=message, repaired=True, place=place))
+
+
+def _json(text: str) -> dict[str, Any] | None:
+    """Returns the reply if it is one JSON object, and None otherwise."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("\n```"):
+        text = text[text.find("\n") : -3].strip()
+    if not text.startswith("{"):
+        return None
+    try:
+        document = json.loads(text, object_pairs_hook=_unique)
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", document)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found

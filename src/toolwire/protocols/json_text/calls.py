@@ -1,0 +1,144 @@
+"""Conversion of a JSON value in a reply's text to calls.
+
+Models are trained on these forms, or public APIs answer with them:
+
+* `{"name", "arguments"}`: Hermes, Qwen, Mistral, and the form that our own prompt asks for;
+* `{"name", "parameters"}`: Llama 3; `{"name", "args"}`: Gemini; `{"name", "input"}`: Anthropic;
+* `{"function": {...}}`, `{"function_call": {...}}`, `{"functionCall": {...}}`, `{"tool_calls": [...]}`: the envelopes
+  of OpenAI's and Gemini's answers;
+* `{"action", "action_input"}`: the JSON form of ReAct prompts; a list of any of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.names import KnownTools
+from toolwire.protocols.reading.repair import fit_arguments, read_arguments
+from toolwire.vocabulary.calls import Problem, ToolCall
+
+CALLS_LIMIT = 64
+"""Maximum number of calls in one reply."""
+
+_ARGUMENTS = ("arguments", "parameters", "args", "input")
+ARGUMENT_KEYS = frozenset({*_ARGUMENTS, "action_input"})
+"""Keys that hold a call's arguments."""
+
+_ENVELOPES = ("function", "function_call", "functionCall")
+_BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
+_OF_A_MESSAGE = frozenset({"role", "content", "refusal", "audio", "annotations"})
+"""Keys beside `function_call` in OpenAI's older assistant message."""
+FIRST_KEYS = ("name", *_ARGUMENTS, *_ENVELOPES, *_BESIDE, "tool_calls", "action", "action_input", "role", "content")
+"""Keys with which a call or its envelope may begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundCalls:
+    """The calls that one JSON value makes."""
+
+    calls: tuple[ToolCall, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> FoundCalls | None:
+    """Returns the calls that this value makes. None if it is data.
+
+    `is_marked` is True in places that hold only calls, such as between tags. A value that is not a call is an error
+    there.
+
+    Raises:
+        Refusal: The value is a damaged call, or is not a call where one is required.
+    """
+    items = _items(value)
+    shapes = [_shape(item, known, is_marked=is_marked) for item in items]
+    if not items or None in shapes:
+        if is_marked:
+            raise Refusal('This JSON is no call. Write {"name": the tool\'s name, "arguments": {its parameters}}.')
+        return None
+    if len(shapes) > CALLS_LIMIT:
+        raise Refusal(f"The reply makes more than {CALLS_LIMIT} calls. Make fewer at a time.")
+    found = [_call(shape, raw, known) for shape in shapes if shape is not None]
+    return FoundCalls(
+        calls=tuple(call for call, _ in found), problems=tuple(problem for _, more in found for problem in more)
+    )
+
+
+def named_call(name: str, arguments: Any, raw: str, known: KnownTools) -> FoundCalls:
+    """Returns the call of a tool whose name is outside the JSON.
+
+    Raises:
+        Refusal: The arguments cannot be read.
+    """
+    call, problems = _call(_Shape(name=name, arguments=arguments, id=""), raw, known)
+    return FoundCalls(calls=(call,), problems=problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    name: str
+    arguments: Any
+    id: str
+    is_enveloped: bool = False
+    """True if the call is in the envelope of an API that writes arguments as a JSON string."""
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):  # pyright: ignore[reportUnknownMemberType]
+        value = cast("dict[str, Any]", value)["tool_calls"]
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
+    if not isinstance(item, dict):
+        return None
+    node = cast("dict[str, Any]", item)
+    for key in _ENVELOPES:
+        inner = cast("Any", node.get(key))
+        beside = _OF_A_MESSAGE if key == "function_call" and node.get("role") == "assistant" else frozenset[str]()
+        if isinstance(inner, dict) and (is_marked or not node.keys() - {key} - _BESIDE - beside):
+            shape = _shape(inner, known, is_marked=is_marked)
+            return shape and replace(shape, id=_text(node.get("id")), is_enveloped=True)
+    if isinstance(node.get("action"), str) and "action_input" in node:
+        return _Shape(name=node["action"], arguments=node["action_input"], id="")
+    given = [key for key in _ARGUMENTS if key in node]
+    name = node.get("name")
+    if not isinstance(name, str) or not name.strip() or not (given or is_marked or known.name(name) in known.schemas):
+        return None
+    if len(given) > 1:
+        raise Refusal(f"A call has both `{given[0]}` and `{given[1]}`. Write `arguments` once.", place=given[1])
+    beside = node.keys() - {"name", *given} - _BESIDE
+    if "description" in beside:
+        raise Refusal(f"This describes the tool {name!r} and does not call it. Write `arguments` with values.")
+    if beside and not is_marked:
+        return None
+    return _Shape(name=name, arguments=node[given[0]] if given else {}, id=_text(node.get("id")))
+
+
+def _call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[Problem, ...]]:
+    name = known.name(shape.name.strip())
+    schema = known.schemas.get(name)
+    arguments, problems = _arguments(shape.arguments, schema, name)
+    if isinstance(shape.arguments, str) and not shape.is_enveloped:
+        message = f"The arguments of {name!r} stand in a JSON string; it was decoded."
+        problems = (Problem(message=message, repaired=True), *problems)
+    return ToolCall(name, arguments, id=shape.id, raw_text=raw), problems
+
+
+def _arguments(given: Any, schema: Mapping[str, Any] | None, name: str) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    if given is None:
+        return {}, ()
+    if isinstance(given, dict):
+        return fit_arguments(cast("dict[str, Any]", given), {} if schema is None else schema)
+    if not isinstance(given, str):
+        raise Refusal(f"The arguments of {name!r} are no JSON object. Write the parameters' names with their values.")
+    arguments, problems = read_arguments(given, schema)
+    if arguments is None:
+        raise Refusal(f"The arguments of {name!r} cannot be read. {problems[0].message}", place=problems[0].place)
+    return arguments, problems
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

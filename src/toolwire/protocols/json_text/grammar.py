@@ -1,0 +1,45 @@
+"""The GBNF grammar of JSON calls: calls in `<tool_call>` elements, one bare object, or a list of objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from toolwire.protocols.grammar.notation import Json
+from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
+from toolwire.protocols.grammar.tools import Callee, callees, rule_of_tool
+from toolwire.protocols.grammar.values import Values, sequence, space
+
+
+def json_grammar(tools: Iterable[Any]) -> str:
+    """Returns the grammar of replies that make one to eight calls.
+
+    Required arguments come first; otherwise arguments follow the schema's order.
+
+    Raises:
+        ConfigurationError: None of the tools can be called.
+    """
+    grammar = Grammar()
+    gap = space(grammar)
+    found = callees(tools, lambda schema: Values(grammar, Json(), schema))
+    calls = [rule_of_tool(grammar, callee, _call(grammar, callee)) for callee in found]
+    call = grammar.rule("call", " | ".join(calls))
+    wrapped = grammar.rule("wrapped", f'"<tool_call>" {gap} {call} {gap} "</tool_call>"')
+    more = CALLS_LIMIT - 1
+    listed = f'"[" {gap} {call} ("," {gap} {call}){{0,{more}}} {gap} "]"'
+    return grammar.text(f"{wrapped} ({gap} {wrapped}){{0,{more}}} | {call} | {listed}")
+
+
+def _call(grammar: Grammar, callee: Callee) -> str:
+    gap = space(grammar)
+    parts = [
+        (slot.is_required, f'{literal(json.dumps(slot.parameter.name, ensure_ascii=False))} ":" {gap} {slot.rule}')
+        for slot in callee.slots
+    ]
+    needed = [part for is_required, part in parts if is_required]
+    extra = [part for is_required, part in parts if not is_required]
+    inner = sequence(grammar, needed, extra, f'"," {gap}')
+    arguments = f'"{{" {gap} {inner} {gap} "}}"' if inner else '"{}"'
+    quoted = literal(json.dumps(callee.tool.name, ensure_ascii=False))
+    return f'"{{" {gap} "\\"name\\":" {gap} {quoted} "," {gap} "\\"arguments\\":" {gap} {arguments} {gap} "}}"'

@@ -1,0 +1,205 @@
+"""The parser of JSON replies. It decides which JSON is a call and which is quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from toolwire.definition.naming import program_name
+from toolwire.protocols.base import CODE_LIMIT_BYTES, Refusal
+from toolwire.protocols.json_text.calls import (
+    CALLS_LIMIT,
+    FoundCalls,
+    KnownTools,
+    calls_of,
+    named_call,
+)
+from toolwire.protocols.json_text.layout import FencePiece, JsonPiece, Layout, find_layout, plainly_holds_a_call
+from toolwire.protocols.names import known_tools
+from toolwire.protocols.reading.incoming import line, read_incoming, text_given
+from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
+
+_TOO_MANY = f"The reply makes more than {CALLS_LIMIT} calls. Make fewer at a time."
+_JSON_LANGUAGES = frozenset(
+    {"", "json", "jsonc", "json5", "javascript", "tool_call", "tool_calls", "tool_code", "text"}
+)
+PYTHON_LANGUAGES = frozenset({"python", "py", "python3"})
+"""Languages of a fence around a program."""
+
+
+def read_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+    """Parses a reply into calls, a plain text answer, or the reasons for a refusal.
+
+    Raises:
+        ConfigurationError: The host passed something other than text.
+    """
+    text = text_given(reply, "json")
+    try:
+        return _read(text, known_tools(tools))
+    except Refusal as refusal:
+        return Reply(text=refusal.text, problems=(refusal.problem,))
+
+
+def _read(reply: str | bytes, known: KnownTools) -> Reply:
+    incoming = read_incoming(reply)
+    text = incoming.text
+    layout = find_layout(text)
+    program = _program(text, layout, known)
+    if program is not None:
+        return Reply(calls=(program,), thought=layout.thought, problems=incoming.problems)
+    if not layout.pieces:
+        raise Refusal(f"The reply is {'all thinking' if layout.thought else 'empty'}. Write a call, or the answer.")
+    taken = _calls(text, layout, known) or _fenced(text, layout, known) or _Taken()
+    _tell_of_fences(text, layout, known, taken)
+    if len(taken.calls) > CALLS_LIMIT:
+        raise Refusal(_TOO_MANY)
+    prose = [
+        piece if isinstance(piece, str) else piece.raw
+        for place, piece in enumerate(layout.pieces)
+        if place not in taken.places
+    ]
+    return Reply(
+        calls=tuple(taken.calls),
+        thought=layout.thought,
+        text="\n".join(prose),
+        # Repairs in a reply without calls do not matter.
+        problems=(*incoming.problems, *layout.problems, *taken.problems) if taken.calls else (),
+    )
+
+
+class _Taken:
+    """The calls that a reply makes, and the positions of their pieces."""
+
+    def __init__(self) -> None:
+        self.calls: list[ToolCall] = []
+        self.problems: list[Problem] = []
+        self.places: set[int] = set()
+
+    def add(self, place: int, found: FoundCalls, problems: Sequence[Problem] = ()) -> None:
+        self.calls.extend(found.calls)
+        self.problems.extend([*problems, *found.problems])
+        self.places.add(place)
+
+
+def _calls(text: str, layout: Layout, known: KnownTools) -> _Taken | None:
+    """Returns the calls outside fences. If some are between tags, only those count, else those on their own lines."""
+    pieces = [(place, piece) for place, piece in enumerate(layout.pieces) if isinstance(piece, JsonPiece)]
+    marked = [(place, piece) for place, piece in pieces if piece.is_marked]
+    taken = _Taken()
+    for place, piece in marked or pieces:
+        found = _found(text, piece, known)
+        if found is not None:
+            taken.add(place, found, piece.problems)
+    for place, piece in pieces if marked else ():
+        if place not in taken.places and _found(text, piece, known):
+            message = "A call outside of the tags was left out: those between tags were taken."
+            taken.problems.append(Problem(message=message, repaired=True, place=line(text, piece.start)))
+    return taken if taken.calls else None
+
+
+def _found(text: str, piece: JsonPiece, known: KnownTools) -> FoundCalls | None:
+    try:
+        if piece.function:
+            return named_call(piece.function, piece.value, piece.raw, known)
+        return calls_of(piece.value, piece.raw, known, is_marked=piece.is_marked)
+    except Refusal as refusal:
+        raise Refusal(str(refusal), place=refusal.problem.place or line(text, piece.start)) from refusal
+
+
+def _fenced(text: str, layout: Layout, known: KnownTools) -> _Taken | None:
+    """Returns the calls of a fence that begins or ends the reply, or of fences that are the whole reply.
+
+    Any other fence is a quotation.
+    """
+    fences = [
+        (place, piece)
+        for place, piece in enumerate(layout.pieces)
+        if isinstance(piece, FencePiece) and _may_hold_calls(piece)
+    ]
+    is_all = len(fences) == len(layout.pieces)
+    is_at_an_end = len(fences) == 1 and fences[0][0] in (0, len(layout.pieces) - 1)
+    if not fences or not (is_all or is_at_an_end):
+        return None
+    if len(fences) > CALLS_LIMIT:
+        raise Refusal(_TOO_MANY)
+    whole = _Taken()
+    for place, piece in fences:
+        inner = _inside(text, piece, known)
+        if inner is None:
+            return None
+        message = "The code fence around the call was left out."
+        note = Problem(message=message, repaired=True, place=line(text, piece.start))
+        whole.add(place, FoundCalls(calls=tuple(inner.calls), problems=tuple(inner.problems)), (note,))
+    return whole
+
+
+def _tell_of_fences(text: str, layout: Layout, known: KnownTools, taken: _Taken) -> None:
+    """Reports a call in a fence that was not taken. It may be an example, but must not disappear silently.
+
+    Raises:
+        Refusal: The reply makes no other call.
+    """
+    for place, piece in enumerate(layout.pieces):
+        if place in taken.places or not isinstance(piece, FencePiece) or not _may_hold_calls(piece):
+            continue
+        if not _holds_call_of_known_tool(text, piece, known):
+            continue
+        if taken.calls:
+            message = "A call in a code fence was left out: those outside of fences were taken."
+            taken.problems.append(Problem(message=message, repaired=True, place=line(text, piece.start)))
+            return
+        raise Refusal(
+            "The call stands in a code fence among other text, so it may not be meant. "
+            "Write it by itself, between <tool_call> and </tool_call>.",
+            place=line(text, piece.start),
+        )
+
+
+def _holds_call_of_known_tool(text: str, fence: FencePiece, known: KnownTools) -> bool:
+    """True if the fence holds a call of a known tool, or an unreadable call. Without tools, any call counts."""
+    try:
+        found = _inside(text, fence, known)
+    except Refusal:
+        return True
+    return found is not None and (not known.schemas or any(call.name in known.schemas for call in found.calls))
+
+
+def _may_hold_calls(fence: FencePiece) -> bool:
+    return fence.language in _JSON_LANGUAGES and plainly_holds_a_call(fence.content)
+
+
+def _inside(text: str, fence: FencePiece, known: KnownTools) -> _Taken | None:
+    """Returns the calls of a fence that holds only calls. None for any other fence."""
+    # Empty lines before the content keep the line numbers of the reply.
+    content = "\n" * (text.count("\n", 0, fence.start) + 1) + fence.content
+    layout = find_layout(content, has_fences=False)
+    taken = _calls(content, layout, known)
+    if taken is None or len(taken.places) < len(layout.pieces):
+        return None
+    if not fence.is_closed:
+        message = "The code fence around the call is not closed."
+        taken.problems.append(Problem(message=message, repaired=True, place=line(text, fence.start)))
+    return taken
+
+
+def _program(text: str, layout: Layout, known: KnownTools) -> ToolCall | None:
+    """Returns the program of a reply that is one Python block and nothing else.
+
+    If tools are known, the reply is an answer unless programs are offered or the block calls a known tool.
+    """
+    piece = layout.pieces[0] if len(layout.pieces) == 1 else None
+    if not isinstance(piece, FencePiece) or piece.language not in PYTHON_LANGUAGES or not piece.content.strip():
+        return None
+    is_offered = not known.schemas or CODE_EXECUTION in known.schemas
+    if not is_offered and not any(f"{program_name(name)}(" in piece.content for name in known.schemas):
+        return None
+    if not piece.is_closed:
+        raise Refusal(
+            "The program's code fence is never closed: it was cut off, so it was not run. Write it whole, shorter if "
+            "need be.",
+            place=line(text, piece.start),
+        )
+    size = len(piece.content.encode("utf-8"))
+    if size > CODE_LIMIT_BYTES:
+        raise Refusal(f"The code has {size} bytes and may have {CODE_LIMIT_BYTES}. Write a shorter program.")
+    return ToolCall(CODE_EXECUTION, {"code": piece.content}, raw_text=piece.raw)

@@ -1,0 +1,195 @@
+"""Anthropic's Messages API: tools, content blocks and tool results in the forms of its SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.names import provider_names
+from toolwire.protocols.native.calls import (
+    Dialect,
+    Reader,
+    Written,
+    WrittenCall,
+    is_shape,
+    parse_native,
+    refusal_text,
+    refused_results,
+    rendered_calls,
+    result_id,
+)
+from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
+from toolwire.protocols.native.protocol import NativeProtocol
+from toolwire.protocols.native.provider_schema import properties_named, properties_restored
+from toolwire.protocols.native.stream import Gathering, NativeStream
+from toolwire.protocols.outgoing import writes_encodable
+from toolwire.protocols.streaming import StreamEvent
+from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.results import ToolResult
+
+_NAMED = Dialect(schema=properties_named, restore=properties_restored)
+_CUT = {"max_tokens": "at the token limit", "model_context_window_exceeded": "at the end of the context window"}
+_BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use"})
+
+
+@writes_encodable
+class Anthropic(NativeProtocol):
+    """The protocol `anthropic`. The object has no state."""
+
+    @property
+    def name(self) -> str:
+        """Always `anthropic`."""
+        return "anthropic"
+
+    def describe(
+        self,
+        tools: Iterable[Any],
+        *,
+        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
+        thought: Thought = "short",  # noqa: ARG002 - as above
+    ) -> list[dict[str, Any]]:
+        """Returns the request's `tools`. Schema references are kept, because this API resolves them.
+
+        Raises:
+            ConfigurationError: The provider could not distinguish the names of two tools.
+        """
+        known = [tool_of(tool) for tool in tools]
+        names = provider_names(known)
+        return [_described(tool, names.to_provider(tool.name)) for tool in known]
+
+    def recognises(self, reply: Any) -> bool:
+        """True for a message, or for an assistant's list of content blocks."""
+        return is_shape(reply, _take_apart)
+
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
+        """Parses the tool uses of a `Message` or of its content, given as objects, mappings or JSON."""
+        return parse_native(
+            reply, Reader(tools, _NAMED), _take_apart, protocol=self.name, what="message made of content blocks"
+        )
+
+    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
+        """Returns a parser for the events of a streamed message. It also accepts the events that the SDK adds."""
+        return NativeStream(Reader(tools, _NAMED), _take_event)
+
+    def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """Returns the assistant message that makes these calls."""
+        blocks = [
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
+            for call in rendered_calls(calls)
+        ]
+        return {"role": "assistant", "content": blocks}
+
+    def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+        """Returns one user message with a tool result for each result, in order. Images are inside the tool results."""
+        return [{"role": "user", "content": [_result(result) for result in results]}] if results else []
+
+    def refuse(self, reply: Reply) -> list[dict[str, Any]]:
+        """Returns a tool result for each refused call, or a user message if no call could be read."""
+        if not reply.is_refused:
+            return []
+        if reply.refused_calls:
+            return self.format(refused_results(reply))
+        return [{"role": "user", "content": refusal_text(reply)}]
+
+
+def _described(tool: Tool, name: str) -> dict[str, Any]:
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": name, **described, "input_schema": properties_named(tool)}
+
+
+def _take_apart(body: Any) -> Written | None:
+    blocks = cast("list[Any]", body) if isinstance(body, list) else items_in(body, "content")
+    is_message = not isinstance(body, list) and text_in(body, "type") == "message" and not items_in(body, "output")
+    is_ours = all(text_in(block, "type") in _BLOCKS or _is_server_result(block) for block in blocks)
+    is_assistant = isinstance(body, list) or text_in(body, "role") == "assistant"
+    if not is_assistant or not is_ours or not (blocks or is_message) or items_in(body, "tool_calls"):
+        return None
+    reason = text_in(body, "stop_reason")
+    written = Written(
+        text="".join(text_in(block, "text") for block in blocks if text_in(block, "type") == "text"),
+        thought="".join(text_in(block, "thinking") for block in blocks),
+        calls=[_call(block) for block in blocks if text_in(block, "type") == "tool_use"],
+        cut=_CUT.get(reason, ""),
+    )
+    if reason == "refusal":
+        written.failure = _refusal(body) or written.text
+    return written
+
+
+def _is_server_result(block: Any) -> bool:
+    """True for the result of a tool that the provider ran itself."""
+    kind = text_in(block, "type")
+    return (kind.endswith("_tool_result") and kind != "tool_result") or kind == "container_upload"
+
+
+def _refusal(body: Any) -> str:
+    details = inner(body, "stop_details")
+    return text_in(details, "explanation", "category")
+
+
+def _call(block: Any) -> WrittenCall:
+    return WrittenCall(name=text_in(block, "name"), id=text_in(block, "id"), arguments=field(block, "input"))
+
+
+def _take_event(gathering: Gathering, event: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    key = field(event, "index")
+    match text_in(event, "type"):
+        case "content_block_start":
+            block = inner(event, "content_block")
+            if text_in(block, "type") == "tool_use":
+                yield from gathering.call(key, name=text_in(block, "name"), id=text_in(block, "id"))
+            else:
+                yield from gathering.text(text_in(block, "text"))
+        case "content_block_delta":
+            delta = inner(event, "delta")
+            gathering.thought(text_in(delta, "thinking"))
+            yield from gathering.text(text_in(delta, "text"))
+            yield from gathering.arguments(key, text_in(delta, "partial_json"))
+        case "content_block_stop":
+            yield from _end(gathering, key)
+        case "message_delta":
+            delta = inner(event, "delta")
+            reason = text_in(delta, "stop_reason")
+            gathering.written.cut = _CUT.get(reason, gathering.written.cut)
+            if reason == "refusal":
+                gathering.written.failure = _refusal(delta)
+        case _:
+            pass  # pings, usage, and the SDK's `text` and `input_json` events, which repeat a delta
+
+
+def _end(gathering: Gathering, key: Any) -> Iterator[StreamEvent]:
+    if gathering.has(key) and not gathering.has_arguments(key):
+        # The provider sends no JSON at all for a tool without parameters.
+        yield from gathering.call(key, arguments={})
+    yield from gathering.end(key)
+
+
+def _result(result: ToolResult) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result_id(result), "content": _content(result)}
+    return block if result.success else {**block, "is_error": True}
+
+
+def _content(result: ToolResult) -> str | list[dict[str, Any]]:
+    content = result.content
+    if all(block["type"] == "text" for block in content):
+        return result.text
+    # The API refuses an empty text block.
+    return [_part(block) for block in content if block["type"] != "text" or block["text"]]
+
+
+def _part(block: ContentBlock) -> dict[str, Any]:
+    if block["type"] == "text":
+        return {"type": "text", "text": block["text"]}
+    if block["type"] == "image":
+        found, url = inline(block), linked(block)
+        if found is not None and found.media_type in IMAGE_TYPES:
+            source = {"type": "base64", "media_type": found.media_type, "data": found.data}
+            return {"type": "image", "source": source}
+        if url is not None:
+            return {"type": "image", "source": {"type": "url", "url": url}}
+    return {"type": "text", "text": f"[{block['type']}]"}

@@ -1,0 +1,276 @@
+"""The shared part of the native protocols: making calls from a parsed reply, and answering refused calls."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal
+from toolwire.protocols.names import NameMap, provider_name
+from toolwire.protocols.native.fields import check_object, opened
+from toolwire.protocols.reading.repair import fit_arguments, read_arguments
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import plain
+
+_SHOWN_KEYS = 6
+"""Number of keys of an unknown object that an error message lists."""
+
+MADE_ID = "made_"
+"""The prefix of ids that toolwire made. They are not sent to a provider that does not require an id."""
+
+
+@dataclass(slots=True, kw_only=True)
+class WrittenCall:
+    """A call as the model wrote it."""
+
+    name: str
+    """The tool's name in the provider's form."""
+    id: str
+    """The provider's id; empty if it gave none."""
+    arguments: Any
+    """The arguments: JSON text, or the value that the provider parsed from it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Written:
+    """The parts of a reply, independent of the provider."""
+
+    text: str = ""
+    """The text for the user."""
+    thought: str = ""
+    """The model's thought, if the provider reveals it."""
+    calls: list[WrittenCall] = field(default_factory=list[WrittenCall])
+    """The calls in the order in which the model wrote them."""
+    failure: str | None = None
+    """The model's explanation of why it declines."""
+    cut: str = ""
+    """The reason why the reply was cut off, such as `at the token limit`. Empty for a complete reply."""
+    problems: list[Problem] = field(default_factory=list[Problem])
+    """Problems that do not belong to a call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """Conversion between a tool's parameters and the form in which the provider's model sees them."""
+
+    schema: Callable[[Tool], dict[str, Any]]
+    """Returns the parameters in the form that the model sees."""
+    restore: Callable[[Tool, dict[str, Any]], dict[str, Any]]
+    """Converts arguments from that form to the form that the tool takes."""
+
+
+class Reader:
+    """Makes calls of a set of tools from parsed replies."""
+
+    def __init__(self, tools: Iterable[Any], dialect: Dialect) -> None:
+        self._tools = {tool.name: tool for tool in map(tool_of, tools)}
+        self._dialect = dialect
+        self.names, self._problem = _names(self._tools)
+
+    def reply(self, written: Written) -> Reply:
+        """Returns the reply with all of its calls. If one call is refused, all are; `problems` says why."""
+        problems = list(written.problems)
+        if self._problem is not None:
+            problems.append(self._problem)
+        problems.extend(too_much := _too_much(written.calls))
+        calls: list[ToolCall] = []
+        for index, call in enumerate(written.calls):
+            read, found = self.call(index, call, is_read=not too_much)
+            calls.append(read)
+            problems.extend(found)
+        if written.cut and written.calls:
+            message = f"The reply broke off {written.cut}, so that its calls may not be whole. Write less at once."
+            problems.append(Problem(message=message, repaired=False))
+        is_refused = any(not problem.repaired for problem in problems)
+        return Reply(
+            calls=() if is_refused else tuple(calls),
+            refused_calls=tuple(calls) if is_refused else (),
+            thought=written.thought,
+            text=written.text,
+            failure=None if written.calls else written.failure,
+            problems=tuple(problems),
+        )
+
+    def call(self, index: int, written: WrittenCall, *, is_read: bool = True) -> tuple[ToolCall, list[Problem]]:
+        """Returns a call and its problems. Its arguments are empty if they are unreadable or `is_read` is False."""
+        name = self.names.from_provider(written.name)
+        place = f"call {index + 1} ({name})"
+        raw = written.arguments if isinstance(written.arguments, str) else ""
+        try:
+            arguments, found = self._arguments(name, written.arguments) if is_read else ({}, ())
+        except Refusal as refusal:
+            arguments, found = {}, (refusal.problem,)
+        problems = [
+            Problem(
+                message=problem.message,
+                repaired=problem.repaired,
+                place=f"{place}, {problem.place}" if problem.place else place,
+            )
+            for problem in found
+        ]
+        identity = written.id or made_id(index, name, arguments)
+        return ToolCall(name, arguments, id=identity, raw_text=raw), problems
+
+    def _arguments(self, name: str, given: Any) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+        if not name:
+            raise Refusal("The call has no name. Write the name of a tool.")
+        tool = self._tools.get(name)
+        schema = None if tool is None else self._dialect.schema(tool)
+        if isinstance(given, str):
+            read, problems = read_arguments(given, schema)
+        else:
+            check_object({} if given is None else given)
+            read, problems = fit_arguments({} if given is None else given, schema)
+        if read is None:
+            return {}, problems
+        return (read if tool is None else self._dialect.restore(tool, read)), problems
+
+
+def parse_native(
+    reply: Any, reader: Reader, take_apart: Callable[[Any], Written | None], *, protocol: str, what: str
+) -> Reply:
+    """Parses a reply with `take_apart`, which returns None for an unknown shape.
+
+    Text without that shape is the model's final answer. None is a message without content.
+
+    Raises:
+        ConfigurationError: The host passed something other than `what`, such as another provider's object.
+    """
+    if reply is None:
+        return Reply()
+    try:
+        body = opened(reply)
+        written = None if isinstance(body, str) else take_apart(body)
+        if written is None and isinstance(reply, str | bytes):
+            return Reply(text=reply if isinstance(reply, str) else reply.decode("utf-8"))
+        if written is None:
+            raise ConfigurationError(
+                f"the protocol {protocol!r} reads a {what}, and was given {_shown(reply, body)}: "
+                "give what its provider answered, or take the protocol of the provider that did"
+            )
+    except Refusal as refusal:
+        return Reply(problems=(refusal.problem,))
+    return reader.reply(written)
+
+
+def _shown(reply: Any, body: Any) -> str:
+    """Describes an unknown object: its type, its first keys, and which of them are empty."""
+    kind = f"a {type(reply).__name__}"
+    if not isinstance(body, Mapping):
+        return kind
+    body = cast("Mapping[Any, Any]", body)
+    keys = list(body)[:_SHOWN_KEYS]
+    empty = [str(key) for key in keys if isinstance(body[key], list | tuple) and not body[key]]
+    shown = f"{kind} with the keys {', '.join(map(str, keys)) or 'none'}"
+    return f"{shown} ({', '.join(empty)} empty)" if empty else shown
+
+
+def is_shape(reply: Any, take_apart: Callable[[Any], Written | None]) -> bool:
+    """True if `take_apart` recognises the shape of the reply."""
+    try:
+        body = opened(reply)
+    except (Refusal, ConfigurationError):
+        return False
+    return not isinstance(body, str) and take_apart(body) is not None
+
+
+def refused_results(reply: Reply) -> list[ToolResult]:
+    """Returns a failed result for each call of a refused reply. Providers require an answer to every call."""
+    general = [problem.message for problem in _reasons(reply) if not problem.place.startswith("call ")]
+    results: list[ToolResult] = []
+    for number, call in enumerate(reply.refused_calls, 1):
+        place = f"call {number} ("
+        own = [problem.message for problem in _reasons(reply) if problem.place.startswith(place)]
+        reasons = own or general or ["Another call of the same reply could not be read. Make this one again."]
+        results.append(
+            ToolResult.failed(
+                "invalid_arguments", " ".join(reasons), hint="Nothing of the reply was run. Call again.", call=call
+            )
+        )
+    return results
+
+
+def refusal_text(reply: Reply) -> str:
+    """Explains why a reply without readable calls was refused."""
+    reasons = [
+        f"- {problem.place}: {problem.message}" if problem.place else f"- {problem.message}"
+        for problem in _reasons(reply)
+    ]
+    return "\n".join(["Your reply was not run.", *reasons])
+
+
+def made_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:
+    """Makes an id for a call that has none. The same call at the same position always gets the same id."""
+    text = f"{name}\0{json.dumps(arguments, sort_keys=True)}"
+    return f"{MADE_ID}{index}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+def json_text(value: Any) -> str:
+    """Returns a plain value as compact JSON text, with non-ASCII characters unescaped."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def no_grammar(name: str) -> ConfigurationError:
+    """Returns the error that a native protocol raises when it is asked for a grammar."""
+    return ConfigurationError(
+        f"the protocol {name!r} has no grammar: its provider reads the calls itself; take 'json', 'xml' or 'attp'"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedCall:
+    """A call in the form that a request's history needs."""
+
+    id: str
+    """The call's own id, or one that was made for it."""
+    name: str
+    """The tool's name in the provider's form."""
+    arguments: dict[str, Any]
+    """The arguments as JSON types."""
+
+
+def rendered_calls(calls: Sequence[ToolCall]) -> list[RenderedCall]:
+    """Converts calls to the form that a provider accepts.
+
+    Raises:
+        Unrepresentable: JSON cannot hold one of the arguments.
+    """
+    found: list[RenderedCall] = []
+    for index, call in enumerate(calls):
+        arguments: dict[str, Any] = plain(dict(call.arguments))
+        identity = call.id or made_id(index, call.name, arguments)
+        found.append(RenderedCall(id=identity, name=provider_name(call.name), arguments=arguments))
+    return found
+
+
+def result_id(result: ToolResult) -> str:
+    """Returns the id of the call that the result answers."""
+    return "" if result.call is None else result.call.id
+
+
+def _names(tools: Iterable[str]) -> tuple[NameMap, Problem | None]:
+    try:
+        return NameMap(tools), None
+    except ConfigurationError as error:
+        return NameMap(()), Problem(message=str(error), repaired=False)
+
+
+def _too_much(calls: Sequence[WrittenCall]) -> list[Problem]:
+    if len(calls) > CALL_LIMIT:
+        return [Problem(message=f"The reply makes {len(calls)} calls and may make {CALL_LIMIT}.", repaired=False)]
+    size = sum(len(call.arguments) for call in calls if isinstance(call.arguments, str))
+    if size > REPLY_LIMIT_BYTES:
+        message = f"The arguments of all calls have {size} characters and may have {REPLY_LIMIT_BYTES}. Write less."
+        return [Problem(message=message, repaired=False)]
+    return []
+
+
+def _reasons(reply: Reply) -> list[Problem]:
+    return [problem for problem in reply.problems if not problem.repaired]

@@ -1,0 +1,137 @@
+"""Safe access to the fields of a provider's reply. No field is assumed to have the expected type."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from toolwire.protocols.base import DEPTH_LIMIT, DIGIT_LIMIT, REPLY_LIMIT_BYTES, Refusal
+from toolwire.protocols.reading.incoming import read_incoming
+from toolwire.protocols.reading.strict_json import KEY_LIMIT, load_json
+from toolwire.vocabulary.errors import ConfigurationError
+
+_JSON_BEGINS = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_BITS_LIMIT = DIGIT_LIMIT * 3.3219
+"""Maximum number of bits of an integer with `DIGIT_LIMIT` digits."""
+
+
+def opened(reply: Any) -> str | list[Any] | Mapping[str, Any]:
+    """Returns the reply as a mapping, a list or text. JSON text is parsed; bytes are decoded as UTF-8.
+
+    Raises:
+        Refusal: The reply is too long, or its JSON is malformed.
+        ConfigurationError: The reply has an unsupported type.
+    """
+    if isinstance(reply, str | bytes):
+        text = read_incoming(reply).text
+        if not text.lstrip().startswith(("{", "[")):
+            return text
+        try:
+            return _shaped(load_json(text), text)
+        except json.JSONDecodeError as error:
+            if _JSON_BEGINS.match(text):
+                raise Refusal(
+                    f"The reply is JSON that cannot be read ({error.msg}).", place=f"line {error.lineno}"
+                ) from error
+            return text
+    body = fields(reply)
+    if body is None and not isinstance(reply, list | tuple):
+        raise ConfigurationError(
+            f"a reply is text, a mapping or the SDK's own object, and this one is of type {type(reply).__name__}"
+        )
+    return list(cast("list[Any]", reply)) if body is None else body
+
+
+def _shaped(value: Any, text: str) -> str | list[Any] | Mapping[str, Any]:
+    return cast("Any", value) if isinstance(value, dict | list) else text
+
+
+def fields(value: Any) -> Mapping[str, Any] | None:
+    """Returns the fields of a mapping or of an SDK object. None for any other value."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value)
+    dump = getattr(cast("Any", type(value)), "model_dump", None)
+    if dump is None:
+        return None
+    try:
+        found = dump(value, warnings=False)
+    except (TypeError, ValueError, AttributeError, RecursionError):
+        return None
+    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else None
+
+
+def inner(value: Any, *names: str) -> Mapping[str, Any]:
+    """Returns the fields of the first of these names that is present. Empty if none is."""
+    return fields(field(value, *names)) or {}
+
+
+def field(value: Any, *names: str) -> Any:
+    """Returns the value of the first of these names that is present and not null."""
+    body = fields(value) or {}
+    return next((body[name] for name in names if body.get(name) is not None), None)
+
+
+def text_in(value: Any, *names: str) -> str:
+    """Returns the text of the first of these names that is present. Empty if none is."""
+    found = field(value, *names)
+    return found if isinstance(found, str) else ""
+
+
+def items_in(value: Any, *names: str) -> list[Any]:
+    """Returns the list of the first of these names that is present. Empty if none is."""
+    found = field(value, *names)
+    return list(cast("list[Any]", found)) if isinstance(found, list | tuple) else []
+
+
+def check_object(arguments: Any) -> None:
+    """Checks that the arguments are a JSON object within the limits.
+
+    Raises:
+        Refusal: The arguments are not an object, or exceed a limit.
+    """
+    if not isinstance(arguments, dict):
+        raise Refusal("The arguments are no object. Write one JSON object with the parameters' names as keys.")
+    level: list[Any] = [arguments]
+    size = 0
+    for _ in range(DEPTH_LIMIT):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                keyed = cast("dict[Any, Any]", value)
+                size += sum(_key_size(key) for key in keyed)
+                below.extend(keyed.values())
+            elif isinstance(value, list):
+                below.extend(cast("list[Any]", value))
+            else:
+                size += _scalar_size(value)
+        if size + len(below) > REPLY_LIMIT_BYTES:
+            raise Refusal(f"The arguments are longer than {REPLY_LIMIT_BYTES} bytes. Write less.")
+        if not below:
+            return
+        level = below
+    raise Refusal(f"The arguments are nested deeper than {DEPTH_LIMIT} levels. Write a flatter value.")
+
+
+def _key_size(key: Any) -> int:
+    if not isinstance(key, str):
+        raise Refusal(f"The arguments have the key {key!r:.40}. Keys are texts.")
+    if len(key) > KEY_LIMIT:
+        raise Refusal(f"The arguments have a key of {len(key)} characters, and {KEY_LIMIT} are allowed.")
+    return _scalar_size(key)
+
+
+def _scalar_size(value: Any) -> int:
+    if isinstance(value, str):
+        if _SURROGATE.search(value):
+            raise Refusal("The arguments hold half a character. Write the whole character.")
+        return len(value.encode("utf-8"))
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        raise Refusal(f"The arguments hold {value}, which is no JSON number. Write a number or null.")
+    if isinstance(value, int) and value.bit_length() > _BITS_LIMIT:
+        raise Refusal(f"The arguments hold an integer of more than {DIGIT_LIMIT:,} digits. Write a shorter one.")
+    if value is not None and not isinstance(value, int | float):
+        raise Refusal(f"The arguments hold a {type(value).__name__}, which is no JSON value.")
+    return 8

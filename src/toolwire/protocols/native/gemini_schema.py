@@ -1,0 +1,116 @@
+"""Conversion of JSON Schema for Gemini's two schema fields: JSON Schema in the newer, OpenAPI in the older."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from toolwire.protocols.native.provider_schema import inlined, mapped, references_alone
+
+_KEPT = frozenset(
+    {"type", "format", "title", "description", "enum", "minItems", "maxItems", "minimum", "maximum", "nullable"}
+    | {"minLength", "maxLength", "pattern", "minProperties", "maxProperties", "required", "default"}
+)
+_FORMATS = {"string": ("date-time", "enum"), "number": ("float", "double"), "integer": ("int32", "int64")}
+
+
+def json_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Returns the schema for `parameters_json_schema`, and the parts that the API handles only partly.
+
+    References are kept, with no other keyword beside them. `const` becomes an `enum` with one value.
+    """
+    told = mapped(references_alone(schema), _without_const)
+    return told, tuple(_required_cycles(schema))
+
+
+def older_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Returns the schema for `parameters`, and the constraints that were lost.
+
+    References are replaced by their targets, and unsupported keywords are dropped.
+    """
+    whole, lost = inlined(schema)
+    dropped: set[str] = set()
+    told = _older(whole, dropped)
+    return told, (*lost, *(f"{word!r} cannot be said here" for word in sorted(dropped)))
+
+
+def _without_const(node: dict[str, Any]) -> dict[str, Any]:
+    if "const" not in node:
+        return node
+    return {**{key: value for key, value in node.items() if key != "const"}, "enum": [node["const"]]}
+
+
+def _required_cycles(schema: dict[str, Any]) -> Iterator[str]:
+    """Reports definitions that contain themselves in a required property. The API limits how deep it expands them."""
+    definitions = cast("dict[str, Any]", schema.get("$defs", {}))
+    for name, schema_of_it in definitions.items():
+        node = cast("dict[str, Any]", schema_of_it) if isinstance(schema_of_it, dict) else {}
+        for key, inner in cast("dict[str, Any]", node.get("properties", {})).items():
+            if key in node.get("required", []) and f"#/$defs/{name}" in _references(inner):
+                yield f"{name}.{key} holds {name} again and is required, which the API follows only so far"
+
+
+def _references(schema: Any) -> set[str]:
+    found: set[str] = set()
+
+    def note(node: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(node.get("$ref"), str):
+            found.add(node["$ref"])
+        return node
+
+    mapped(schema, note)
+    return found
+
+
+def _older(schema: Any, dropped: set[str]) -> dict[str, Any]:
+    node = _without_const(cast("dict[str, Any]", schema)) if isinstance(schema, dict) else {}
+    told = {key: value for key, value in node.items() if key in _KEPT and key not in ("type", "enum", "format")}
+    told.update(_typed(node))
+    options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
+    others = [option for option in options if option != {"type": "null"}]
+    if len(others) < len(options):
+        told["nullable"] = True
+    if len(others) == 1:
+        told = {**_older(others[0], dropped), **told}
+    elif others:
+        told["any_of"] = [_older(option, dropped) for option in others]
+    if isinstance(node.get("properties"), dict):
+        told["properties"] = {
+            name: _older(inner, dropped) for name, inner in cast("dict[str, Any]", node["properties"]).items()
+        }
+    if told.get("type") == "array" or "items" in node:
+        told["items"] = _older(node.get("items", {}), dropped)
+    dropped.update(_unsaid(node))
+    return told
+
+
+def _typed(node: dict[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    kinds = cast("Any", node.get("type"))
+    if isinstance(kinds, list):
+        named = [kind for kind in cast("list[str]", kinds) if kind != "null"]
+        if len(named) < len(cast("list[str]", kinds)):
+            told["nullable"] = True
+        if len(named) == 1:
+            kinds = named[0]
+        else:
+            told["any_of"] = [{"type": kind, **({"items": {}} if kind == "array" else {})} for kind in named]
+            kinds = None
+    if isinstance(kinds, str):
+        told["type"] = kinds
+        if node.get("format") in _FORMATS.get(kinds, ()):
+            told["format"] = node["format"]
+    values = cast("list[Any]", node.get("enum", []))
+    if values and all(isinstance(value, str) for value in values):
+        told |= {"type": "string", "enum": values}
+    return told
+
+
+def _unsaid(node: dict[str, Any]) -> set[str]:
+    told = _KEPT | {"anyOf", "oneOf", "properties", "items", "const"}
+    said = {key for key in node if key in told or key.startswith("$") or key == "definitions"}
+    unsaid = node.keys() - said - {"examples", "deprecated", "contentEncoding", "readOnly", "writeOnly"}
+    if node.get("additionalProperties") is False:
+        unsaid -= {"additionalProperties"}
+    values = cast("list[Any]", node.get("enum", []))
+    return unsaid | ({"enum"} if any(not isinstance(value, str) for value in values) else set[str]())

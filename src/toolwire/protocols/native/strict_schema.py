@@ -1,0 +1,212 @@
+"""OpenAI's strict mode: a tool's parameters in the subset of JSON Schema that the API can enforce.
+
+Strict mode requires every property. An optional property is declared as nullable, and a null for it is removed before
+the tool receives the arguments. A schema that strict mode cannot express is left unchanged and is not strict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.definition.words import bounded, path_text, resolve
+from toolwire.protocols.native.provider_schema import references_alone, with_inner
+
+PROPERTY_LIMIT = 5_000
+"""Maximum number of properties of all objects in one schema."""
+
+LEVEL_LIMIT = 10
+"""Maximum nesting of objects and arrays."""
+
+ENUM_LIMIT = 1_000
+"""Maximum number of enum values in one schema."""
+
+_TAKEN = frozenset(
+    {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs"}
+    | {"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    | {"minItems", "maxItems", "title", "description"}
+)
+# Annotations: dropping them changes no call.
+_LEFT_OUT = frozenset(
+    {
+        "default",
+        "examples",
+        "example",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "$comment",
+        "$schema",
+        "$id",
+        "discriminator",
+    }
+    | {"contentEncoding", "contentMediaType"}
+)
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
+
+
+def strict_problems(tool: Any) -> tuple[str, ...]:
+    """Lists the schema constraints that strict mode cannot express, each with its place. Empty for a strict tool."""
+    schema = tool_of(tool).input_schema
+    return tuple(_problems(schema))
+
+
+def strict_schema(tool: Tool) -> dict[str, Any]:
+    """Returns the strict parameters of a tool that has no `strict_problems`."""
+    return references_alone(_strict(tool.input_schema))
+
+
+@bounded
+def without_nulls(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Returns arguments that follow `strict_schema` without the nulls of omitted optional properties."""
+    schema = tool.input_schema
+    return _restored(arguments, schema, schema)
+
+
+def _problems(root: dict[str, Any]) -> Iterator[str]:
+    if root.get("type") != "object" or "anyOf" in root:
+        yield "the parameters are no plain object"
+        return
+    properties = enums = 0
+    for node, place, level in _nodes(root):
+        yield from (f"{_at(place)}{text}" for text in _node_problems(node, is_root=not place))
+        properties += len(node.get("properties") or {})
+        enums += len(node.get("enum") or [])
+        if level > LEVEL_LIMIT:
+            yield f"{_at(place)}nested deeper than {LEVEL_LIMIT} levels"
+            return
+    if properties > PROPERTY_LIMIT:
+        yield f"{properties:,} properties, and {PROPERTY_LIMIT:,} are allowed"
+    if enums > ENUM_LIMIT:
+        yield f"{enums:,} values of enumerations, and {ENUM_LIMIT:,} are allowed"
+
+
+def _nodes(root: dict[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[str, ...], int]]:
+    """Yields every schema in the root schema with its place and depth. References are not followed."""
+    waiting: list[tuple[Any, tuple[str, ...], int]] = [(root, (), 0)]
+    while waiting:
+        schema, place, level = waiting.pop()
+        if not isinstance(schema, dict):
+            continue
+        node = cast("dict[str, Any]", schema)
+        yield node, place, level
+        waiting.extend(
+            (inner, (*place, name), level + 1)
+            for name, inner in cast("dict[str, Any]", node.get("properties") or {}).items()
+        )
+        waiting.extend(
+            (inner, (*place, name), 0) for name, inner in cast("dict[str, Any]", node.get("$defs") or {}).items()
+        )
+        waiting.extend((inner, place, level) for inner in cast("list[Any]", node.get("anyOf") or []))
+        waiting.append((node.get("items"), (*place, "items"), level + 1))
+
+
+def _node_problems(node: dict[str, Any], *, is_root: bool) -> Iterator[str]:
+    unknown = sorted(node.keys() - _TAKEN - _LEFT_OUT)
+    if unknown:
+        yield f"{', '.join(map(repr, unknown))} cannot be said in strict mode"
+    if not node.keys() & {"type", "anyOf", "$ref", "enum", "const"}:
+        yield "any value is allowed, and strict mode wants a type"
+    if any(not isinstance(inner, dict) for inner in cast("dict[str, Any]", node.get("properties") or {}).values()):
+        yield "any value of a property is allowed, and strict mode wants a type"
+    kinds = node.get("type")
+    kinds = cast("list[Any]", kinds) if isinstance(kinds, list) else [kinds]
+    if "object" in kinds and (problem := _open_object(node, is_root=is_root)):
+        yield problem
+    if "array" in kinds and not isinstance(node.get("items"), dict):
+        yield "an array of anything is allowed, and strict mode wants the items' type"
+    if any(mark in str(node.get("pattern", "")) for mark in _LOOKAROUND):
+        yield "the pattern looks ahead or behind, which strict mode cannot"
+
+
+def _open_object(node: dict[str, Any], *, is_root: bool) -> str:
+    if node.get("additionalProperties", False) is not False:
+        return "keys that are not listed are allowed, and strict mode takes listed ones alone"
+    is_free = not node.get("properties") and "additionalProperties" not in node
+    return "an object of anything is allowed, and strict mode wants its properties" if is_free and not is_root else ""
+
+
+def _strict(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    node = with_inner(cast("dict[str, Any]", schema), _strict)
+    node = {key: value for key, value in node.items() if key not in _LEFT_OUT}
+    if node.get("format") not in _FORMATS:
+        node.pop("format", None)
+    kinds = node.get("type")
+    if kinds == "object" or (isinstance(kinds, list) and "object" in kinds):
+        required = set(cast("list[str]", node.get("required", [])))
+        properties = cast("dict[str, Any]", node.get("properties", {}))
+        node["properties"] = {
+            name: inner if name in required else _nullable(inner) for name, inner in properties.items()
+        }
+        node["required"] = list(properties)
+        node["additionalProperties"] = False
+    return node
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    kinds = schema.get("type")
+    if "anyOf" in schema:
+        options = cast("list[Any]", schema["anyOf"])
+        return schema if {"type": "null"} in options else {**schema, "anyOf": [*options, {"type": "null"}]}
+    if kinds is None or "const" in schema or "enum" in schema:
+        words = {key: schema[key] for key in ("title", "description") if key in schema}
+        inner = {key: value for key, value in schema.items() if key not in words}
+        return {**words, "anyOf": [inner, {"type": "null"}]}
+    listed = cast("list[Any]", kinds) if isinstance(kinds, list) else [kinds]
+    return schema if "null" in listed else {**schema, "type": [*listed, "null"]}
+
+
+def _restored(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
+    """Returns the value without nulls for optional properties that are not nullable."""
+    if isinstance(value, list):
+        return [
+            _restored_by(item, [node.get("items") for node in _options(schema, root)], root)
+            for item in cast("list[Any]", value)
+        ]
+    if not isinstance(value, dict):
+        return value
+    nodes = [node for node in _options(schema, root) if "properties" in node]
+    return {
+        name: _restored_by(inner, [node["properties"].get(name) for node in nodes], root)
+        for name, inner in cast("dict[str, Any]", value).items()
+        if inner is not None or not nodes or any(_takes_null(name, node, root) for node in nodes)
+    }
+
+
+def _restored_by(value: Any, schemas: list[Any], root: Mapping[str, Any]) -> Any:
+    """Restores the value if exactly one schema applies to it. Otherwise returns it unchanged."""
+    known: list[Any] = [schema for schema in schemas if isinstance(schema, dict)]
+    return _restored(value, known[0], root) if len(known) == 1 else value
+
+
+def _takes_null(name: str, node: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """True if a null for this property is a value, and not the sign of an omitted property."""
+    inner = node["properties"].get(name)
+    if inner is None or name in node.get("required", []):
+        return True
+    return any(_is_null(option) for option in _options(inner, root))
+
+
+def _is_null(node: Mapping[str, Any]) -> bool:
+    kinds = node.get("type")
+    if "const" in node or "enum" in node:
+        return None in node.get("enum", [node.get("const", False)])
+    return kinds is None or kinds == "null" or (isinstance(kinds, list) and "null" in kinds)
+
+
+def _options(schema: Any, root: Mapping[str, Any], depth: int = 8) -> list[dict[str, Any]]:
+    """Returns the alternatives of a schema, with references resolved."""
+    node = resolve(schema, root)
+    options = cast("list[Any]", node.get("anyOf") or [])
+    if not options or not depth:
+        return [node]
+    return [found for option in options for found in _options(option, root, depth - 1)]
+
+
+def _at(place: tuple[str, ...]) -> str:
+    return f"{path_text(place)}: " if place else ""

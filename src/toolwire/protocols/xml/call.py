@@ -1,0 +1,272 @@
+"""The parser for one XML call. It is a scanner without a DTD, without entity expansion and without a tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.xml.element import (
+    BLOCK_TAGS,
+    CDATA,
+    CDATA_END,
+    CLOSES_BLOCK,
+    CLOSING,
+    NAMED_TAGS,
+    OPENING,
+    ElementReader,
+    Repairs,
+    attributes,
+    is_empty,
+)
+
+KEY_LIMIT = 256
+"""Maximum number of characters in the name of a tool or a parameter."""
+
+_IS_BLOCK = re.compile(BLOCK_TAGS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawParameter:
+    """A parameter as written."""
+
+    name: str
+    text: str
+    """The unchanged value, with CDATA sections joined."""
+    is_json: bool
+    """True if the parameter has `type="json"`."""
+    position: int
+    """The position of its tag."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawCall:
+    """A call as written."""
+
+    name: str
+    parameters: tuple[RawParameter, ...]
+    """The parameters in order, each name once."""
+    start: int
+    end: int
+    """The start of the call, and the position after it."""
+    is_nested: bool
+    """True if a value held CDATA within CDATA. A loose `]]>` after the call would then belong to that value."""
+
+
+Known = Callable[[str], frozenset[str]]
+"""Returns the names of a tool's parameters; empty for an unknown tool."""
+
+
+class CallReader:
+    """Reads one call. Make a new reader for each call."""
+
+    def __init__(self, text: str, known: Known, repairs: Repairs) -> None:
+        self._text = text
+        self._known = known
+        self._repairs = repairs
+        self._elements = ElementReader(text, repairs)
+        self._tool: str | None = None
+        self._parameters: dict[str, RawParameter] | None = None
+        self._is_named_by_attribute = False
+        self._is_without_block = False
+        """True if the parameters are directly in `<tool_call>`."""
+
+    def wrapped(self, start: int, position: int) -> RawCall:
+        """Reads the call whose `<tool_call>` tag extends from `start` to `position`.
+
+        Raises:
+            Refusal: The call cannot be read.
+        """
+        self._take_name_attribute(start)
+        while True:
+            position = self._elements.skip(position)
+            if found := CLOSING.match(self._text, position):
+                position = self._closed(found)
+                return self._call(start, position)
+            found = OPENING.match(self._text, position)
+            if found and found["name"] == "name" and self._is_tool_name():
+                position = self._take_name(found)
+            elif found and _IS_BLOCK.fullmatch(found["name"]) and self._parameters is None:
+                position = self._take_block(found)
+            elif found and self._is_loose_parameter(found):
+                position = self._take_loose_parameter(found)
+            elif self._tool is not None and self._parameters is not None and not self._is_left_over(found):
+                self._repairs.note("<tool_call> is not closed.", start)
+                return self._call(start, position)
+            else:
+                raise self._unexpected(position, start)
+
+    def bare(self, start: int, position: int, name: str) -> RawCall:
+        """Reads a call without `<tool_call>`. Its `<params>` begins at `position`.
+
+        Raises:
+            Refusal: The call cannot be read.
+        """
+        self._set_tool(name, start)
+        opening = OPENING.match(self._text, position)
+        if opening is None:
+            raise self._unexpected(position, start)
+        end = self._take_block(opening)
+        closing = CLOSING.match(self._text, self._elements.skip(end))
+        if closing and closing[1] == "tool_call":
+            end = closing.end()
+        self._repairs.note("<tool_call> is missing around the call.", start)
+        return self._call(start, end)
+
+    def _call(self, start: int, end: int) -> RawCall:
+        if self._tool is None:
+            raise Refusal("The call has no <name>. Name the tool first.", place=line(self._text, start))
+        if self._parameters is None:
+            self._repairs.note("The call has no <params>; it was read as one without arguments.", start)
+        return RawCall(
+            name=self._tool,
+            parameters=tuple((self._parameters or {}).values()),
+            start=start,
+            end=end,
+            is_nested=self._elements.is_nested,
+        )
+
+    def _closed(self, found: re.Match[str]) -> int:
+        if found[1] != "tool_call":
+            if self._tool is None or self._parameters is None:
+                raise self._misplaced(found)
+            self._repairs.note(f"{found[0]} closes <tool_call>.", found.start())
+        return found.end()
+
+    def _take_name_attribute(self, start: int) -> None:
+        opening = OPENING.match(self._text, start)
+        name = attributes(opening).get("name") if opening else None
+        if name is not None:
+            self._set_tool(name, start)
+            self._is_named_by_attribute = True
+            self._repairs.note("The name was read from the attribute of <tool_call>.", start)
+
+    def _is_tool_name(self) -> bool:
+        """True if a `<name>` in the call is the tool's name, and not a parameter called `name`."""
+        if self._tool is None:
+            return True
+        return self._is_named_by_attribute and self._parameters is None and "name" not in self._elements.names
+
+    def _is_loose_parameter(self, opening: re.Match[str]) -> bool:
+        """True if a tag directly in `<tool_call>` is a parameter."""
+        is_block = _IS_BLOCK.fullmatch(opening["name"]) and opening["name"] not in self._elements.names
+        return self._tool is not None and not is_block and (self._parameters is None or self._is_without_block)
+
+    def _is_left_over(self, opening: re.Match[str] | None) -> bool:
+        """True if a second block of parameters follows, or a parameter outside of the block."""
+        return opening is not None and (
+            opening["name"] in self._elements.names or _IS_BLOCK.fullmatch(opening["name"]) is not None
+        )
+
+    def _take_name(self, opening: re.Match[str]) -> int:
+        name, end = self._elements.value("name", opening)
+        if self._is_named_by_attribute and name.strip() != self._tool:
+            raise Refusal(
+                "The call names two tools, in <tool_call> and in <name>. Write one <name>.",
+                place=line(self._text, opening.start()),
+            )
+        self._set_tool(name, opening.start())
+        return end
+
+    def _take_loose_parameter(self, opening: re.Match[str]) -> int:
+        if not self._is_without_block:
+            self._is_without_block = True
+            self._repairs.note("<params> is missing around the parameters.", opening.start())
+        return self._take_parameter(opening)
+
+    def _set_tool(self, name: str, position: int) -> None:
+        self._tool = name.strip()
+        if not self._tool or len(self._tool) > KEY_LIMIT:
+            what = "is empty" if not self._tool else f"has more than {KEY_LIMIT} characters"
+            raise Refusal(f"<name> {what}. Write a tool's name in it.", place=line(self._text, position))
+        self._elements.names = self._known(self._tool)
+
+    def _take_block(self, opening: re.Match[str]) -> int:
+        tag = opening["name"]
+        if tag != "params":
+            self._repairs.note(f"<{tag}> was read as <params>.", opening.start())
+        self._parameters = {}
+        if is_empty(opening):
+            return opening.end()
+        position = self._elements.skip(opening.end())
+        while not (closing := CLOSING.match(self._text, position)):
+            found = OPENING.match(self._text, position)
+            if found is None:
+                raise self._unexpected(position, opening.start())
+            position = self._elements.skip(self._take_parameter(found))
+        return self._block_end(closing, tag)
+
+    def _block_end(self, closing: re.Match[str], tag: str) -> int:
+        if closing[1] == tag:
+            return closing.end()
+        if closing[1] == "tool_call":
+            self._repairs.note(f"<{tag}> is not closed.", closing.start())
+            return closing.start()
+        following = CLOSES_BLOCK.match(self._text, closing.end())
+        if following is None or following["name"] != "tool_call":
+            raise self._misplaced(closing)
+        self._repairs.note(f"{closing[0]} closes <{tag}>.", closing.start())
+        return closing.end()
+
+    def _take_parameter(self, opening: re.Match[str]) -> int:
+        tag, given = opening["name"], attributes(opening)
+        name = given.get("name", tag) if tag in NAMED_TAGS else tag
+        if len(name) > KEY_LIMIT:
+            raise Refusal(
+                f"A parameter's name has more than {KEY_LIMIT} characters.", place=line(self._text, opening.start())
+            )
+        parameters = self._parameters = self._parameters or {}
+        if name in parameters:
+            raise Refusal(
+                f"<{name}> is given twice in one call. Write it once; write a list as JSON.",
+                place=line(self._text, opening.start()),
+            )
+        text, end = self._elements.value(tag, opening)
+        parameters[name] = RawParameter(
+            name=name, text=text, is_json=given.get("type") == "json", position=opening.start()
+        )
+        return end
+
+    def _unexpected(self, position: int, start: int) -> Refusal:
+        text = self._text
+        if self._elements.is_end(position):
+            return Refusal(
+                "The call is not complete: the reply ends in the middle of it. Write the whole call.",
+                place=line(text, start),
+            )
+        if text[position] == "{":
+            return Refusal(
+                "The call is JSON. Write <name> and <params>, each argument in a tag of its own.",
+                place=line(text, start),
+            )
+        found = " ".join(text[position : position + 40].split())
+        return Refusal(
+            f"{found!r} stands where a tag of the call should be. Put each value into CDATA in its parameter's tag.",
+            place=line(text, position),
+        )
+
+    def _misplaced(self, closing: re.Match[str]) -> Refusal:
+        return Refusal(
+            f"{closing[0]} closes nothing here. Write the call again.", place=line(self._text, closing.start())
+        )
+
+
+_MARK_BEHIND = re.compile(r"<!\[CDATA\[|</?tool_call\b[^<>]*+>")
+
+
+def end_of_unread(text: str, position: int) -> int | None:
+    """Returns the end of a call that cannot be read. None if the end is unclear.
+
+    The end is clear if the next call tag outside of CDATA is a closing one. Otherwise the scanner could take a part of
+    the unread call's values for a call.
+    """
+    while mark := _MARK_BEHIND.search(text, position):
+        if mark[0] != CDATA:
+            return mark.end() if mark[0].startswith("</") else None
+        end = text.find(CDATA_END, mark.end())
+        if end < 0:
+            return None
+        position = end + len(CDATA_END)
+    return None

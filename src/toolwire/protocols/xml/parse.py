@@ -1,0 +1,163 @@
+"""The XML parser. The scanner finds the calls, and the tools' schemas convert their arguments."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.protocols.base import Refusal
+from toolwire.protocols.reading.incoming import line, read_incoming, text_given
+from toolwire.protocols.reading.repair import fit_arguments
+from toolwire.protocols.xml.call import RawCall, RawParameter
+from toolwire.protocols.xml.scan import scan
+from toolwire.protocols.xml.values import Converted, convert, guess, load_marked
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
+
+_LOG = logging.getLogger("toolwire.xml")
+
+
+def read_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+    """Parses a reply into calls, a failure, a plain text answer, or the reasons for a refusal.
+
+    Raises:
+        ConfigurationError: The host passed something other than text.
+    """
+    given = text_given(reply, "xml")
+    try:
+        incoming = read_incoming(given)
+        schemas = Schemas(tools)
+        scanned = scan(incoming.text, schemas.parameters)
+        problems = [*incoming.problems, *scanned.problems]
+        calls = tuple(_call(call, incoming.text, schemas, problems) for call in scanned.calls)
+    except Refusal as refusal:
+        return Reply(text=refusal.text, problems=(refusal.problem,))
+    return Reply(
+        calls=calls,
+        thought=scanned.thought,
+        failure=scanned.failure,
+        text=scanned.text,
+        problems=tuple(problems),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCalls:
+    """The calls of a text, for a host that drives the model itself."""
+
+    calls: tuple[ToolCall, ...]
+    """The calls in order. The arguments of an unknown tool are `WrittenArguments`."""
+    problems: tuple[Problem, ...]
+    """Each repair, and each reason why a call was not read."""
+
+
+def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) -> ReadCalls:
+    """Returns the calls of a text.
+
+    One unreadable call discards all calls. With `is_strict=False`, only the unreadable calls are left out.
+    """
+    calls, problems = list[ToolCall](), list[Problem]()
+    try:
+        incoming = read_incoming(text)
+        problems += incoming.problems
+        schemas = Schemas(tools)
+        scanned = scan(incoming.text, schemas.parameters, is_strict=is_strict)
+        problems += scanned.problems
+        for raw in scanned.calls:
+            try:
+                calls.append(_call(raw, incoming.text, schemas, problems, keeps_texts=True))
+            except Refusal as refusal:
+                if is_strict:
+                    raise
+                problems.append(refusal.problem)
+    except Refusal as refusal:
+        return ReadCalls(calls=(), problems=(refusal.problem,))
+    return ReadCalls(calls=tuple(calls), problems=tuple(problems))
+
+
+class XmlArguments(WrittenArguments):
+    """Arguments with guessed types, together with their original texts."""
+
+    def __init__(self, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self._texts = {name: (text, values[name]) for name, text in texts.items()}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        texts = {name: text for name, (text, value) in self._texts.items() if self.get(name) is value}
+        return type(self), (dict(self), texts)
+
+    def read_by(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the arguments converted by the schema. Each repair is logged."""
+        arguments, problems = dict[str, Any](self), list[Problem]()
+        for name, (text, guessed) in self._texts.items():
+            if name in self and self[name] is guessed:
+                found = _converted(name, text, schema)
+                arguments[name] = found.value
+                problems += [_placed(problem, name) for problem in found.problems]
+        fitted, more = fit_arguments(arguments, schema)
+        for problem in (*problems, *more):
+            _LOG.info("%s: %s", problem.place, problem.message)
+        return fitted
+
+
+class Schemas:
+    """The input schemas of tools, loaded when a call of the tool is found."""
+
+    def __init__(self, tools: Iterable[Any]) -> None:
+        self._tools: dict[str, Tool] = {tool.name: tool for tool in map(tool_of, tools)}
+        self._schemas: dict[str, dict[str, Any]] = {}
+
+    def schema(self, name: str) -> dict[str, Any] | None:
+        """Returns the input schema of a tool. None if the tool is unknown."""
+        if name not in self._tools:
+            return None
+        if name not in self._schemas:
+            self._schemas[name] = self._tools[name].input_schema
+        return self._schemas[name]
+
+    def parameters(self, name: str) -> frozenset[str]:
+        """Returns the names of a tool's parameters. Empty if the tool is unknown."""
+        schema = self.schema(name)
+        return frozenset() if schema is None else frozenset(_properties(schema))
+
+
+def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *, keeps_texts: bool = False) -> ToolCall:
+    schema = schemas.schema(raw.name)
+    arguments: dict[str, Any] = {}
+    for parameter in raw.parameters:
+        found = _value(parameter, schema, text)
+        arguments[parameter.name] = found.value
+        problems += [_placed(problem, parameter.name) for problem in found.problems]
+    if schema is None and keeps_texts:
+        texts = {parameter.name: parameter.text for parameter in raw.parameters if not parameter.is_json}
+        return ToolCall(raw.name, XmlArguments(arguments, texts), raw_text=text[raw.start : raw.end])
+    arguments, more = fit_arguments(arguments, schema)
+    problems += more
+    return ToolCall(raw.name, arguments, raw_text=text[raw.start : raw.end])
+
+
+def _value(parameter: RawParameter, schema: Mapping[str, Any] | None, text: str) -> Converted:
+    if parameter.is_json:
+        try:
+            return Converted(value=load_marked(parameter.text))
+        except Refusal as refusal:
+            message = f"<{parameter.name}> cannot be read: {refusal}"
+            raise Refusal(message, place=line(text, parameter.position)) from refusal
+    if schema is None:
+        return Converted(value=guess(parameter.text))
+    return _converted(parameter.name, parameter.text, schema)
+
+
+def _converted(name: str, text: str, schema: Mapping[str, Any]) -> Converted:
+    return convert(text, _properties(schema).get(name, schema.get("additionalProperties")), schema)
+
+
+def _placed(problem: Problem, name: str) -> Problem:
+    return replace(problem, place=f"{name}, {problem.place}" if problem.place else name)
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", schema.get("properties") or {})

@@ -1,0 +1,174 @@
+"""The XML protocol's system prompt: rules, tools with one line per parameter, and two examples for the given tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.python_text import field_lines
+from toolwire.definition.shape import MISSING, Parameter
+from toolwire.definition.tool import Tool
+from toolwire.definition.words import bounded, expected, resolve
+from toolwire.protocols.base import Language, Thought, checked
+from toolwire.protocols.samples import sample_arguments
+from toolwire.protocols.xml.render import parameter_tag, render_xml
+from toolwire.protocols.xml.wording import XML_WORDINGS, XmlWording
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import plain, show
+
+_REQUEST_LIMIT = 60
+"""Maximum length in characters of a tool description that an example uses as its request."""
+
+_PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
+_NOTES = """\
+Notes:
+- Write one <tool_call> for each call, exactly in this form and without a code fence.
+- Put every value into CDATA, as it is; write lists and objects as JSON, and ]]> inside a value as ]]]]><![CDATA[>.
+- Give all required parameters; leave out optional ones that you do not need.
+- Call only the tools above, and wait for their results instead of writing them yourself."""
+
+
+def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
+    """Returns the whole system prompt.
+
+    Raises:
+        ConfigurationError: The language or the thought style is unknown.
+        DefinitionError: One of the objects is not a tool.
+    """
+    checked("language", language, XML_WORDINGS)
+    words = XML_WORDINGS[language]
+    checked("thought", thought, words.thought_rule)
+    known = [tool_of(tool) for tool in tools]
+    rules = [*words.rules, words.thought_rule[thought]]
+    sections = [
+        f"{words.title}\n\n{words.introduction}",
+        "\n".join(f"{number}. {rule}" for number, rule in enumerate(filter(None, rules), 1)),
+        f"{words.tools_heading}\n{_tools(known, words)}",
+        f"{words.example_heading}\n{_examples(known, words)}",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def xml_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
+    """Returns each tool with a line for each parameter, as the system prompt has them.
+
+    Raises:
+        ConfigurationError: The language is unknown.
+        DefinitionError: One of the objects is not a tool.
+    """
+    checked("language", language, XML_WORDINGS)
+    return _tools([tool_of(tool) for tool in tools], XML_WORDINGS[language])
+
+
+def tool_instruction(tools: Iterable[Any]) -> str:
+    """Returns a description and a full sample call of each tool, and notes on the format."""
+    blocks = [_block(tool_of(tool)) for tool in tools]
+    return "\n\n".join(["Available tools, and how to call each of them:", *blocks, _NOTES])
+
+
+def _tools(tools: Sequence[Tool], words: XmlWording) -> str:
+    return "\n\n".join(_entry(tool, words) for tool in tools) or words.no_tools
+
+
+@bounded
+def _entry(tool: Tool, words: XmlWording) -> str:
+    root = tool.input_schema
+    lines = [f"### {tool.name}", *([tool.description] if tool.description else [])]
+    for parameter in tool.visible_parameters:
+        lines.append(f"- {_shown(parameter.name)} ({_facts(parameter, root, words)}){_text(parameter, ': ')}")
+        lines += [f"    {line}" for line in field_lines(parameter.schema, root)]
+    return "\n".join(lines)
+
+
+def _facts(parameter: Parameter, root: Mapping[str, Any], words: XmlWording) -> str:
+    kind = expected(parameter.schema, root)
+    if parameter.required:
+        return kind
+    default = _default(parameter)
+    return words.optional.format(kind) if default is None else words.default.format(kind, show(default))
+
+
+def _shown(name: str) -> str:
+    """Returns the parameter's name, or its tag if the name cannot be a tag."""
+    tag = parameter_tag(name)
+    return name if tag == name else f"<{tag}>"
+
+
+def _default(parameter: Parameter) -> Any:
+    """Returns the default as JSON types. None without a default that can be shown."""
+    if parameter.default is MISSING:
+        return None
+    try:
+        return plain(parameter.default)
+    except Unrepresentable:
+        return None
+
+
+def _text(parameter: Parameter, before: str) -> str:
+    return f"{before}{' '.join(parameter.description.split())}" if parameter.description else ""
+
+
+def _examples(tools: Sequence[Tool], words: XmlWording) -> str:
+    unfit = _unfit(tools, words)
+    fail = f"{words.request.format(unfit[0])}\n{words.reply}\n<fail>{unfit[1]}</fail>"
+    samples = _samples(tools)
+    if not samples:
+        return fail
+    request = words.and_then.join(dict.fromkeys(_request(tool, words) for tool, _ in samples))
+    calls = [ToolCall(tool.name, arguments) for tool, arguments in samples]
+    reply = render_xml(calls, tools=[tool for tool, _ in samples])
+    return f"{words.request.format(request)}\n{words.reply}\n{reply}\n\n{fail}"
+
+
+def _samples(tools: Sequence[Tool]) -> Sequence[tuple[Tool, Mapping[str, Any]]]:
+    """Returns calls of the first two tools that take arguments, else of any tools that can be called."""
+    found = [(tool, sample[0]) for tool in tools if (sample := sample_arguments(tool))]
+    telling = [(tool, arguments) for tool, arguments in found if arguments]
+    return [*(telling or found)[:2]]
+
+
+def _request(tool: Tool, words: XmlWording) -> str:
+    first = tool.description.strip().partition("\n")[0]
+    # An outside author's description must not appear as a user's request.
+    if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
+        return words.call_request.format(tool.name)
+    return first if first[-1] in ".。!！?？" else f"{first}{words.full_stop}"
+
+
+def _unfit(tools: Sequence[Tool], words: XmlWording) -> tuple[str, str]:
+    offered = " ".join(f"{tool.name} {tool.description}" for tool in tools).lower()
+    fitting = (item for item in words.unfit if not any(word in offered for word in item[0]))
+    _, request, reason = next(fitting, words.unfit[-1])
+    return request, reason
+
+
+@bounded
+def _block(tool: Tool) -> str:
+    root = tool.input_schema
+    lines = [f"### {tool.name}", f"Description: {tool.description}", "Parameters:"]
+    for parameter in tool.visible_parameters:
+        need = "required" if parameter.required else "optional"
+        lines.append(
+            f"  - {_shown(parameter.name)}: {expected(parameter.schema, root)} ({need}){_text(parameter, ' - ')}"
+        )
+        lines += [f"      {line}" for line in field_lines(parameter.schema, root)]
+        default = _default(parameter)
+        if default is not None and not parameter.required:
+            lines.append(f"    Default: {show(default)}")
+    if not tool.visible_parameters:
+        lines[-1] = "Parameters: none"
+    arguments = {parameter.name: _placeholder(parameter, root) for parameter in tool.visible_parameters}
+    return "\n".join([*lines, "Example:", render_xml([ToolCall(tool.name, arguments)], tools=[tool])])
+
+
+def _placeholder(parameter: Parameter, root: Mapping[str, Any]) -> Any:
+    default = _default(parameter)
+    if default is not None:
+        return default
+    choices = resolve(parameter.schema, root).get("enum")
+    if choices:
+        return choices[0]
+    kind = expected(parameter.schema, root).partition(" ")[0]
+    return _PLACEHOLDERS.get(kind, f"your_{parameter.name}_here")

@@ -1,0 +1,105 @@
+"""Calls and results as XML. The parser restores every value exactly, because no value can end its CDATA."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from toolwire.protocols.xml.element import CDATA, CDATA_END, NAMED_TAGS
+from toolwire.protocols.xml.parse import Schemas
+from toolwire.protocols.xml.values import convert, guess
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import plain
+
+_TAG = re.compile(r"[^\W\d][\w.\-]*+")
+_PLAIN_NAME = re.compile(r"[^\s<>&]+(?: [^\s<>&]+)*")
+_BREAKS = re.compile(r"]]>|<!\[CDATA\[")
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
+    """Returns the reply with which a model would make these calls; empty without calls.
+
+    A value that cannot be restored from its text alone is marked `type="json"`, such as the string `10`, a list or
+    null. With `tools`, their schemas restore most values without the mark.
+
+    Raises:
+        Unrepresentable: JSON cannot hold one of the arguments.
+    """
+    schemas = Schemas(tools)
+    return "\n".join(_call(call, schemas) for call in calls)
+
+
+def cdata(text: str) -> str:
+    """Returns the text as CDATA that no part of the text can end early."""
+    broken = _BREAKS.sub(lambda found: f"{found[0][:2]}{CDATA_END}{CDATA}{found[0][2:]}", text)
+    return f"{CDATA}{broken}{CDATA_END}"
+
+
+def parameter_tag(name: str) -> str:
+    """Returns the content of a parameter's opening tag: its name, or `param name="my name"` for an invalid tag name."""
+    if _TAG.fullmatch(name) and name not in NAMED_TAGS:
+        return name
+    quoted = json.dumps(name, ensure_ascii=False)
+    return "param name=" + quoted.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def result_block(name: str, *, success: bool, text: str) -> str:
+    """Returns one result as a block that is never read as a call. Characters that XML forbids become U+FFFD."""
+    tag = "data" if success else "error"
+    return (
+        f"<tool_result>\n  <name>{_name(_readable(name))}</name>\n  <success>{str(success).lower()}</success>\n"
+        f"  <{tag}>{cdata(_readable(text))}</{tag}>\n</tool_result>"
+    )
+
+
+def _readable(text: str) -> str:
+    return _NO_XML.sub("\ufffd", text)
+
+
+def _call(call: ToolCall, schemas: Schemas) -> str:
+    schema = schemas.schema(call.name)
+    lines = [f"    {_parameter(name, value, schema)}\n" for name, value in call.arguments.items()]
+    params = f"<params>\n{''.join(lines)}  </params>" if lines else "<params></params>"
+    return f"<tool_call>\n  <name>{_name(call.name)}</name>\n  {params}\n</tool_call>"
+
+
+def _name(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else cdata(name)
+
+
+def _parameter(name: str, value: Any, schema: Mapping[str, Any] | None) -> str:
+    try:
+        value = plain(value)
+    except Unrepresentable as error:
+        raise Unrepresentable(error.what, path=f"{name}{error.path}") from error
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    mark = ""
+    if "\r\n" in text or not _is_same(_read(name, text, schema), value) or (schema is None and _is_ambiguous(value)):
+        text, mark = json.dumps(value, ensure_ascii=False), ' type="json"'
+    tag = parameter_tag(name)
+    return f"<{tag}{mark}>{cdata(text)}</{tag.partition(' ')[0]}>"
+
+
+def _read(name: str, text: str, schema: Mapping[str, Any] | None) -> Any:
+    if schema is None:
+        return guess(text)
+    wanted = cast("Mapping[str, Any]", schema.get("properties") or {}).get(name, schema.get("additionalProperties"))
+    return convert(text, wanted, schema).value
+
+
+def _is_ambiguous(value: Any) -> bool:
+    """True for a string that some schema would convert to another type."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return not isinstance(json.loads(value), str)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_same(read: Any, value: Any) -> bool:
+    return type(read) is type(value) and json.dumps(read) == json.dumps(value)

@@ -1,0 +1,183 @@
+"""Conversion of a parameter's text to a value: by the tool's schema, or without one by four simple forms."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolwire.definition.words import resolve
+from toolwire.protocols.base import DIGIT_LIMIT, Refusal
+from toolwire.protocols.reading.repair import read_json
+from toolwire.protocols.reading.strict_json import load_json
+from toolwire.vocabulary.calls import Problem
+
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_REAL = re.compile(r"-?[0-9]+\.[0-9]+")
+_WORDS = {"true": True, "false": False}
+_PYTHON_WORDS = {"True": ("boolean", True), "False": ("boolean", False), "None": ("null", None)}
+_TEXTLIKE = frozenset({"string", "integer", "number"})
+_CONTAINERS = frozenset({"object", "array"})
+_ALTERNATIVES = ("anyOf", "oneOf", "allOf")
+_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """A parameter's value."""
+
+    value: Any
+    problems: tuple[Problem, ...] = ()
+    """The repairs that reading the value needed."""
+
+
+def guess(text: str) -> Any:
+    """Converts a text without a schema. Only `true`, `false`, `-3` and `0.5` in exactly these forms are not strings.
+
+    `007`, `1e5`, ` 10 `, `True`, `NaN` and `1_000` stay strings.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if len(text) > DIGIT_LIMIT:
+        return text
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _REAL.fullmatch(text):
+        value = float(text)
+        return value if math.isfinite(value) else text
+    return text
+
+
+def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
+    """Converts a text by its schema. `root` is the schema that its references belong to.
+
+    Text stays text if the schema asks for a string, even `10` or `true`. A text that does not fit also stays text;
+    validation then reports the expected type.
+    """
+    node = resolve(schema, root)
+    choices = _choices(node)
+    if choices is not None:
+        return Converted(value=_chosen(text, choices))
+    types = types_of(node, root)
+    if not types:
+        return Converted(value=guess(text))
+    return Converted(value=text) if types == _STRING else _typed(text, types)
+
+
+def load_marked(text: str) -> Any:
+    """Returns the value of a text that is marked as JSON.
+
+    Raises:
+        Refusal: The text is not JSON.
+    """
+    try:
+        return load_json(text)
+    except json.JSONDecodeError as error:
+        raise Refusal(f"it is marked as JSON and is none: {error}. Write JSON, or leave the mark out.") from error
+
+
+def types_of(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> frozenset[str]:
+    """Returns the JSON types that a schema names. Empty if it names none and therefore allows all."""
+    node = resolve(schema, root)
+    for key in _ALTERNATIVES:
+        if isinstance(node.get(key), list) and depth:
+            found = [types_of(member, root, depth - 1) for member in cast("list[Any]", node[key])]
+            if key == "allOf":
+                return frozenset[str].intersection(*named) if (named := [types for types in found if types]) else _NONE
+            return _NONE if not all(found) else _NONE.union(*found)
+    choices = _choices(node)
+    if choices is not None:
+        return frozenset(map(_type_of, choices))
+    named = node.get("type")
+    if isinstance(named, list):
+        return frozenset(map(str, cast("list[Any]", named)))
+    return frozenset({named}) if isinstance(named, str) else _NONE
+
+
+def _typed(text: str, types: frozenset[str]) -> Converted:
+    # If strings are allowed, numbers stay text. Exact decimals and leading zeros would otherwise be lost.
+    wanted = types - _TEXTLIKE if "string" in types else types
+    try:
+        value = load_json(text)
+    except json.JSONDecodeError:
+        return _repaired(text, wanted, is_text="string" in types)
+    except Refusal:
+        return Converted(value=text)
+    if isinstance(value, str) and wanted & _CONTAINERS and "string" not in types:
+        return _decoded(text, value, wanted)
+    kind = _type_of(value)
+    is_wanted = kind in wanted or (kind == "integer" and "number" in wanted)
+    is_whole = kind == "number" and "integer" in wanted and float(value).is_integer()
+    return Converted(value=value if is_wanted or is_whole else text)
+
+
+def _repaired(text: str, wanted: frozenset[str], *, is_text: bool) -> Converted:
+    """Returns the value of a text that is not JSON but has an obvious mistake."""
+    if is_text:
+        return Converted(value=text)
+    kind, value = _PYTHON_WORDS.get(text.strip(), ("", None))
+    if kind in wanted:
+        return Converted(value=value, problems=(_repair(f"{text.strip()} was read as {json.dumps(value)}."),))
+    if not wanted & _CONTAINERS or not text.lstrip().startswith(("[", "{", "```")):
+        return Converted(value=text)
+    try:
+        value, problems = read_json(text)
+    except Refusal:
+        return Converted(value=text)
+    return Converted(value=value, problems=problems) if _type_of(value) in wanted else Converted(value=text)
+
+
+def _decoded(text: str, inner: str, wanted: frozenset[str]) -> Converted:
+    try:
+        value = load_json(inner)
+    except (json.JSONDecodeError, Refusal):
+        return Converted(value=text)
+    if _type_of(value) not in wanted & _CONTAINERS:
+        return Converted(value=text)
+    return Converted(value=value, problems=(_repair("The value stands in a JSON string; it was decoded."),))
+
+
+def _chosen(text: str, choices: list[Any]) -> Any:
+    if text in [choice for choice in choices if isinstance(choice, str)]:
+        return text
+    try:
+        value = load_json(text)
+    except (json.JSONDecodeError, Refusal):
+        return text
+    is_listed = any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices)
+    return value if is_listed else text
+
+
+def _choices(node: Mapping[str, Any]) -> list[Any] | None:
+    if isinstance(node.get("enum"), list):
+        return cast("list[Any]", node["enum"])
+    return [node["const"]] if "const" in node else None
+
+
+def _type_of(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _repair(message: str) -> Problem:
+    return Problem(message=message, repaired=True)
+
+
+_NONE = frozenset[str]()
+_STRING = frozenset({"string"})
