@@ -109,7 +109,7 @@ class SchemaShape:
         *,
         told: dict[str, Any] | None = None,
     ) -> None:
-        """`schema` checks the arguments; models read `told`. None: models read `schema`."""
+        """`schema` checks the arguments. Models read `told`, or `schema` if it is None."""
         # Imported here: only tools defined by a schema need jsonschema.
         from toolwire.definition.json_schema import check_schema, warn_of_unchecked
 

@@ -1,4 +1,4 @@
-"""The only caller of the policy: a call runs unasked, after a person said so, or not at all."""
+"""The only caller of the policy. A call runs without a question, after a person approved it, or not at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolwire.vocabulary.values import digest
 
 
 async def authorize(prepared: Prepared, scope: Scope, doubt: Doubt | None = None) -> Prepared | Outcome:
-    """The call as it may run (a person may have edited it), or what it came to instead."""
+    """Returns the call as it may run, or the outcome that replaces it. A person may have edited the call."""
     if doubt is not None:
         cleared = await reconciled(prepared, scope, doubt)
         if isinstance(cleared, ToolResult):
@@ -40,13 +40,13 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: Doubt | None = None
     if not isinstance(decision, Decision):
         return decision
     decided = _as_decided(prepared, decision, scope)
-    # While a person was thinking, the tool may have been removed or disabled.
+    # The tool may have been removed or disabled while a person decided.
     there = resolve(prepared.call, scope) if isinstance(decided, Prepared) else None
     return there.with_metadata(approval=prepared.approval) if isinstance(there, ToolResult) else decided
 
 
 def judged(prepared: Prepared, scope: Scope) -> Verdict:
-    """What the policy says of the call as it would run now."""
+    """Returns the policy's verdict on the call as it would run now."""
     entry, policy = prepared.entry, scope.policy
     own = entry.permission or entry.tool.permission
     was_asked = scope.run is not None and prepared.call.id in scope.run.asked
@@ -62,10 +62,10 @@ def judged(prepared: Prepared, scope: Scope) -> Verdict:
 
 
 def subject_of(prepared: Prepared, scope: Scope) -> Subject:
-    """The call as a policy sees it.
+    """Returns the call in the form that a policy judges.
 
     Raises:
-        Unrepresentable: an argument that JSON cannot hold.
+        Unrepresentable: JSON cannot hold one of the arguments.
     """
     tool = prepared.entry.tool
     return Subject(
@@ -98,7 +98,7 @@ def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepare
 
 
 def _still_allowed(prepared: Prepared, scope: Scope) -> Prepared | ToolResult:
-    """The approved call. While a person was thinking, the tool's owner or a new rule may have denied it."""
+    """Returns the approved call. The tool's owner or a new rule may have denied it while a person decided."""
     verdict = judged(prepared, scope)
     if verdict.effect != "deny":
         return prepared
@@ -106,7 +106,7 @@ def _still_allowed(prepared: Prepared, scope: Scope) -> Prepared | ToolResult:
 
 
 def _told(decision: Decision) -> dict[str, Any]:
-    """What observers are told of a decision."""
+    """Returns the facts about a decision for observers."""
     by = decision.by
     return {
         "request_id": decision.request_id,
@@ -119,7 +119,7 @@ def _told(decision: Decision) -> dict[str, Any]:
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What an edit changed, by argument: `before` and `after`, each only where there was one."""
+    """Returns the changes of an edit by argument, as `before` and `after`. An absent value has no entry."""
     found: dict[str, Any] = {}
     for name in {**before, **after}:
         if name in before and name in after and digest(before[name]) == digest(after[name]):
@@ -130,7 +130,10 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
 
 
 def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
-    """What a person wrote instead: they allow it, but it is validated and judged like what the model wrote."""
+    """Returns the call with a person's edits.
+
+    It counts as approved, but is validated and judged like a model's call.
+    """
     call = prepared.call
     arguments = call.arguments
     try:

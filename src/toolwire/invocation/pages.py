@@ -1,4 +1,4 @@
-"""A result that is too long for a model: the whole is kept, and the model gets its first page."""
+"""Paging of long results: the whole text is kept, and the model gets the first page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from toolwire.vocabulary.text import page_of
 
 
 async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) -> ToolResult:
-    """The result with its first page and how to read on; as it was cut where the model has no tool to read on with."""
+    """Returns the result with its first page and a note on how to read on.
+
+    If the model has no tool for reading on, the truncated result is returned unchanged.
+    """
     reader, limit_bytes = scope.catalogue.find(READ_RESULT), scope.result_limit_bytes
     if reader is None or reader.spill is None or entry.name == READ_RESULT or limit_bytes is None:
         return cut
@@ -32,5 +35,5 @@ async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) ->
 
 
 def reading_on(id: str, offset: int) -> str:
-    """How a model gets the next page."""
+    """Returns the call with which a model gets the next page."""
     return f"call {READ_RESULT} with id={id!r} and offset={offset} to read on"

@@ -1,4 +1,4 @@
-"""The ledger's part of the path: what is known of a call before it starts, and what is written around it."""
+"""The ledger's part of the path: the lookup before a call starts, and the records around it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from toolwire.vocabulary.values import digest
 
 
 def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[Step, Doubt | None]:
-    """The result that is known already, or the call as a step, with the doubt whether it ran before.
+    """Returns the recorded result, or the call as a step with the doubt whether it ran before.
 
-    It comes before everything else: what is on record does not depend on what is registered or allowed today.
+    This comes before everything else. The record does not depend on the tools and rules of today.
     """
     try:
         step = step_of(call)
@@ -41,12 +41,13 @@ def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[S
 
 
 def begin(prepared: Prepared, step: Step, scope: Scope, ledger: Ledger) -> Future[float | ToolResult]:
-    """When it began, written down before it does; or why it must not run."""
+    """Records the start of the call before it runs. The future gives the start time, or a result if it must not run."""
     tool, composite = prepared.entry.tool, prepared.entry.composite
     if tool.effects.idempotent == "natural" and composite is None and not prepared.request_id:
         return _at_once(0.0)
     if prepared.request_id:
-        # The ledger compares what begins with what was shown to a person: it must not be told of an earlier look.
+        # The ledger compares the start with the request that a person saw, so an outdated canonical form must not be
+        # used.
         prepared.look_again()
     try:
         arguments = recorded(prepared, scope)
@@ -77,11 +78,12 @@ def _at_once(answer: float | ToolResult) -> Future[float | ToolResult]:
 
 
 def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
-    """The arguments as they are written down: the canonical form; without one, and with no decision made about the
-    call, the model's own arguments.
+    """Returns the arguments for the record: their canonical form.
+
+    Without a canonical form, and if no decision was made about the call, the model's own arguments are recorded.
 
     Raises:
-        Unrepresentable: the arguments that a decision was made about have no canonical form any more.
+        Unrepresentable: A decision was made about the arguments, but they no longer have a canonical form.
     """
     try:
         return prepared.canonical(scope)
@@ -92,8 +94,8 @@ def recorded(prepared: Prepared, scope: Scope) -> Mapping[str, Any]:
 
 
 async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> Outcome:
-    """The same outcome, once it is on record."""
-    # A run that went another way keeps its record as it is: nothing more of it counts.
+    """Records the outcome, and returns it when it is durable."""
+    # A run that diverged keeps its record unchanged: nothing after the divergence counts.
     if isinstance(outcome, ToolResult) and not is_divergence(outcome):
         is_big = is_large(step.given) or is_large((outcome.data, outcome.blocks, outcome.error))
         return await scope.ports.arrived(await beside(scope.ports, is_big, lambda: ledger.settle(step, outcome)))
@@ -101,7 +103,7 @@ async def settle(step: Step, outcome: Outcome, scope: Scope, ledger: Ledger) -> 
 
 
 def is_divergence(outcome: Outcome) -> bool:
-    """Whether the call is not the one that is on record."""
+    """True if the call differs from the recorded one."""
     return isinstance(outcome, ToolResult) and outcome.failure is not None and outcome.failure.kind == "divergence"
 
 

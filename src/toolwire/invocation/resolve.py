@@ -1,4 +1,4 @@
-"""From a name to an entry, or to words that help the model find the right one."""
+"""Finds the entry that a call names, or helps the model to find the right one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, Tool
 from toolwire.vocabulary.results import ToolResult
 
 LISTED_NAMES = 20
-"""Names that an answer to an unknown name lists: enough for a small toolkit, short in a large one."""
+"""Number of tool names that the answer to an unknown name lists.
+
+It covers a small toolkit and is short for a large one.
+"""
 
 
 def resolve(call: ToolCall, scope: Scope) -> Entry | ToolResult:
-    """The entry that the call names."""
+    """Returns the entry that the call names, or a failed result with a hint."""
     entry = scope.catalogue.find(call.name)
     if entry is not None:
         return entry if entry.disabled is None else _disabled(call, entry.disabled)

@@ -1,4 +1,4 @@
-"""What surrounds a call: who may be called, who judges, who listens, for how long."""
+"""The surroundings of a call: the tools, policy, approver, observers and limits that apply to it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,20 @@ from toolwire.vocabulary.steps import Step
 from toolwire.vocabulary.values import digest
 
 RESULT_LIMIT_BYTES = 32_768
-"""Bytes of one result's text that a model is shown: about 8,000 tokens, a page it can still read."""
+"""Maximum number of bytes of a result's text that a model sees, about 8,000 tokens."""
 
 
 class CallRecord:
-    """One call from start to end, as observers are told of it."""
+    """One call from start to end, for observers.
+
+    Attributes:
+        call: The call as the model or program made it.
+        entry: The registered tool; None if no tool has the call's name.
+        result: The result of the call.
+        run_id: The run that the call belongs to, or the call's id outside of a run.
+        started_at: Start time in seconds since the epoch.
+        duration_s: Duration in seconds.
+    """
 
     __slots__ = ("call", "duration_s", "entry", "result", "run_id", "started_at")
 
@@ -46,79 +55,82 @@ class CallRecord:
 
 
 class Run:
-    """What all calls of one run share and change, from any thread."""
+    """The state that all calls of one run share. Any thread may change it."""
 
     __slots__ = ("asked", "stopped", "taints")
 
     def __init__(self, taints: Iterable[Label] = ()) -> None:
         self.taints = frozenset(taints)
-        """What the run has read so far."""
+        """Labels of the data that the run has read so far."""
         self.asked: frozenset[str] = frozenset()
-        """Ids of the calls that a person was asked about when the run was gone through before."""
+        """Ids of the calls that a person was asked about in an earlier pass."""
         self.stopped: str | None = None
-        """Why nothing more of it may start; None while it goes on."""
+        """The reason why nothing more may start; None while the run continues."""
 
     def read(self, labels: frozenset[Label]) -> None:
-        """Remembers what a result that came back is. Nothing is ever forgotten."""
+        """Adds the labels of a result. Labels are never removed."""
         if not labels <= self.taints:
             self.taints |= labels
 
 
 class Observer(Protocol):
-    """Listens and cannot answer. Its failures are logged and swallowed.
+    """Receives events and cannot affect calls. Its errors are logged and suppressed.
 
-    One that has a method `asked(request)` is also told when a person is about to be asked (`PERMISSION_REQUEST`).
+    An observer with a method `asked(request)` is also called before a person is asked (`PERMISSION_REQUEST`).
     """
 
     def ended(self, record: CallRecord, /) -> None:
-        """A call ended (`TOOL_COMPLETE`): called once for each, after everything else."""
+        """Called once when a call has ended (`TOOL_COMPLETE`), after everything else."""
         ...
 
 
 @dataclass(slots=True, kw_only=True)
 class Scope:
-    """Shared by all calls of a run; a child call of a program gets a copy of its own."""
+    """The settings that all calls of a run share. A call made by a program gets its own copy."""
 
     catalogue: Catalogue | Selection
-    """What may be called."""
+    """The tools that may be called."""
     policy: Policy
-    """What may run, unasked or asked."""
+    """The policy that decides which calls run, need approval, or are denied."""
     ports: Ports
-    """The driver's."""
+    """The driver's ports."""
     approver: Approver | None = None
-    """Who is asked; None: nobody, and what needs asking does not run."""
+    """The callback that asks a person. None: calls that need approval do not run."""
     middleware: tuple[Middleware, ...] = ()
-    """What stands around the execution of every call, the first outermost."""
+    """The middleware around the execution of every call, outermost first."""
     observers: tuple[Observer, ...] = ()
-    """Who is told of each call's end."""
+    """The observers of each call's end."""
     tracer: Tracer | None = None
-    """Who follows calls while they run; None: nobody."""
+    """Follows calls while they run, or None."""
     caller: Caller = NOBODY
-    """On whose behalf."""
+    """The caller on whose behalf the calls run."""
     states: States = field(default=(), repr=False)
-    """Where bound parameters are looked up before the tool's own state. They hold secrets: no text shows them."""
+    """States that give bound values before the tool's own state. They hold secrets, so no text shows them."""
     run_id: str = ""
     """The run that the call belongs to."""
     run: Run | None = None
-    """What the calls of this run share; None where each call is a run of its own."""
+    """The state that the calls of this run share; None if each call is its own run."""
     ledger: Ledger | None = None
-    """The run's write-ahead record; None: nothing outlives this process."""
+    """The run's write-ahead log. None: nothing outlives this process."""
     secret_key: bytes = PROCESS_KEY
-    """Hashes the secrets among arguments; with a store its key, so that a hash is the same in every process."""
+    """Key that hashes the secrets among arguments.
+
+    With a store it is the store's key, so hashes match across processes.
+    """
     can_suspend: bool = False
-    """Whether a call that waits for a person may end this pass over the run as `Pending`."""
+    """True if a call that waits for a person may end this pass over the run as `Pending`."""
     deadline: float | None = None
-    """`time.monotonic()` seconds after which nothing more is started."""
+    """Time of `time.monotonic()` after which no new work starts."""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES
-    """Bytes of text that go back to a model; None inside programs, which receive the data whole."""
+    """Maximum number of bytes of text for a model. None inside programs, which receive the whole data."""
     clock: Callable[[], float] = lambda: time.time()
-    """Seconds since the epoch, by which requests expire."""
+    """Returns the seconds since the epoch by which requests expire."""
     sink: Sink | None = None
-    """Who reads the call's output while it runs; None: nobody. Inner calls have none: who makes them gets the whole."""
+    """Sink for streamed output, or None. Inner calls have none: their caller receives the whole result."""
 
 
 class Prepared:
-    """A call after validation: exactly what will run."""
+    """A call after validation, exactly as it will run."""
 
     __slots__ = (
         *("_canonical", "_digest", "approval", "asked", "attempt", "call", "entry"),
@@ -130,74 +142,76 @@ class Prepared:
         self.entry = entry
         self.validated = validated
         self.request_id = ""
-        """The approved request that allows it; empty when nobody had to be asked."""
+        """The approved request that allows the call; empty if no approval was needed."""
         self.asked = call
-        """The call as the model made it: another one when a person has edited the arguments."""
+        """The call as the model made it. It differs from `call` if a person edited the arguments."""
         self.approval: Mapping[str, Any] | None = None
-        """What observers are told of the decision; None when nobody had to be asked."""
+        """The facts about the decision for observers; None if no approval was needed."""
         self.attempt = 1
-        """Above 1: an earlier attempt was begun, and how it ended is not known."""
+        """The number of this attempt. Above 1, an earlier attempt began and its outcome is unknown."""
         self.idempotency_key = ""
-        """The key on record, of the arguments before any middleware rewrote them; empty where nothing is on record."""
+        """The recorded key of the arguments, before any middleware changed them. Empty without a record."""
         self._canonical: Mapping[str, Any] | None = None
         self._digest = ""
 
     def canonical(self, scope: Scope) -> Mapping[str, Any]:
-        """The arguments that rules, people, memory and the cache go by. Made once: code of the host gets a copy.
+        """Returns the arguments in the form that rules, people, remembered rules and the cache compare.
+
+        The form is made once, so host code must get a copy of it.
 
         Raises:
-            Unrepresentable: a value that JSON cannot hold, or that JSON would make another one of.
+            Unrepresentable: JSON cannot hold a value, or would change it.
         """
         if self._canonical is None:
             self._canonical = canonical(self.validated, scope.secret_key)
         return self._canonical
 
     def canonical_digest(self, scope: Scope) -> str:
-        """The digest of the canonical form.
+        """Returns the digest of the canonical form.
 
         Raises:
-            Unrepresentable: as `canonical`.
+            Unrepresentable: JSON cannot hold a value, or would change it.
         """
         if not self._digest:
             self._digest = digest(self.canonical(scope))
         return self._digest
 
     def look_again(self) -> None:
-        """Forgets the canonical form: the values may have been changed since it was made."""
+        """Discards the canonical form, because the values may have changed since it was made."""
         self._canonical, self._digest = None, ""
 
 
 Path = Callable[[ToolCall, Scope], Coroutine[Any, Any, Outcome]]
-"""`invoker.invoke`, handed down to what makes calls of its own."""
+"""`invoker.invoke`, passed down to code that makes calls of its own."""
 
 
 class Inside:
-    """What a composite tool is lent: its own call, what it may call, and the way back into the path."""
+    """The access of a composite tool to its own call, to the tools it may call, and to the path."""
 
     __slots__ = ("_invoke", "_scope", "call", "started_at")
 
     def __init__(self, call: ToolCall, scope: Scope, invoke: Path, *, started_at: float = 0.0) -> None:
         self.call = call
         self.started_at = started_at
-        """Seconds since the epoch when a call of a recorded run was first entered; 0.0 for any other."""
+        """Start time of the first pass over a recorded call in seconds since the epoch; 0.0 for any other call."""
         self._scope = scope
         self._invoke = invoke
 
     @property
     def ledger_id(self) -> str:
-        """The recorded run that it belongs to; empty when nothing outlives this process."""
+        """The recorded run that the call belongs to; empty if nothing outlives this process."""
         return "" if self._scope.ledger is None else self._scope.ledger.run_id
 
     @property
     def can_suspend(self) -> bool:
-        """Whether its calls may wait for a person beyond this process: then they come back as `Pending`."""
+        """True if the calls may wait for a person beyond this process. They then return `Pending`."""
         return self._scope.can_suspend
 
     @property
     def recorded(self) -> Sequence[tuple[Step, ToolResult]]:
-        """Its calls that ended when it was entered before, in the order in which they did.
+        """The calls that ended in an earlier pass, in the order in which they ended.
 
-        It is given their results again: its run has read them.
+        Reading them adds the labels of their results to the run, because the tool receives the results again.
         """
         found = () if self._scope.ledger is None else self._scope.ledger.recorded(self.call.id)
         for one, result in found:
@@ -206,46 +220,49 @@ class Inside:
 
     @property
     def notes(self) -> Sequence[Mapping[str, Any]]:
-        """What it noted of them (`note`)."""
+        """The entries that `note` recorded about these calls."""
         return () if self._scope.ledger is None else self._scope.ledger.notes(self.call.id)
 
     def note(self, entry: Mapping[str, Any]) -> None:
-        """Takes something down for the next time it is entered; forgotten where nothing outlives this process."""
+        """Records an entry for the next pass. It is dropped if nothing outlives this process."""
         if self._scope.ledger is not None:
             self._scope.ledger.note(self.call.id, entry)
 
     @property
     def tools(self) -> list[tuple[str, Tool]]:
-        """The tools it may call, by name. Not itself nor others like it: a program runs no program."""
+        """The tools that may be called, by name.
+
+        Composite tools are left out, because a program cannot run a program.
+        """
         return [(entry.name, entry.tool) for entry in self._scope.catalogue if entry.composite is None]
 
     @property
     def is_blocking(self) -> bool:
-        """Whether the path runs without an event loop: then it must not wait for one."""
+        """True if the path runs without an event loop. It must not wait for one then."""
         return self._scope.ports.is_blocking
 
     @property
     def has_async_tools(self) -> bool:
-        """Whether calls of some of these tools need an event loop."""
+        """True if calls of some of these tools need an event loop."""
         return self._scope.catalogue.is_async or not all(map(is_colourless, self._scope.middleware))
 
     @property
     def deadline(self) -> float | None:
-        """`time.monotonic()` seconds after which nothing more is started."""
+        """Time of `time.monotonic()` after which no new work starts."""
         return self._scope.deadline
 
     @property
     def result_limit_bytes(self) -> int | None:
-        """Bytes of text that go back to a model; None: all of it."""
+        """Maximum number of bytes of text for a model. None: no limit."""
         return self._scope.result_limit_bytes
 
     def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome]]:
-        """What makes calls of one run, each down the whole path."""
+        """Returns a coroutine function that makes calls of one run. Each call takes the whole path."""
         invoke, scope = self._invoke, self._child_scope(run_id, self._scope.ports)
         return lambda call: invoke(call, scope)
 
     def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome]:
-        """The same for a thread of its own, where nothing may wait for an event loop."""
+        """Returns the same as a blocking function, for a thread in which no call may wait for an event loop."""
         invoke, scope = self._invoke, self._child_scope(run_id, self._scope.ports.blocking)
         return lambda call: step(invoke(call, scope))
 
@@ -256,12 +273,12 @@ class Inside:
 
 
 def read_again(tool: str, result: ToolResult, scope: Scope) -> None:
-    """Adds the labels of a result on record to those that its run has read."""
+    """Adds the labels of a recorded result to those that the run has read."""
     if scope.run is None or not result.success or tool == CODE_EXECUTION:
-        # A program's calls count, each for itself.
+        # The inner calls of a program count, each on its own.
         return
     entry = scope.catalogue.find(tool)
-    # A tool that was removed can no longer say what its results are: the worst is assumed.
+    # A removed tool no longer declares its labels, so the worst is assumed.
     scope.run.read(_ALL_LABELS if entry is None else entry.tool.effects.labels)
 
 
@@ -269,12 +286,12 @@ _ALL_LABELS: frozenset[Label] = frozenset(get_args(Label))
 
 
 def run_of(call: ToolCall, scope: Scope) -> str:
-    """The run that requests and rules know the call by: of a recorded run its own, inside of its programs too."""
+    """Returns the run by which requests and rules know the call. For a recorded run it is the same in its programs."""
     return scope.run_id or call.id if scope.ledger is None else scope.ledger.run_id
 
 
 def ended(outcome: Outcome) -> ToolResult:
-    """The result of a call that was made where none can wait beyond this process (`can_suspend` is False)."""
+    """Returns the result of a call that cannot wait beyond this process (`can_suspend` is False)."""
     if isinstance(outcome, ToolResult):
         return outcome
     raise AssertionError(f"call {outcome.call.id} waits for a person where no call can")

@@ -1,4 +1,4 @@
-"""A turn on record: gone through once, or again after a person decided, in whatever process."""
+"""Runs on record: running a turn for the first time, or again after a decision, in any process."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class KeptRun(Ledger, Protocol):
 
     @property
     def asked(self) -> frozenset[str]:
-        """Ids of the calls that a person was asked about before."""
+        """Ids of the calls that a person was asked about in an earlier pass."""
         ...
 
     @property
     def outcome(self) -> Sequence[ToolResult] | None:
-        """The results of a run that is finished; None while it is not."""
+        """The results of a finished run; None while it is unfinished."""
         ...
 
     def finish(self, results: Sequence[ToolResult]) -> Future[None]: ...
@@ -53,7 +53,7 @@ class KeptRun(Ledger, Protocol):
 
 
 class Standing(Protocol):
-    """How a run stands."""
+    """The current state of a run."""
 
     @property
     def status(self) -> RunStatus: ...
@@ -64,7 +64,7 @@ class Standing(Protocol):
 
 
 class RunStore(Protocol):
-    """Where runs are kept."""
+    """The store of runs."""
 
     def start(self, run: RunStart) -> Future[Any]: ...
     def reopen(self, run_id: str) -> Future[Any]: ...
@@ -78,7 +78,7 @@ class RunStore(Protocol):
 
 
 class Passes:
-    """Goes through the runs of one session."""
+    """Makes passes over the runs of one session."""
 
     def __init__(self, store: RunStore, catalogue: Catalogue, setup: Setup, protocol: str) -> None:
         self.store = store
@@ -87,14 +87,14 @@ class Passes:
         self._protocol = protocol
 
     async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
-        """What a new run comes to."""
+        """Records and runs a new run. Returns its results, or the suspended run."""
         ports = self.setup.loop_scope(self._catalogue).ports
         is_big = any(is_large(call.arguments) for call in reply.calls)
         started = await beside(ports, is_big, lambda: self._started(run_id, reply, run))
         return await self._pass(await ports.arrived(started), reply, run)
 
     def _started(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
-        """The ledger of a new run."""
+        """Records a new run. The future gives its ledger."""
         now = time.time()
         names = {call.name for call in reply.calls}
         entries = [entry for entry in self._catalogue if entry.name in names]
@@ -113,11 +113,13 @@ class Passes:
         return self.store.start(start)
 
     async def again(self, run_id: str) -> tuple[Reply, Sequence[ToolResult] | SuspendedRun, Run]:
-        """What a run on record comes to now; one that is finished is not gone through again.
+        """Runs a recorded run again, and returns its reply, its results or suspended form, and its state.
+
+        A finished run is not run again; its recorded results are returned.
 
         Raises:
-            DecisionRefused: there is no such run here, somebody else is at it, it is too old, or it went another way
-                than its record: then nothing was run.
+            DecisionRefused: The run is unknown, too old or held by another process, or it diverged from its record.
+                Nothing was run, except that other calls of the reply may have run before a program diverged.
         """
         ports = self.setup.loop_scope(self._catalogue).ports
         ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
@@ -133,7 +135,7 @@ class Passes:
         return reply, await self._pass(ledger, reply, run), run
 
     def _read_again(self, ledger: KeptRun, reply: Reply, run: Run) -> None:
-        """Adds the labels of a finished run's results: the model reads them once more."""
+        """Adds the labels of a finished run's results, because the model reads them once more."""
         scope = self.setup.loop_scope(self._catalogue)
         scope.run = run
         for call, result in zip(run_calls(ledger.run_id, reply), ledger.outcome or (), strict=True):
@@ -142,7 +144,10 @@ class Passes:
                 read_again(step.tool, inner, scope)
 
     async def _compare(self, ledger: KeptRun, reply: Reply) -> None:
-        """Refuses a reply that is not the recorded one before any call of it runs: they run side by side."""
+        """Refuses a reply that differs from the recorded one.
+
+        This happens before its calls run, since they run in parallel.
+        """
         known = [ledger.recall(step_of(call)) for call in run_calls(ledger.run_id, reply)]
         for result in known:
             if isinstance(result, ToolResult) and is_divergence(result):
@@ -170,10 +175,10 @@ class Passes:
             await scope.ports.arrived(ledger.release())
 
     def named(self, run: str | SuspendedRun) -> str:
-        """The id of the run that is meant; what a portable form says of it must be how it stands.
+        """Returns the id of a run. A portable form must agree with the run's current state.
 
         Raises:
-            DecisionRefused: there is no such run, it is another principal's, or the text was changed or is of an
+            DecisionRefused: The run is unknown or belongs to another principal, or the text was changed or describes an
                 earlier revision.
         """
         if isinstance(run, SuspendedRun) or not run.lstrip().startswith("{"):
@@ -183,7 +188,7 @@ class Passes:
             return run_id
         view = read_suspended(run, self.store.wire_key, principal=self.setup.caller.principal)
         now = self.store.run(view.run_id)
-        # How a run ended is told again to whoever asks: nothing is run for it.
+        # A finished run only returns its record, so an old revision does no harm.
         if now.status in ("running", "suspended") and now.rev != view.rev:
             raise DecisionRefused(
                 "stale_rev", f"this is how run {view.run_id!r} stood at {view.rev}, and it stands at {now.rev}"
@@ -191,9 +196,9 @@ class Passes:
         return view.run_id
 
     def restore_rules(self, run_id: str | None = None) -> None:
-        """Puts the rules into force that people chose to keep: for good, and those of the run and its session.
+        """Restores the rules that people chose to keep: those of the workspace, and those of this run and its session.
 
-        Who decided must be somebody whom this session's policy lets decide.
+        A rule is restored only if this session's policy accepts its decider.
         """
         policy = self.setup.policy
         for request, decision in self.store.remembered():
@@ -204,10 +209,11 @@ class Passes:
                 policy.restore(narrowed(rule, request))
 
     def decide(self, run_id: str, decisions: Iterable[Decision]) -> None:
-        """Takes decisions down, all of them looked at before the first is.
+        """Records decisions, after checking all of them.
 
         Raises:
-            DecisionRefused: one of them does not count; `code` says why. Those before it do.
+            DecisionRefused: A decision is not valid; `code` gives the reason. If a check failed, none was recorded. If
+                the store refused one, the decisions before it stay recorded.
         """
         given = list(decisions)
         waiting = {request.id for request in self.store.pending(run_id)}
@@ -225,7 +231,7 @@ class Passes:
             try:
                 self.store.decide(decision.request_id, decision)
             except DecisionRefused as refused:
-                # A decision may be handed in twice, by two workers say: it is still the one decision.
+                # Two workers may hand in the same decision; it is still one decision.
                 if refused.decided is None or not _is_same(refused.decided, decision):
                     raise
 
@@ -240,7 +246,7 @@ class Passes:
         reason = self.setup.policy.refuses(decision, request)
         if reason is not None:
             raise DecisionRefused("not_permitted", reason, request_id=request.id)
-        # The call of a tool that was removed ends as `unknown_tool`, whatever was decided.
+        # The call of a removed tool ends as `unknown_tool`, whatever the decision is.
         if decision.verdict != "edit" or entry is None:
             return
         call = ToolCall(request.tool, decision.arguments, id=request.call_id)
@@ -250,11 +256,17 @@ class Passes:
 
     @property
     def _secret_key(self) -> bytes:
-        """Hashes the secrets among arguments: the same in every process that has the store, and in no other."""
+        """Key that hashes the secrets among arguments.
+
+        It is the same in every process with this store, and in no other.
+        """
         return hmac.digest(self.store.wire_key, b"toolwire secrets 1", "sha256")
 
     def _problem_of(self, call: ToolCall, entry: Entry) -> str | None:
-        """What is wrong with an edited call: it does not fit, or a rule denies it."""
+        """Returns the problem of an edited call: its arguments do not fit, or a rule denies it.
+
+        None without a problem.
+        """
         prepared = validate(call, entry, self.setup.states)
         if isinstance(prepared, ToolResult):
             return prepared.error
@@ -274,7 +286,7 @@ class Passes:
 
 
 def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:
-    """The reply's calls under ids of the run: a model may use one twice, and a run may not."""
+    """Returns the reply's calls with ids of the run. A model may repeat an id, but a run must not."""
     return [
         ToolCall(call.name, call.arguments, id=f"{run_id}/{ordinal}", raw_text=call.raw_text)
         for ordinal, call in enumerate(reply.calls, 1)
@@ -284,10 +296,10 @@ def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:
 def decisions_of(
     run_id: str, given: str | Mapping[str, Any] | Iterable[Decision | Mapping[str, Any]]
 ) -> list[Decision]:
-    """What was decided, from the forms in which it may be handed in.
+    """Returns decisions from any of the accepted forms.
 
     Raises:
-        DecisionRefused: `malformed`, or `unknown_run` for the decisions of another run.
+        DecisionRefused: `malformed`, or `unknown_run` if the decisions are for another run.
     """
     if isinstance(given, str | Mapping):
         read = read_decisions(cast("str | Mapping[str, Any]", given))
@@ -301,7 +313,7 @@ def decisions_of(
 
 
 def given_ids(run_id: str, reply: Reply) -> dict[str, str]:
-    """The ids that the provider gave its calls, by those of the run; a text protocol's calls have none."""
+    """Returns the provider's call ids by our ids. A text protocol's calls have none."""
     return {f"{run_id}/{ordinal}": call.id for ordinal, call in enumerate(reply.calls, 1) if call.id}
 
 

@@ -16,7 +16,7 @@ class TimeLimit:
 
     These include waits for a turn and further attempts.
 
-    The limit under a tool's own name counts before any pattern, in which `*` stands for any text. The first matching
+    The limit under a tool's own name counts before any pattern, in which `*` matches any text. The first matching
     pattern counts. A tool without a match has no limit here. A call that takes longer fails as `timeout`, or as
     `unknown_outcome` if its tool could not be stopped.
     """
