@@ -1,5 +1,4 @@
-"""Texts of outside authors, made safe for models: one paragraph, bounded, and without the marks that structure a
-prompt.
+"""Texts of outside authors, made safe for models: one bounded paragraph without the marks of a prompt's structure.
 
 Models may then read less than the schema that checks arguments: checks use the schema as given.
 """

@@ -68,7 +68,7 @@ class CallingProtocol(Protocol):
         ...
 
     def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:
-        """Returns the part of the system prompt that describes the tools, for a prompt of the owner's own.
+        """Returns the part of the system prompt that describes the tools, for a prompt that the host writes itself.
 
         It has no heading and no line break at its end. Without tools it says that there are none.
 

@@ -1,4 +1,4 @@
-"""The options of a session's prompt, checked when they are given."""
+"""Checks the options of a session's prompt."""
 
 from __future__ import annotations
 

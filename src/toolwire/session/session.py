@@ -1,4 +1,4 @@
-"""`Session`: reads a model's replies, runs what they ask for, and says what the model reads next."""
+"""`Session`: reads a model's replies, runs their calls, and returns the messages for the model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,15 @@ from toolwire.vocabulary.results import ToolResult
 
 
 class Session(Traced):
-    """Tools, a protocol and rules, put together to talk to one model."""
+    """Tools, a protocol and rules for talking to one model.
+
+    A session follows its tools live: tools that are registered or switched later count from the next turn on. A text
+    protocol's model may always run programs. A native protocol's model may run them only if the registry has enabled
+    them.
+
+    Attributes:
+        protocol: The model's calling format, as an object.
+    """
 
     def __init__(
         self,
@@ -65,31 +73,31 @@ class Session(Traced):
         thought: Thought | None = None,
         style: StubStyle | None = None,
     ) -> None:
-        """`tools`: a registry or toolkit, whose rules, approver and log then count, or whatever can be registered.
+        """Combines the tools with a protocol and rules.
 
-        `protocol` is the model's calling format. `permissions` stand in for the tools' own, by name; `policy` (a
-        `Policy`, rules, or the path of a policy file) stands in for the registry's. `approver` is asked where a rule or
-        tool says confirm. With a `store` (a `Store`, or the URL of one) turns and calls are on record, and a turn that
-        nobody decides on now is suspended until somebody does; without, its calls do not run. `limits` bound each
-        program, and behind weaker walls than `min_isolation` ("kernel") none runs; without either, what the registry
-        gave its own programs counts.
+        `tools` is a registry or toolkit, or an iterable of anything that can be registered. The rules, approver and log
+        of a registry or toolkit apply. `protocol` is the model's calling format. `permissions` replace the tools' own,
+        by name. `policy` (a `Policy`, rules, or the path of a policy file) replaces the registry's. `approver` is the
+        callback that asks a person when a rule or tool requires confirmation.
 
-        With `always` the model is told of the tools that it names (`*` stands for any text) and finds all others by
-        `search_tools`, where `always=()` leaves all to the search. None: as the registry has it.
-
-        `caller` is on whose behalf the model calls, by default the toolkit's agent; `visible(tool_name, caller)` says
-        which tools are there for it, beside what the registry or toolkit says. The tools are followed live: what is
-        registered or switched later counts from the next turn on. Bound parameters are looked up in `state` for this
-        session alone, before the `state` of a toolkit or a `ToolSpec`; it is never stored.
+        `store` is a `Store` or its URL. With a store, turns and calls are recorded, and a turn without a decision is
+        suspended until someone decides. Without one, calls that need a decision do not run. `limits` bound each
+        program. No program runs with weaker isolation than `min_isolation`, "kernel" by default. If both are None, the
+        registry's settings for programs apply.
 
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
-        prompt of a text protocol; None leaves them to the protocol, which takes the first.
+        prompt of a text protocol. None leaves the choice to the protocol, which takes the first value.
 
-        A text protocol's model may always run programs. A native one's may when the registry has them enabled.
+        With `always`, the model sees the tools that it names (`*` matches any text), and finds the others with
+        `search_tools`. `always=()` leaves all tools to the search. None: the registry's setting applies.
+
+        `caller` is the caller on whose behalf the model calls, by default the toolkit's agent. `visible(tool_name,
+        caller)` further restricts which tools the caller sees. Bound parameters are looked up in `state` first, then in
+        the `state` of a toolkit or a `ToolSpec`. `state` belongs to this session alone and is never stored.
 
         Raises:
-            ConfigurationError: the protocol is unknown, `permissions` name a tool that is not there, `state` is not a
-                mapping, the prompt has no such option, or a rule can do nothing for these tools.
+            ConfigurationError: The protocol is unknown, `permissions` name an unknown tool, `state` is not a mapping,
+                the prompt has no such option, or a rule has no effect on these tools.
         """
         refuse_wrong_approver(approver)
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
@@ -109,9 +117,9 @@ class Session(Traced):
 
     @property
     def tools(self) -> list[Tool]:
-        """The tools that the model is told of: those that are not denied to it, or of many those it has found.
+        """The tools that the model sees: neither disabled nor denied, and with tool search those found so far.
 
-        `code_execution` is one of them unless the protocol speaks of programs by itself.
+        `code_execution` is included unless the protocol's prompt explains programs itself.
         """
         selection = self._selection
         told = dict(offered(selection, self._setup.policy))
@@ -122,16 +130,15 @@ class Session(Traced):
 
     @property
     def instructions(self) -> str | list[dict[str, Any]]:
-        """What tells the model of the tools: the system prompt, or for a native protocol the request's tools."""
+        """The description of the tools: the system prompt, or for a native protocol the request's tools."""
         return self.protocol.describe(self.tools, **self._prompt)
 
     async def turn(self, reply: Any) -> Turn:
-        """Reads a reply, runs its calls (side by side where it makes several), and gives what the model reads next.
+        """Reads a reply, runs its calls in parallel, and returns the turn with the messages for the model.
 
-        A reply is text, bytes in UTF-8 or the `Reply` that a stream gave; for a native protocol also the SDK's own
-        response or message, or the mapping of one. None is a message without content, an empty reply. Never raises for
-        a reply that cannot be read or a call that fails: the turn says so. With a store, a turn that needs a person and
-        does not get one is `suspended`.
+        `reply` is text, UTF-8 bytes, or the `Reply` of a stream. A native protocol also accepts the SDK's response or
+        message, or a mapping of either. None is a message without content. An unreadable reply or a failing call does
+        not raise; the turn reports it. With a store, a turn that needs a decision and gets none is `suspended`.
 
         Raises:
             ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object.
@@ -155,18 +162,19 @@ class Session(Traced):
         run: str | SuspendedRun,
         decisions: str | Mapping[str, Any] | Iterable[Decision | Mapping[str, Any]] | None = None,
     ) -> Turn:
-        """The turn, gone on with: in another process, after a crash, days later.
+        """Continues a turn, also in another process, after a crash or days later.
 
-        `run` is its id, `turn.suspended`, or the text that `turn.suspended.to_json()` gave.
+        `run` is the run's id, `turn.suspended`, or the text of `turn.suspended.to_json()`. `decisions` are `Decision`
+        objects, mappings of their fields, or JSON of these. They may cover a part of the pending requests; the turn
+        stays suspended until all are decided.
 
-        Calls that ended are not run again, nor is the approved one whose outcome a crash hid, unless its tool knows
-        how. A run that is finished gives its recorded turn and runs nothing. `decisions` are `Decision`s or mappings
-        of their fields, or JSON of these, some or all of what is pending; what nobody decided leaves the turn
-        suspended.
+        Calls that ended are not run again. Nor is an approved call whose outcome a crash hid, unless its tool allows
+        it. A finished run returns its recorded turn and runs nothing.
 
         Raises:
-            DecisionRefused: the run or a decision cannot count; `code` says why, and nothing was run for it.
-            ConfigurationError: the session has no store.
+            DecisionRefused: The run or a decision is not valid; `code` gives the reason. Nothing was run, except with
+                `divergence`: other calls of the reply may have run before it was found.
+            ConfigurationError: The session has no store.
         """
         if self._passes is None:
             raise ConfigurationError(
@@ -174,7 +182,7 @@ class Session(Traced):
             )
         run_id = await asyncio.to_thread(self._passes.named, run)
         if decisions is not None:
-            # It waits for a disk, and an event loop must not.
+            # The store waits for a disk, which would block the event loop.
             await asyncio.to_thread(self._passes.decide, run_id, decisions_of(run_id, decisions))
         await asyncio.to_thread(self._passes.restore_rules, run_id)
         return await self._followed(run_id, {}, self._resumed(self._passes, run_id))
@@ -183,7 +191,7 @@ class Session(Traced):
         return self._turn(*await passes.again(run_id))
 
     async def _followed(self, run_id: str, ids: Mapping[str, str], turn: Coroutine[Any, Any, Turn]) -> Turn:
-        """The turn; a tracer follows it."""
+        """Returns the turn, and traces it if the session has a tracer."""
         tracer, caller = self._setup.tracer, self._setup.caller
         if tracer is None:
             return await turn
@@ -198,7 +206,7 @@ class Session(Traced):
         return ended
 
     def __follow__(self, tracer: Tracer) -> None:
-        """This session's turns and calls from now on, whatever its registry or toolkit has."""
+        """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""
         self._setup = replace(self._setup, tracer=tracer)
         if self._passes is not None:
             self._passes.setup = self._setup
@@ -211,7 +219,7 @@ class Session(Traced):
         return [ended(outcome) for outcome in outcomes]
 
     def _turn(self, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run) -> Turn:
-        # What a turn has read stays in the model's context for all later ones.
+        # Data that a turn has read stays in the model's context for all later turns.
         self._taints |= run.taints
         if isinstance(results, SuspendedRun):
             return Turn(reply=read, suspended=Suspended.of(results))
@@ -223,22 +231,22 @@ class Session(Traced):
         return self._setup.select(self._catalogue)
 
     def _callable(self) -> list[Tool]:
-        """What may be called: more than the model is told of where it searches.
+        """Returns the tools that may be called. With tool search they are more than the model sees.
 
-        A call of a disabled tool is read like any other, so that it is refused for its reason.
+        Disabled tools are included, so that a call of one is refused with its reason.
         """
         callable_ = {entry.name: entry.described for entry in allowed(self._selection, self._setup.policy)}
         return [*callable_.values(), *(tool for tool in self.tools if tool.name not in callable_)]
 
     def _kept_in(self, store: RunStore) -> Passes:
-        """Puts turns and calls on record there, and rules that persons kept there in force."""
+        """Records turns and calls in the store, and restores the rules that people kept there."""
         self._setup = logged(self._setup, store)
         passes = Passes(store, self._catalogue, self._setup, self.protocol.name)
         passes.restore_rules()
         return passes
 
     def _offer_programs(self, limits: Limits | None, min_isolation: MinIsolation | None) -> None:
-        """Puts `code_execution` into the catalogue, unless it is there and stays, or is not to be there."""
+        """Adds `code_execution` to the catalogue, unless the existing one applies or a native protocol has none."""
         there = self._catalogue.find(CODE_EXECUTION)
         if there is not None and limits is None and min_isolation is None:
             self._catalogue.add(told_among(self._catalogue, lambda: self._setup, there), replace=True)
@@ -273,7 +281,7 @@ class Session(Traced):
 
 
 def _parts_of(tools: ToolRegistry | Toolkit | Iterable[object]) -> tuple[Catalogue, Setup]:
-    """A catalogue of the session's own over that of the tools, and how calls are run."""
+    """Returns the session's own catalogue over that of the tools, and the setup of its calls."""
     if isinstance(tools, ToolRegistry | Toolkit):
         catalogue, setup = tools.__offer__()
         return Overlay(catalogue), setup
@@ -285,7 +293,7 @@ def _parts_of(tools: ToolRegistry | Toolkit | Iterable[object]) -> tuple[Catalog
 
 
 def _answering(result: ToolResult, call: ToolCall) -> ToolResult:
-    """The result under the id that the provider gave its call: a model may use one twice, and a run may not."""
+    """Returns the result under the provider's id of its call. A model may repeat an id, but a run must not."""
     if not call.id:
         return result
     return ToolResult(

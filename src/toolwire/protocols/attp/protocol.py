@@ -65,7 +65,7 @@ class Attp:
         return describe_attp(tools, language=language, thought=thought, style=style)
 
     def tools_text(self, tools: Iterable[Any], *, language: Language = "en", style: StubStyle = "full") -> str:
-        """Returns the Python stubs of the tools in a code fence, as they stand in the system prompt.
+        """Returns the Python stubs of the tools in a code fence, as in the system prompt.
 
         Raises:
             ConfigurationError: The language or style is unknown.

@@ -32,14 +32,14 @@ def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thoug
     known = [tool_of(tool) for tool in tools]
     if not known:
         return f"{words.heading}\n{words.no_tools}\n"
-    # If `code_execution` is the only tool, no heading of tools stands above it.
+    # If `code_execution` is the only tool, the prompt has no heading for tools.
     heading = f"{words.tools_heading}\n" if _listed(known) else ""
     sections = [_rules(words, thought), heading + _tools(known, words), _example(_samples(_listed(known)), words)]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
 def json_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
-    """Returns the tools as the system prompt has them; with `code_execution`, how to write a program stands last.
+    """Returns the tools as in the system prompt. With `code_execution`, the form of a program follows.
 
     Raises:
         ConfigurationError: The language is unknown.

@@ -47,7 +47,7 @@ class JsonText:
         return describe_json_text(tools, language=language, thought=thought)
 
     def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:
-        """Returns a line for each tool and each described parameter, as they stand in the system prompt.
+        """Returns a line for each tool and each described parameter, as in the system prompt.
 
         If `code_execution` is among the tools, the way to write a program follows.
 

@@ -52,7 +52,7 @@ class Xml:
         return describe_xml(tools, language=language, thought=thought)
 
     def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:
-        """Returns each tool with a line for each parameter, as they stand in the system prompt.
+        """Returns each tool with a line for each parameter, as in the system prompt.
 
         Raises:
             ConfigurationError: The language is unknown.
