@@ -6,10 +6,9 @@ Run: python -m benchmarks.fuzz [seconds] [seed]. The suite runs a short form of 
 from __future__ import annotations
 
 import random
-import sys
-import time
 from pathlib import Path
 
+from benchmarks.fuzzing import run
 from toolwire import ToolCall, ToolSpec, protocols
 
 RECORDED = Path(__file__).parents[1] / "tests" / "protocols" / "recorded"
@@ -97,17 +96,11 @@ def _check(name: str, reply: str, chance: random.Random) -> int:
     return len(whole.calls)
 
 
-def main() -> int:
-    """Fuzzes for so many seconds; prints how much it tried."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 1_000_000
-    until, rounds, calls = time.monotonic() + seconds, 0, 0
-    while time.monotonic() < until:
-        calls += fuzz(100, seed + rounds)
-        rounds += 1
-    print(f"{rounds * 100} replies in {len(TEXTS)} formats from seed {seed}: {calls} calls read, no rule broken")
-    return 0
+def main() -> None:
+    """Fuzzes for a minute unless told otherwise; prints how much it tried."""
+    tried, seed, calls = run(fuzz, count=100, seconds=60)
+    print(f"{tried:,} replies in {len(TEXTS)} formats from seed {seed}: {calls:,} calls read, no rule broken")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

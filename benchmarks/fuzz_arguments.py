@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import logging
 import random
-import resource
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,14 +17,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, SecretStr
 
+from benchmarks.fuzzing import LIMIT_BYTES, PROCESSOR_LIMIT_S, run, within_bound
 from toolwire import Rule, ToolRegistry, ToolSpec
 
-CALL_LIMIT_BYTES = 1_000_000
-"""Bytes of the JSON text of one call's arguments."""
-PROCESSOR_LIMIT_S = 1.0
-"""Processor seconds of one call, in all threads of the process."""
-MEMORY_LIMIT_BYTES = 128 * 1024 * 1024
-"""Bytes by which one call may raise the most that the process ever had."""
 PERIOD = 2**61 - 1
 """Integers that differ by a multiple of this have one hash."""
 
@@ -123,28 +116,21 @@ def _registry() -> ToolRegistry:
 
 
 def _check(registry: ToolRegistry, name: str, arguments: dict[str, Any], seed: int, limit_s: float) -> bool:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.process_time()
-    result = registry.invoke(name, arguments)
-    seconds = time.process_time() - started
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak) * 1024
-    if seconds > limit_s or grown > MEMORY_LIMIT_BYTES:
+    def told() -> str:
         shown = json.dumps(arguments)
-        raise AssertionError(
-            f"{name} of seed {seed} cost {seconds:.2f} processor seconds and {grown:,} bytes: "
-            f"{len(shown):,} characters, {shown[:400]}"
-        )
-    return result.success
+        return f"{name} of seed {seed}: {len(shown):,} characters, {shown[:400]}"
+
+    return within_bound(lambda: registry.invoke(name, arguments), limit_s=limit_s, told=told).success
 
 
 class Arguments:
-    """Arguments for one schema, of at most `CALL_LIMIT_BYTES`: right, wrong, large, deep or made to collide."""
+    """Arguments for one schema, of at most `LIMIT_BYTES`: right, wrong, large, deep or made to collide."""
 
     def __init__(self, schema: dict[str, Any], chance: random.Random) -> None:
         self._root = schema
         self._chance = chance
         # Most calls are small; large ones find what grows faster than its input.
-        self._left = int(CALL_LIMIT_BYTES ** chance.choice((0.3, 0.5, 0.8, 0.95, 1.0)))
+        self._left = int(LIMIT_BYTES ** chance.choice((0.3, 0.5, 0.8, 0.95, 1.0)))
 
     def make(self) -> dict[str, Any]:
         """The arguments of one call."""
@@ -156,7 +142,7 @@ class Arguments:
         return self._within(given)
 
     def _within(self, given: dict[str, Any]) -> dict[str, Any]:
-        while len(json.dumps(given)) > CALL_LIMIT_BYTES:
+        while len(json.dumps(given)) > LIMIT_BYTES:
             given = {name: _halved(value) for name, value in given.items()}
         return given
 
@@ -212,7 +198,7 @@ class Arguments:
             return self._numbers(count)
         if count > 30:
             made = [item() for _ in range(3)]
-            count = min(count, 3 * CALL_LIMIT_BYTES // len(json.dumps(made)))
+            count = min(count, 3 * LIMIT_BYTES // len(json.dumps(made)))
             return [made[place % 3] for place in range(count)] if chance.random() < 0.5 else self._alike(count)
         return [item() for _ in range(count)]
 
@@ -234,7 +220,7 @@ class Arguments:
         chance = self._chance
         step = chance.choice((1, -1, PERIOD, 2**64, 10**30, 10**300))
         start = chance.choice((0, 1, -1, PERIOD, 10**20, 10**4_000, 2**53))
-        count = min(count, CALL_LIMIT_BYTES // len(str(start + step * max(count, 1))))
+        count = min(count, LIMIT_BYTES // len(str(start + step * max(count, 1))))
         return [start + place * step for place in range(1, count + 1)]
 
     def _text(self) -> str:
@@ -280,17 +266,12 @@ def _halved(value: Any) -> Any:
     return value[: len(value) // 2] if isinstance(value, str) else 0 if isinstance(value, int) else value
 
 
-def main() -> int:
-    """Fuzzes for so many seconds; prints how much it tried."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 600.0
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 1_000_000
-    until, rounds, valid = time.monotonic() + seconds, 0, 0
-    while time.monotonic() < until:
-        valid += fuzz(50, seed + rounds)
-        rounds += 1
-    print(f"{rounds * 50} calls from seed {seed}, {valid} of them valid: none cost more than it may")
-    return 0
+def main() -> None:
+    """Fuzzes for ten minutes unless told otherwise; prints how much it tried."""
+    logging.getLogger("toolwire").setLevel(logging.CRITICAL)
+    tried, seed, valid = run(fuzz, count=50, seconds=600)
+    print(f"{tried:,} calls from seed {seed}, {valid:,} of them valid: none cost more than it may")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

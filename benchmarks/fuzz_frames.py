@@ -5,13 +5,12 @@ Run: python -m benchmarks.fuzz_frames [seconds] [seed]. The suite runs a short f
 
 from __future__ import annotations
 
-import json
 import random
-import sys
 import time
 import tracemalloc
 from contextlib import suppress
 
+from benchmarks.fuzzing import run
 from toolwire.sandbox.channel import Channel
 from toolwire.sandbox.child.wire import encode
 from toolwire.sandbox.limits import Limits
@@ -148,18 +147,11 @@ def _read(conversation: bytes, *, resumable: bool) -> int:
     return frames
 
 
-def main() -> int:
-    """Fuzzes for so many seconds; prints how much it tried."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 600.0
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns() % 1_000_000
-    until, rounds, frames = time.monotonic() + seconds, 0, 0
-    while time.monotonic() < until:
-        frames += fuzz(20, seed + rounds)
-        rounds += 1
-    told = {"conversations": rounds * 20, "seed": seed, "frames read": frames}
-    print(json.dumps(told), "none cost more than allowed")
-    return 0
+def main() -> None:
+    """Fuzzes for ten minutes unless told otherwise; prints how much it tried."""
+    tried, seed, frames = run(fuzz, count=20, seconds=600)
+    print(f"{tried:,} conversations from seed {seed}, {frames:,} frames read: none cost more than it may")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

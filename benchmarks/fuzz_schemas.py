@@ -10,26 +10,15 @@ import copy
 import json
 import logging
 import random
-import resource
-import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 from tests.definition.hostile_schemas import BOMBS
 from tests.protocols.tools_corpus import corpus
 
+from benchmarks.fuzzing import LIMIT_BYTES, PROCESSOR_LIMIT_S, run, within_bound
 from toolwire import ToolRegistry, ToolSpec, protocols
 from toolwire.vocabulary.errors import DefinitionError
-
-SCHEMA_LIMIT_BYTES = 1_000_000
-"""Bytes of the JSON text of one schema, and of one call's arguments."""
-
-PROCESSOR_LIMIT_S = 1.0
-"""Processor seconds of one step: a definition, a call, or one text."""
-
-MEMORY_LIMIT_BYTES = 128 * 1024 * 1024
-"""Bytes by which one step may raise the most that the process ever had."""
 
 _KEYWORDS: tuple[tuple[str, Any], ...] = (
     *(("pattern", text) for text in ("^(a+)+$", r"\w{200}", "(?=a)", "((a{99}){99}){99}", "[", "a" * 5_000)),
@@ -68,13 +57,20 @@ def _check(
 ) -> bool:
     for _ in range(chance.randrange(6)):
         _mutate(chance, schema)
-    if len(json.dumps(schema)) > SCHEMA_LIMIT_BYTES:
+    if len(json.dumps(schema)) > LIMIT_BYTES:
         return False
     registry = ToolRegistry()
-    cost = _Cost(schema, seed, limit_s)
+
+    def cost_of(step: str, do: Callable[[], Any]) -> Any:
+        def told() -> str:
+            shown = json.dumps(schema)
+            return f"{step} of seed {seed}: {len(shown):,} characters, {shown[:400]}"
+
+        return within_bound(do, limit_s=limit_s, told=told)
+
     spec = ToolSpec.from_jsonschema
     try:
-        tool = cost.of(
+        tool = cost_of(
             "the definition", lambda: spec(name="t", description="Adds.", input_schema=schema, function=_take)
         )
         registry.register(tool)
@@ -83,39 +79,11 @@ def _check(
     arguments = copy.deepcopy(chance.choice(values))
     for name in chance.sample(sorted(schema.get("properties", {})), k=min(3, len(schema.get("properties", {})))):
         arguments[name] = chance.choice(list(chance.choice(values).values()) or [1])
-    if len(json.dumps(arguments)) <= SCHEMA_LIMIT_BYTES:
-        cost.of("a call", lambda: registry.invoke("t", arguments))
+    if len(json.dumps(arguments)) <= LIMIT_BYTES:
+        cost_of("a call", lambda: registry.invoke("t", arguments))
     for name in chance.sample(protocols.names(), k=2):
-        cost.of(f"the description for {name}", lambda name=name: protocols.get(name).describe([tool]))
+        cost_of(f"the description for {name}", lambda name=name: protocols.get(name).describe([tool]))
     return True
-
-
-class _Cost:
-    """What the steps of one schema cost."""
-
-    def __init__(self, schema: dict[str, Any], seed: int, limit_s: float) -> None:
-        self._schema, self._seed, self._limit_s = schema, seed, limit_s
-
-    def of(self, step: str, do: Callable[[], Any]) -> Any:
-        """What the step gives.
-
-        Raises:
-            AssertionError: it cost more than it may.
-            DefinitionError: the step refused the schema.
-        """
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        started = time.process_time()
-        try:
-            return do()
-        finally:
-            seconds = time.process_time() - started
-            grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak) * 1024
-            if seconds > self._limit_s or grown > MEMORY_LIMIT_BYTES:
-                shown = json.dumps(self._schema)
-                raise AssertionError(
-                    f"{step} of seed {self._seed} cost {seconds:.2f} processor seconds and {grown:,} bytes: "
-                    f"{len(shown):,} characters, {shown[:400]}"
-                )
 
 
 def _take(**arguments: Any) -> int:
@@ -164,15 +132,10 @@ def _inner(node: Any) -> list[Any]:
 
 
 def main() -> None:
-    """Schemas for so many seconds, ten minutes unless told otherwise."""
+    """Fuzzes for ten minutes unless told otherwise; prints how much it tried."""
     logging.getLogger("toolwire").setLevel(logging.ERROR)
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 600
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(10**6)
-    end, rounds, taken = time.monotonic() + seconds, 0, 0
-    while time.monotonic() < end:
-        taken += fuzz(20, seed + rounds)
-        rounds += 1
-    print(f"{20 * rounds:,} schemas, {taken:,} of them taken, from seed {seed}: none cost more than it may")
+    tried, seed, taken = run(fuzz, count=20, seconds=600)
+    print(f"{tried:,} schemas from seed {seed}, {taken:,} of them taken: none cost more than it may")
 
 
 if __name__ == "__main__":

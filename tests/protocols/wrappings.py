@@ -21,22 +21,23 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else _json(value)
 
 
+def _lines(arguments: Mapping[str, Any], line: str) -> str:
+    """A line for each argument; `{key}` and `{value}` in it stand for its name and its text."""
+    return "\n".join(line.format(key=key, value=_text(value)) for key, value in arguments.items())
+
+
 def _invoke(name: str, arguments: Mapping[str, Any], prefix: str = "") -> str:
-    inner = "\n".join(
-        f'<{prefix}parameter name="{key}">{_text(value)}</{prefix}parameter>' for key, value in arguments.items()
-    )
+    inner = _lines(arguments, f'<{prefix}parameter name="{{key}}">{{value}}</{prefix}parameter>')
     return f'<{prefix}invoke name="{name}">\n{inner}\n</{prefix}invoke>'
 
 
 def _function_tag(name: str, arguments: Mapping[str, Any]) -> str:
-    inner = "\n".join(f"<parameter={key}>\n{_text(value)}\n</parameter>" for key, value in arguments.items())
+    inner = _lines(arguments, "<parameter={key}>\n{value}\n</parameter>")
     return f"<function={name}>\n{inner}\n</function>"
 
 
 def _pairs(name: str, arguments: Mapping[str, Any]) -> str:
-    inner = "\n".join(
-        f"<arg_key>{key}</arg_key>\n<arg_value>{_text(value)}</arg_value>" for key, value in arguments.items()
-    )
+    inner = _lines(arguments, "<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>")
     return f"<tool_call>{name}\n{inner}\n</tool_call>"
 
 
@@ -106,9 +107,7 @@ REFUSED: dict[str, Wrapping] = {
     "JSON with the tool for a key": lambda name, given: _json({name: given}),
     "JSON of calls": lambda name, given: _json({"calls": [{"name": name, "arguments": given}]}),
     "arguments beside the name": lambda name, given: _json({"name": name, **given}),
-    "tags of parameters": lambda name, given: (
-        f"<{name}>\n" + "\n".join(f"<{key}>{_text(value)}</{key}>" for key, value in given.items()) + f"\n</{name}>"
-    ),
+    "tags of parameters": lambda name, given: f"<{name}>\n{_lines(given, '<{key}>{value}</{key}>')}\n</{name}>",
     "attributes": lambda name, given: (
         f"<{name} " + " ".join(f'{key}="{_text(value)}"' for key, value in given.items() if value != "x") + " a='1'/>"
     ),

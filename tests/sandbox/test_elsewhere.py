@@ -11,8 +11,8 @@ import pytest
 
 from tests.sandbox.elsewhere import HERE, LIMIT_S, NOBODY, REFUSE, readable_copy, run_tests
 
-# The soak and what starts copies of itself stay here, and what no wall makes a difference to: hundreds of programs,
-# and the tests of source and of frames.
+# The soak and the tests that start copies of themselves stay here, and so do those that no wall makes a difference to:
+# source, frames, records, and the Python that programs are written in. The honest programs prove there that it works.
 HERE_ONLY = {
     "test_elsewhere.py",
     "test_soak.py",
@@ -25,6 +25,11 @@ HERE_ONLY = {
     "test_fuzz_frames.py",
     "test_source_checks.py",
     "test_hints.py",
+    "test_suspend.py",
+    "test_exceptions.py",
+    "test_async_programs.py",
+    "test_help.py",
+    "test_dates_and_imports.py",
 }
 FILES = [
     f"tests/sandbox/{path.name}"
