@@ -24,7 +24,7 @@ PUBLISHED_OPTIONS = ("meta", "icons", "version")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What exports say of a tool beside its name, texts and schemas, in JSON types."""
+    """Facts that exports add to a tool's name, texts and schemas, as JSON types."""
 
     version: str | None = None
     """The version of the tool, as its author counts; None without one."""

@@ -1,12 +1,12 @@
 """The calling formats of models: parsing a reply into calls, and rendering calls and results. No I/O and no clock.
 
 `base.py` defines the interface of a protocol and the limits that are checked before parsing. Each folder with a
-`protocol.py` is a protocol; `native/` has one module for each provider. `reading/` parses JSON and TOML, and
-`grammar/` has the parts of grammars.
+`protocol.py` is a protocol; `native/` has one module for each provider. `reading/` parses JSON and TOML, and `grammar/`
+has the parts of grammars.
 
-ATTP, XML and JSON share `text_parse.py`. It uses `foreign.py` to read calls in the formats of other models, and
-`call_shapes.py` to detect an unread call in a reply that looks like an answer. `names.py` maps tool names to names
-that a provider accepts.
+ATTP, XML and JSON share `text_parse.py`. It uses `foreign.py` for calls in the formats of other models.
+`call_shapes.py` detects an unread call in a reply that looks like an answer. `names.py` maps tool names to names that a
+provider accepts.
 """
 
 from __future__ import annotations

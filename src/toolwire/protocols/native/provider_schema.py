@@ -29,7 +29,7 @@ def references_alone(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def inlined(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Returns the schema without references, and a list of what was lost.
+    """Returns the schema without references, and a list of the lost constraints.
 
     A reference to a schema that contains it cannot be expanded. It is reduced to the type of its target. So are the
     references beyond a fixed number, because a few references can describe a schema of exponential size.

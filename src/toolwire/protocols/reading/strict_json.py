@@ -18,7 +18,7 @@ _MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def load_json(text: str, *, depth: int = DEPTH_LIMIT, surrogates: bool = False) -> Any:
-    """Parses a JSON text. `surrogates`: whether an escape may stand for a lone surrogate.
+    """Parses a JSON text. With `surrogates`, an escape may represent a lone surrogate.
 
     Raises:
         JSONDecodeError: The text is not JSON.
