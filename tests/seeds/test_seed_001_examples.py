@@ -81,6 +81,7 @@ def test_a_tool_is_made_from_a_function_with_its_docstring_read() -> None:
     tool = ToolSpec.from_function(search_database, parse_docstring=True)
 
     assert tool.name == "search_database"
+    assert tool.call(query="test", limit=1) == search_database("test", 1)
     assert tool.description == "在数据库中搜索匹配的记录。"
     assert tool.params == {
         "query": {"type": "string", "description": "搜索查询字符串"},

@@ -31,6 +31,7 @@ from toolwire import (
     ToolUseBlock,
     execute_python_code,
 )
+from toolwire.definition.from_function import FunctionShape
 from toolwire.vocabulary.content import ContentBlock
 
 
@@ -238,9 +239,18 @@ def test_a_second_registration_of_a_name_is_a_value_error() -> None:
 
 
 @pytest.mark.requirement("toolkit.design.schema-apart")
-async def test_the_schema_is_made_once() -> None:
+async def test_the_schema_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[frozenset[str]] = []
+    compile_form = FunctionShape.compile
+
+    def counted(shape: FunctionShape, hidden: frozenset[str]) -> Any:
+        compiled.append(hidden)
+        return compile_form(shape, hidden)
+
+    monkeypatch.setattr(FunctionShape, "compile", counted)
     toolkit = registered(search)
     form = toolkit.tools["search"].json_schema
+    assert compiled == [frozenset()]
 
     def changed(query: int) -> None: ...
 
@@ -249,6 +259,7 @@ async def test_the_schema_is_made_once() -> None:
     try:
         assert await text_of(toolkit, "search", query="x", limit=1) == "1 pages on x"
         assert toolkit.tools["search"].json_schema == form
+        assert compiled == [frozenset()]
     finally:
         del search.__signature__  # pyright: ignore[reportFunctionMemberAccess]
 

@@ -319,6 +319,32 @@ def test_safe_modules_can_be_imported(registry: ToolRegistry, code: str, value: 
     assert registry.run_program(code).value == value
 
 
+@pytest.mark.requirement("ptc.limit.modules")
+@pytest.mark.parametrize("module", ["os", "sys", "subprocess", "socket", "ctypes", "importlib", "pickle", "mmap"])
+@pytest.mark.parametrize("statement", ["import {}", "import {} as other", "from {} import *"])
+def test_no_other_module_can_be_imported(registry: ToolRegistry, module: str, statement: str) -> None:
+    result = registry.run_program(f"__result__ = 1\n{statement.format(module)}")
+
+    assert result.error is not None
+    assert (result.status, result.error.type, result.error.line, result.has_value) == (
+        "failed",
+        "SourceRefused",
+        2,
+        False,
+    )
+
+
+@pytest.mark.requirement("ptc.limit.modules")
+def test_an_import_that_the_checks_cannot_see_is_refused_by_the_import_itself(registry: ToolRegistry) -> None:
+    load = "globals()['__builtins__']['__import__']"
+
+    hidden = registry.run_program(f"{load}('os')")
+
+    assert registry.run_program(f"{load}('math').sqrt(16)").value == 4.0
+    assert hidden.error is not None
+    assert (hidden.status, hidden.error.type) == ("failed", "ImportError")
+
+
 @pytest.mark.requirement("ptc.point.permission", "ptc.safety.permission")
 @pytest.mark.parametrize("permission", ["confirm", "deny"])
 def test_a_tool_that_may_not_run_does_not_run_from_a_program(registry: ToolRegistry, permission: str) -> None:
