@@ -64,8 +64,9 @@ def test_a_preset_is_in_no_schema_and_reaches_the_function_as_the_very_object() 
 
 def test_a_preset_given_by_a_model_is_refused_by_name_while_the_plain_tool_takes_it() -> None:
     plain = from_function(search)
-    plain.bindings.bind("connection", default=None)
-    assert called(plain, query="x", limit=1) == ("x", None, 1)
+    connection = Connection()
+    plain.bindings.bind("connection", default=connection)
+    assert called(plain, query="x", limit=1) == ("x", connection, 1)
     assert refused(plain.with_presets({"limit": 9}), query="x", limit=1) == [
         ("hidden", "'limit' is set by the host and not yours to give: remove it.")
     ]
@@ -81,20 +82,22 @@ def test_the_tool_itself_is_left_as_it_was() -> None:
 def test_bound_parameters_stay_bound_and_are_read_from_the_live_state() -> None:
     tool = from_function(search)
     tool.bindings.bind("connection")
-    tool.bindings.state = {"connection": "first"}
+    first, second, third = Connection(), Connection(), Connection()
+    tool.bindings.state = {"connection": first}
     preset = tool.with_presets({"limit": 9})
-    assert called(preset, query="x") == ("x", "first", 9)
-    tool.bindings.state = {"connection": "second"}
-    assert called(preset, query="x") == ("x", "second", 9)
-    preset.bindings.state = {"connection": "third"}
-    assert tool.bindings.state == {"connection": "third"}
+    assert called(preset, query="x") == ("x", first, 9)
+    tool.bindings.state = {"connection": second}
+    assert called(preset, query="x") == ("x", second, 9)
+    preset.bindings.state = {"connection": third}
+    assert tool.bindings.state == {"connection": third}
 
 
 def test_a_preset_wins_over_a_binding_and_over_the_state() -> None:
     tool = from_function(search)
     tool.bindings.bind("connection")
-    tool.bindings.state = {"connection": "state", "limit": 1}
-    assert called(tool.with_presets({"connection": "preset", "limit": 9}), query="x") == ("x", "preset", 9)
+    preset = Connection()
+    tool.bindings.state = {"connection": Connection(), "limit": 1}
+    assert called(tool.with_presets({"connection": preset, "limit": 9}), query="x") == ("x", preset, 9)
 
 
 def test_a_function_with_more_takes_a_preset_of_any_name_and_a_model_cannot_give_it() -> None:

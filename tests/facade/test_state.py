@@ -31,7 +31,7 @@ PROGRAM = "print(whoami())"
 REPLY = f"thought = \"Go.\"\n\n[tool_call]\nstatus = \"success\"\ntarget = \"go\"\ncode = '''\n{PROGRAM}\n'''\n"
 
 
-def whoami(token: str) -> str:
+def whoami(token: str | None) -> str:
     """Says whose token it got."""
     return f"token of {token}"
 

@@ -86,7 +86,7 @@ def test_a_validator_that_breaks_is_an_error_of_the_tool(world: World) -> None:
 @pytest.mark.parametrize(
     ("complaint", "text"),
     [
-        ("the query is empty", "The arguments of 'search' are wrong:\n- the query is empty\nCorrect them and call"),
+        ("the query is empty", "the query is empty\nCorrect them and call 'search' again."),
         (ZeroDivisionError("oops"), "ZeroDivisionError: oops\nRead the error; change the arguments or try another"),
     ],
 )

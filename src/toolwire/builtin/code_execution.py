@@ -33,6 +33,7 @@ from toolwire.sandbox.report import MinIsolation, ProgramResult, ProgramStatus
 from toolwire.sandbox.runner import ProgramRunner
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.pending import Outcome, Pending
 from toolwire.vocabulary.results import ToolResult
@@ -92,6 +93,36 @@ class Inside(Entered, Protocol):
     def result_limit_bytes(self) -> int | None: ...
     def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome]]: ...
     def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome]: ...
+
+
+class HostsMistakes:
+    """Keeps wrong values of the host's that calls of a program came upon, until the program has ended."""
+
+    answer = Answer(
+        error=AnswerError(
+            type_name="",
+            message="It cannot run: a value that the host sets does not fit. The host is told.",
+            family="unavailable",
+        )
+    )
+    """The answer for the program. The value and its place are for the host alone."""
+
+    def __init__(self) -> None:
+        self._found: list[BoundValueError] = []
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, BoundValueError):
+            return False
+        self._found.append(error)
+        return True
+
+    def raise_first(self) -> None:
+        """Raises the first one, if there is any."""
+        if self._found:
+            raise self._found[0]
 
 
 def code_execution_tool(tools: Callable[[], Iterable[tuple[str, Tool]]]) -> Tool:
@@ -158,6 +189,8 @@ class CodeExecution:
         Raises:
             Overloaded: too many programs are running already.
             SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
+            BoundValueError: a call of the program would have used a value of the host's that does not fit. The program
+                ends before it is raised.
         """
         is_kept = inside.can_suspend and bool(inside.ledger_id)
         run_id = program_id(inside) if is_kept else new_id("tr_ptc")
@@ -179,24 +212,31 @@ class CodeExecution:
                 waiting.append(outcome)
             return PARKED
 
+        mistakes = HostsMistakes()
+
         async def ran() -> ProgramResult:
             if inside.has_async_tools and not inside.is_blocking:
                 invoke = inside.awaited_calls(run_id)
 
                 async def answer_later(call: ProgramCall) -> Answer | Parked:
-                    return answered(await invoke(child(call)))
+                    with mistakes:
+                        return answered(await invoke(child(call)))
+                    return mistakes.answer
 
                 return await runner.run_async(program, answer_later)
 
             invoke_here = inside.blocking_calls(run_id)
 
             def answer(call: ProgramCall) -> Answer | Parked:
-                return answered(invoke_here(child(call)))
+                with mistakes:
+                    return answered(invoke_here(child(call)))
+                return mistakes.answer
 
             return runner.run(program, answer) if inside.is_blocking else await runner.run_beside(program, answer)
 
         result = replace(await ran(), invocation_id=run_id)
         self.last_invocation_id = run_id
+        mistakes.raise_first()
         return result
 
     def _program(self, source: str, inside: Inside, replay: Replay | None) -> Program:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast, get_origin
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.experimental.arguments_schema import generate_arguments_schema
 from pydantic_core import PydanticOmit, SchemaError, ValidationError
@@ -29,7 +29,7 @@ from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.signature import EMPTY, Argument
 from toolwire.definition.typing_forms import accepting_none, readable_type, text_metadata, unpacked
 from toolwire.definition.validation import Validation
-from toolwire.definition.words import resolve
+from toolwire.definition.words import path_text, resolve
 from toolwire.vocabulary.errors import DefinitionError
 
 _INDESCRIBABLE = (PydanticUserError, PydanticOmit, SchemaError, NameError, TypeError, ValueError, AttributeError)
@@ -206,3 +206,75 @@ def _as_one_value(argument: Argument) -> tuple[Any, Any]:
             return fields, EMPTY if fields.__required_keys__ else {}
         return dict[str, annotation], {}
     return accepting_none(annotation, argument.default), argument.default
+
+
+Misfit = Callable[[Any], str | None]
+"""Says why a value does not fit, or gives None. It never shows the value, which may be a secret."""
+
+_SCALARS: frozenset[object] = frozenset({type(None), str, bytes, bool, int, float})
+_CONTAINERS: frozenset[object] = frozenset({list, tuple, dict, set, frozenset})
+_CONTAINER_ERRORS = frozenset(
+    {"list_type", "tuple_type", "set_type", "frozen_set_type", "dict_type", "mapping_type", "iterable_type"}
+)
+_TEXT_ERRORS = frozenset({"string_type", "bytes_type"})
+_NUMBER_ERRORS = frozenset({"int_type", "float_type", "bool_type"})
+_OWN_ERRORS = frozenset({"value_error", "assertion_error"})
+"""Errors whose texts come from a validator of the owner's, and may show the value."""
+
+
+def misfit_of(annotation: Any) -> Misfit:
+    """Returns the check for values of this type. It fits everything if pydantic cannot check the type.
+
+    Values stay as they are, so nothing is converted: "5" does not fit `int`. An object of another class fits a class, a
+    container or a model, because it may stand in for one. Plain data, such as a text or a dict, does not.
+    """
+    adapter = _adapter(annotation)
+    if adapter is None:
+        return lambda _: None
+    text = annotation.__name__ if isinstance(annotation, type) else annotation_text(annotation)
+
+    def misfit(value: Any) -> str | None:
+        try:
+            read = adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False)
+            if not all(_counts(one["type"], one["input"]) for one in found):
+                return None
+            first = found[0]
+            place = path_text(first["loc"])
+            said = "" if first["type"] in _OWN_ERRORS else f": {f'{place}: ' if place else ''}{first['msg']}"
+            return f"is of type {type(value).__name__} and does not fit {text}{said}"
+        except TypeError:
+            # A protocol that cannot be checked at run time.
+            return None
+        if type(value) is dict and type(read) is not dict:
+            return f"is of type dict and does not fit {text}"
+        return None
+
+    return misfit
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any] | None:
+    kind = readable_type(annotation)
+    try:
+        return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticUserError:
+        # A model, dataclass or TypedDict takes no configuration from outside.
+        try:
+            return TypeAdapter(kind)
+        except _INDESCRIBABLE:
+            return None
+    except _INDESCRIBABLE:
+        return None
+
+
+def _counts(error: str, value: object) -> bool:
+    """True if the value cannot be meant to stand in for another one."""
+    kind = cast("object", type(value))
+    if kind in _SCALARS:
+        return True
+    if kind in _CONTAINERS:
+        return error not in _CONTAINER_ERRORS
+    if error in _NUMBER_ERRORS:
+        return not any(hasattr(value, name) for name in ("__index__", "__int__", "__float__"))
+    return error in _TEXT_ERRORS

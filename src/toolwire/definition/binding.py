@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from toolwire.definition.shape import MISSING, ArgumentProblem, ParameterKind
+from toolwire.definition.shape import MISSING, ArgumentProblem, ParameterKind, Shape
 from toolwire.definition.words import nearest_hint
-from toolwire.vocabulary.errors import BindingError, DefinitionError
+from toolwire.vocabulary.errors import BindingError, BoundValueError, DefinitionError
 
 States = tuple[Mapping[str, Any], ...]
 """The states of a call, a session and a toolkit, in the order of lookup. They are read live at each call."""
@@ -31,21 +31,22 @@ class Binding:
 class Bindings:
     """The bound parameters of one tool, and the state from which each call reads their values.
 
-    Values may be any objects. They are passed to the function unchanged, and are never copied, converted or validated.
+    Values may be any objects that fit their parameters. They are passed to the function unchanged, and are never copied
+    or converted. A preset and a default are checked when they are bound, a value from state by each call that reads it.
     """
 
     def __init__(
         self,
         *,
         label: str,
-        kinds: Mapping[str, ParameterKind],
-        never_visible: Mapping[str, str],
+        shape: Shape,
         state_of: Bindings | None = None,
     ) -> None:
         """`state_of` are bindings whose state is read live, in place of a state of its own."""
         self._label = label
-        self._kinds = kinds
-        self._never_visible = never_visible
+        self._kinds = shape.kinds
+        self._never_visible = shape.never_visible
+        self._misfit = shape.misfit
         self.current: Mapping[str, Binding] = {}
         """Each bound parameter.
 
@@ -82,10 +83,11 @@ class Bindings:
         """Hides the parameter and gives it this value permanently. With `is_more`, the value goes into `**more`.
 
         Raises:
-            BindingError: The parameter does not exist, or cannot be bound.
+            BindingError: The parameter does not exist, cannot be bound, or does not take the value.
         """
         if not is_more or param in self._kinds or param in self._never_visible:
             self._check(param)
+        self._check_value(param, value, "preset")
         self.current = {**self.current, param: Binding(keys=(), default=value)}
 
     def bind(self, param: str, state_key: str | None = None, default: Any = MISSING) -> None:
@@ -95,13 +97,15 @@ class Bindings:
         key, `default` is used. Without a default the call fails and names the key.
 
         Raises:
-            BindingError: The parameter does not exist, or cannot be bound.
+            BindingError: The parameter does not exist, cannot be bound, or does not take the default.
         """
         self._check(param)
         key = param if state_key is None else state_key
         keys = (param,) if state_key is None else tuple(key.split("."))
         if not all(keys):
             raise BindingError(f"{self._label}: the state key {key!r} has an empty part: write it as 'config.api.key'")
+        if default is not MISSING:
+            self._check_value(param, default, "default")
         self.current = {**self.current, param: Binding(keys=keys, default=default)}
 
     def unbind(self, param: str) -> None:
@@ -121,12 +125,17 @@ class Bindings:
         """Returns the current values of these bindings, and a problem for each without a value.
 
         The first of `states` that has the whole key gives the value, then the tool's own state, then the default.
+
+        Raises:
+            BoundValueError: A value from a state does not fit its parameter.
         """
         found: dict[str, Any] = {}
         problems: list[ArgumentProblem] = []
         states = (*states, self.state)
         for name, binding in bindings.items():
             value = _look_up(states, binding.keys) if binding.keys else MISSING
+            if value is not MISSING:
+                self._check_state(name, value, ".".join(binding.keys))
             value = binding.default if value is MISSING else value
             if value is MISSING:
                 problems.append(_no_state(name, ".".join(binding.keys)))
@@ -158,6 +167,19 @@ class Bindings:
             name: Binding(keys=binding.keys, default=_copy(binding.default, copies)) if binding.keys else binding
             for name, binding in self.current.items()
         }
+
+    def _check_value(self, param: str, value: Any, what: str) -> None:
+        wrong = self._misfit(param, value)
+        if wrong is not None:
+            raise BindingError(f"{self._label}: the {what} of the parameter {param!r} {wrong}. Give one that fits.")
+
+    def _check_state(self, param: str, value: Any, key: str) -> None:
+        wrong = self._misfit(param, value)
+        if wrong is not None:
+            raise BoundValueError(
+                f"{self._label}: the parameter {param!r} is bound to {key!r} in the state, and the value there {wrong}."
+                " Put one there that fits."
+            )
 
     def _check(self, param: str) -> None:
         if param in self._never_visible:

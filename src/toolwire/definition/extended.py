@@ -73,6 +73,10 @@ class ExtendedShape:
         """Passes the fields that the function takes, under their names in the model."""
         return self._spread
 
+    def misfit(self, name: str, value: Any) -> str | None:
+        """Checks the value as the tool itself does."""
+        return self.own.misfit(name, value)
+
     def takes(self, name: str) -> bool:
         """True if the function itself takes this name."""
         return self.own.takes(name)

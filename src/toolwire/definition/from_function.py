@@ -127,6 +127,7 @@ class FunctionShape:
         self.spread = spread_for(self.signature.arguments, self.signature.context, function)
         self._module: str = getattr(plain_function(function), "__module__", None) or __name__
         self._output: Output | None = None
+        self._misfits: dict[str, Callable[[Any], str | None]] = {}
 
     @property
     def kinds(self) -> Mapping[str, ParameterKind]:
@@ -139,6 +140,19 @@ class FunctionShape:
         found = dict.fromkeys(self.signature.presets, "functools.partial gave it already")
         context = {} if self.signature.context is None else {self.signature.context: "each call gives its context"}
         return found | context
+
+    def misfit(self, name: str, value: Any) -> str | None:
+        """Checks the value by the parameter's annotation."""
+        check = self._misfits.get(name)
+        if check is None:
+            argument = next((one for one in self.signature.arguments if one.name == name), None)
+            if argument is None or argument.unresolved or argument.annotation is EMPTY:
+                return None
+            # Loaded here, as in `compile`.
+            from toolwire.definition.arguments import misfit_of
+
+            check = self._misfits[name] = misfit_of(accepting_none(argument.annotation, argument.default))
+        return check(value)
 
     def takes(self, name: str) -> bool:
         """True if an argument can be given by that name."""

@@ -22,7 +22,7 @@ from toolwire.definition.schema_limits import check_limits
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind
 from toolwire.definition.signature import Signature
 from toolwire.definition.tool import Check, Permission, Tool
-from toolwire.definition.words import bounded, shown
+from toolwire.definition.words import bounded, expected, shown
 from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.text import encodable_text
@@ -135,6 +135,23 @@ class SchemaShape:
         """The function's context parameter."""
         context = None if self._signature is None else self._signature.context
         return {} if context is None else {context: "each call gives its context"}
+
+    def misfit(self, name: str, value: Any) -> str | None:
+        """Checks the value by the property's schema. An object without a JSON form fits."""
+        properties = cast("dict[str, Any]", self._exact.get("properties", {}))
+        if name not in properties:
+            return None
+        try:
+            written = {name: plain(value)}
+        except Unrepresentable:
+            return None
+        from toolwire.definition.json_schema import Validator
+
+        kept = {key: node for key, node in self._exact.items() if key in ("$schema", "$defs", "definitions")}
+        schema = {**kept, "type": "object", "properties": {name: properties[name]}}
+        if next(iter(Validator(schema, self._patterns, self._label).problems(written)), None) is None:
+            return None
+        return f"is of type {type(value).__name__} and does not fit: it must be {expected(properties[name], schema)}"
 
     def takes(self, name: str) -> bool:
         """True if the function takes this name."""

@@ -152,6 +152,10 @@ class LiveShape:
         """The function's context parameter."""
         return self.now().never_visible
 
+    def misfit(self, name: str, value: Any) -> str | None:
+        """Checks the value by the parameter's type."""
+        return self.now().misfit(name, value)
+
     def takes(self, name: str) -> bool:
         """True if the function takes this name."""
         return self.now().takes(name)

@@ -179,6 +179,10 @@ class Shape(Protocol):
         """The way to call the function; None for `function(**values)`."""
         ...
 
+    def misfit(self, name: str, value: Any) -> str | None:
+        """Says why a bound value does not fit its parameter, without showing it. None: it fits, or cannot be told."""
+        ...
+
     def takes(self, name: str) -> bool:
         """True if the function accepts a keyword of that name."""
         ...

@@ -111,7 +111,7 @@ class Tool:
         self._output_read: Output | None = None
         self._compiled: tuple[Form, Mapping[str, Binding]] | None = None
         self._digest: tuple[tuple[Form, str, str], str] | None = None
-        self.bindings = Bindings(label=f"tool {name!r}", kinds=shape.kinds, never_visible=shape.never_visible)
+        self.bindings = Bindings(label=f"tool {name!r}", shape=shape)
         """The parameters that the host fills in, and the sources of their values."""
 
     def __tool__(self) -> Tool:
@@ -246,9 +246,7 @@ class Tool:
         """Returns an independent tool with the same function. Bindings and state share no container with this one."""
         cloned = copy.copy(self)
         cloned.annotations = copy.deepcopy(dict(self.annotations))
-        cloned.bindings = Bindings(
-            label=f"tool {self.name!r}", kinds=self._shape.kinds, never_visible=self._shape.never_visible
-        )
+        cloned.bindings = Bindings(label=f"tool {self.name!r}", shape=self._shape)
         self.bindings.copy_to(cloned.bindings)
         return cloned
 
@@ -267,9 +265,7 @@ class Tool:
 
     def reshaped(self, shape: Shape) -> Tool:
         """Returns this tool with another shape. It has the current bindings of this one and reads its state."""
-        bindings = Bindings(
-            label=f"tool {self.name!r}", kinds=shape.kinds, never_visible=shape.never_visible, state_of=self.bindings
-        )
+        bindings = Bindings(label=f"tool {self.name!r}", shape=shape, state_of=self.bindings)
         bindings.current = self.bindings.current
         view = copy.copy(self)
         vars(view).update(_shape=shape, _spread=shape.spread, _compiled=None, bindings=bindings)

@@ -22,6 +22,7 @@ from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.calls import CANCEL_CALL, POLL_CALL, START_CALL, Caller, ToolCall
 from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.results import ToolResult
 
 RUNNING_LIMIT = 32
@@ -80,6 +81,13 @@ class BackgroundCall:
                 self.ended.set_result(result)
         self.begin()
 
+    def _fail(self, mistake: BoundValueError) -> None:
+        """Raises the mistake to those that wait for its start or its end."""
+        with self._lock:
+            for waited in (self.ended, self.begun):
+                if not waited.done():
+                    waited.set_exception(mistake)
+
     def begin(self) -> None:
         """Lets those go that wait for its start."""
         with self._lock:
@@ -98,6 +106,8 @@ class BackgroundCall:
             self.end(ended(await invoke(self.call, scope)))
         except asyncio.CancelledError:
             self.end(self._broken_off(scope))
+        except BoundValueError as mistake:
+            self._fail(mistake)
 
     def _broken_off(self, scope: Scope) -> ToolResult:
         entry = scope.catalogue.find(self.call.name)

@@ -167,8 +167,12 @@ class ToolSpec:
         parameter's name by default; dots lead into nested mappings. `default` is used while no state has the whole
         key; without one a call then fails and names the key.
 
+        A value must fit the parameter's annotation. It is given as it is, so "5" does not fit `int`. An object may
+        stand in for another class; plain data may not. A value from state is checked by each call that reads it, and
+        that call raises `BindingError` to its caller; no model is told.
+
         Raises:
-            BindingError: there is no such parameter.
+            BindingError: there is no such parameter, or it does not take `default`.
         """
         self._tool.bindings.bind(param, state_key, default)
         return self

@@ -135,7 +135,7 @@ class Toolkit(Traced, Switching):
         Raises:
             RegistrationError: the name is taken, or there is no such group (a ValueError).
             DefinitionError: it cannot be a tool, or the json_schema has another form (a TypeError).
-            BindingError: a preset that the function does not take (a ValueError).
+            BindingError: a preset that the function does not take, or that does not fit (a ValueError).
         """
         from toolwire.facade.registered import check_postprocess, tool_for
         from toolwire.facade.reserved import check_reserved

@@ -13,6 +13,7 @@ from toolwire.vocabulary.pending import Outcome
 
 async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
     """Returns the outcomes in the order of the calls. A tool that runs alone takes its calls in that order too."""
+    _check_bound_values(calls, scope)
     lanes = _lanes(calls, scope)
     if len(lanes) <= 1:
         return await _in_turn(calls, scope)
@@ -29,6 +30,15 @@ async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
 
 async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
     return [await invoke(call, scope) for call in calls]
+
+
+def _check_bound_values(calls: Sequence[ToolCall], scope: Scope) -> None:
+    """Raises for a wrong value before any of the calls runs: the others would be broken off in their middle."""
+    for call in calls if len(calls) > 1 else ():
+        entry = scope.catalogue.find(call.name)
+        bindings = None if entry is None else entry.tool.bindings
+        if bindings is not None and bindings.current:
+            bindings.resolve(bindings.current, scope.states)
 
 
 def _lanes(calls: Sequence[ToolCall], scope: Scope) -> list[list[int]]:

@@ -22,7 +22,7 @@ from toolwire.invocation.scope import Inside, Path, Prepared, Run, Scope, ended
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import DONE, CallContext, Interrupted
-from toolwire.vocabulary.errors import ForOperator
+from toolwire.vocabulary.errors import BoundValueError, ForOperator
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.results import ToolResult
@@ -51,6 +51,8 @@ async def attempt_composite(composite: Composite, prepared: Prepared, inside: In
         return await composite(prepared.validated, inside)
     except ForOperator as error:
         return ToolResult.failed("unavailable", f"{call.name!r} cannot run here: {error}", exception=error, call=call)
+    except BoundValueError:
+        raise
     except Exception as error:  # noqa: BLE001 - as for any other tool
         return raised(call, error)
 
@@ -148,6 +150,8 @@ async def _held(value: Awaitable[Any]) -> Any:
     """Awaits a value that a sync function returned, such as a lambda around a coroutine function."""
     try:
         return await value
+    except BoundValueError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
         return Raised(error)
 

@@ -11,12 +11,13 @@ from toolwire.invocation.fold import ALL_GIVEN, STOPPED, Produced
 from toolwire.invocation.owner import owners_fault
 from toolwire.invocation.ports import Ports, Raised
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import BoundValueError
 
 GENERATORS: tuple[type[Any], ...] = (GeneratorType, AsyncGeneratorType)
 """The types that are iterated. A value of any other type is the tool's result."""
 
-PASSING = (KeyboardInterrupt, GeneratorExit)
-"""Exceptions that never count as a tool's error: they end the program or the call's coroutine."""
+PASSING = (KeyboardInterrupt, GeneratorExit, BoundValueError)
+"""Exceptions that never count as a tool's error: they end the program or the call's coroutine, or are for the host."""
 
 
 async def iterate(call: ToolCall, generator: object, produced: Produced, ports: Ports, limit_s: float | None) -> Any:

@@ -11,7 +11,7 @@ from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Prepared
 from toolwire.vocabulary.calls import ToolCall, WrittenArguments
-from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import kept_text
 
@@ -32,6 +32,9 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
         validated = entry.tool.validate(own, states)
     except DefinitionError as error:
         return _cannot_run(call, entry, str(error))
+    except BoundValueError:
+        # A mistake of the host is raised to it; no model can mend it.
+        raise
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code
         return raised(call, error)
     if isinstance(validated, Invalid):

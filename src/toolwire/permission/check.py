@@ -13,7 +13,7 @@ from toolwire.permission.contradiction import contradiction, impossible
 from toolwire.permission.rule import Rule
 from toolwire.permission.schema import at
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEARCH_TOOLS
-from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.errors import BoundValueError, Unrepresentable
 
 _OFFERED_LATER = (ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEARCH_TOOLS)
 """Tools that sessions add themselves."""
@@ -152,6 +152,9 @@ def _arguments(tool: Tool, given: Mapping[str, Any]) -> Mapping[str, Any] | str:
             wrong = [problem.message for problem in validated.problems if problem.kind != "no_state"]
             return "; ".join(wrong) if wrong else given
         return canonical(validated)
+    except BoundValueError:
+        # The call raises it to the host. The arguments of the model are right.
+        return given
     except Unrepresentable as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - validators and checks of a tool are its author's code

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from toolwire.definition.tool import Invalid, Tool
 from toolwire.definition.words import bounded, resolve
-from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 
 _DEPTH = 4
 
@@ -70,6 +70,9 @@ def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
 def _is_accepted(tool: Tool, arguments: dict[str, Any]) -> bool:
     try:
         answer = tool.validate(arguments)
+    except BoundValueError:
+        # The call raises it to the host. A prompt can be written before that.
+        return True
     except DefinitionError:
         # An unusable schema is reported when the tool is called. The prompt still describes the other tools.
         return False

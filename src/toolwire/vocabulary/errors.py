@@ -4,6 +4,7 @@ ToolwireError
 ├── ForDeveloper              wrong code or configuration; never shown to a model
 │   ├── DefinitionError       a function, class, code or schema that cannot become a tool (a TypeError)
 │   ├── BindingError          a bind or unbind that cannot work (a ValueError)
+│   │   └── BoundValueError   a value from state that its parameter cannot take: raised by the call that uses it
 │   ├── RegistrationError     a name that is taken, unknown or unusable here (a ValueError)
 │   └── ConfigurationError    a setting or argument out of its range (a ValueError)
 ├── ForOperator               this machine lacks something
@@ -32,6 +33,10 @@ class DefinitionError(ForDeveloper, TypeError):
 
 class BindingError(ForDeveloper, ValueError):
     """A parameter cannot be bound or unbound."""
+
+
+class BoundValueError(BindingError):
+    """A value from state that its parameter cannot take. The call that would use it raises this; no model is told."""
 
 
 class RegistrationError(ForDeveloper, ValueError):

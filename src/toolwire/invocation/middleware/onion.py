@@ -20,6 +20,7 @@ from toolwire.invocation.scope import Prepared, Scope
 from toolwire.invocation.validate import validate
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Effects
+from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.pending import Outcome, Pending
 from toolwire.vocabulary.results import ToolResult
@@ -194,6 +195,8 @@ async def through(layers: tuple[Middleware, ...], prepared: Prepared, scope: Sco
         return await inner(PreparedCall(prepared, scope))
     except _Suspended as suspended:
         return suspended.pending
+    except BoundValueError:
+        raise
     except Exception as error:  # noqa: BLE001 - a middleware is its owner's code, like a tool
         call, name = prepared.call, type(error).__name__
         _LOG.exception("A middleware around %r raised %s.", call.name, name)
