@@ -78,7 +78,7 @@ async def test_a_session_raises_the_hosts_mistake_and_runs_nothing() -> None:
         with pytest.raises(ConfigurationError):
             await Session([search], protocol=name).turn(reply)
     turn = await Session([search], protocol="openai").turn(OPENAI)
-    assert (turn.is_final, turn.answer, turn.messages) == (True, "It is 3.", ())
+    assert (turn.is_final, turn.answer, turn.messages) == (True, "It is 3.", [])
 
 
 @pytest.mark.parametrize("name", names())
@@ -96,7 +96,7 @@ async def test_openais_older_message_is_a_call_and_is_answered_in_its_form() -> 
     message = ChatCompletionMessage(role="assistant", content=None, function_call=call)
     turn = await Session([search], protocol="openai").turn(message)
     assert [result.data for result in turn.results] == ["x"]
-    assert turn.messages == ({"role": "function", "name": "search", "content": "x"},)
+    assert turn.messages == [{"role": "function", "name": "search", "content": "x"}]
     assert (turn.is_final, turn.answer) == (False, None)
     stream = get("openai").stream([search])
     for piece in ({"name": "search", "arguments": ""}, {"arguments": '{"query":'}, {"arguments": ' "x"}'}):

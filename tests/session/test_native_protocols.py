@@ -75,10 +75,10 @@ async def test_openai_from_tools_to_answer(server: Provider) -> None:
     messages: list[Any] = [{"role": "user", "content": "Weather?"}]
     with openai.OpenAI(base_url=server.url, api_key="k", max_retries=0) as client:
         ask: Any = client.chat.completions.create
-        first = ask(model="m", messages=messages, tools=session.instructions)
+        first = ask(model="m", messages=messages, tools=session.request_tools)
         turn = await session.turn(first)
         messages += [first.choices[0].message, *turn.messages]
-        last = await session.turn(ask(model="m", messages=messages, tools=session.instructions))
+        last = await session.turn(ask(model="m", messages=messages, tools=session.request_tools))
     assert server.requests[1]["messages"][2:] == [
         {"role": "tool", "tool_call_id": "call_a", "content": '{"city": "Oslo", "days": 1}'},
         {"role": "tool", "tool_call_id": "call_b", "content": "a fjord\n[image]"},
@@ -95,7 +95,7 @@ async def test_openai_from_tools_to_answer(server: Provider) -> None:
             ],
         },
     ]
-    assert (last.reply.text, last.results, last.messages) == ("Rain.", (), ())
+    assert (last.reply.text, last.results, last.messages) == ("Rain.", (), [])
 
 
 async def test_openai_streamed(server: Provider) -> None:
@@ -115,14 +115,14 @@ async def test_openai_streamed(server: Provider) -> None:
         with client.chat.completions.create(
             model="m",
             messages=[],
-            tools=session.instructions,
+            tools=session.request_tools,
             stream=True,  # type: ignore[arg-type]
         ) as pieces:
             for piece in pieces:
                 stream.feed(piece)
     turn = await session.turn(stream.reply())
     assert turn.reply.text == "Let me see."
-    assert turn.messages == ({"role": "tool", "tool_call_id": "call_a", "content": '{"city": "Oslo", "days": 3}'},)
+    assert turn.messages == [{"role": "tool", "tool_call_id": "call_a", "content": '{"city": "Oslo", "days": 3}'}]
 
 
 def response(*output: dict[str, Any]) -> dict[str, Any]:
@@ -162,10 +162,10 @@ async def test_openai_responses_from_tools_to_answer(server: Provider) -> None:
     items: list[Any] = [{"role": "user", "content": "Weather?"}]
     with openai.OpenAI(base_url=server.url, api_key="k", max_retries=0) as client:
         ask: Any = client.responses.create
-        first = ask(model="m", input=items, tools=session.instructions)
+        first = ask(model="m", input=items, tools=session.request_tools)
         turn = await session.turn(first)
         items += [*first.output, *turn.messages]
-        last = await session.turn(ask(model="m", input=items, tools=session.instructions))
+        last = await session.turn(ask(model="m", input=items, tools=session.request_tools))
     assert turn.reply.text == "One moment."
     assert server.requests[1]["input"][4:] == [
         {
@@ -182,7 +182,7 @@ async def test_openai_responses_from_tools_to_answer(server: Provider) -> None:
             "output": "LookupError: no such city\nRead the error; change the arguments or try another tool.",
         },
     ]
-    assert (last.reply.text, last.messages) == ("Rain.", ())
+    assert (last.reply.text, last.messages) == ("Rain.", [])
 
 
 async def test_openai_responses_streamed(server: Provider) -> None:
@@ -201,13 +201,13 @@ async def test_openai_responses_streamed(server: Provider) -> None:
     with openai.OpenAI(base_url=server.url, api_key="k", max_retries=0) as client:
         stream: Any = session.protocol.stream(session.tools)
         create: Any = client.responses.create
-        with create(model="m", input=[], tools=session.instructions, stream=True) as pieces:
+        with create(model="m", input=[], tools=session.request_tools, stream=True) as pieces:
             for piece in pieces:
                 stream.feed(piece)
     turn = await session.turn(stream.reply())
-    assert turn.messages == (
+    assert turn.messages == [
         {"type": "function_call_output", "call_id": "call_a", "output": '{"city": "Oslo", "days": 3}'},
-    )
+    ]
 
 
 def message(*content: dict[str, Any], reason: str = "tool_use") -> dict[str, Any]:
@@ -240,10 +240,10 @@ async def test_anthropic_from_tools_to_answer(server: Provider) -> None:
     messages: list[Any] = [{"role": "user", "content": "Weather?"}]
     with anthropic.Anthropic(base_url=server.url, api_key="k", max_retries=0) as client:
         ask: Any = client.messages.create
-        first = ask(model="m", max_tokens=9, messages=messages, tools=session.instructions)
+        first = ask(model="m", max_tokens=9, messages=messages, tools=session.request_tools)
         turn = await session.turn(first)
         messages += [{"role": "assistant", "content": first.content}, *turn.messages]
-        last = await session.turn(ask(model="m", max_tokens=9, messages=messages, tools=session.instructions))
+        last = await session.turn(ask(model="m", max_tokens=9, messages=messages, tools=session.request_tools))
     assert server.requests[1]["messages"][2] == {
         "role": "user",
         "content": [
@@ -256,7 +256,7 @@ async def test_anthropic_from_tools_to_answer(server: Provider) -> None:
             },
         ],
     }
-    assert (last.reply.text, last.messages) == ("Rain.", ())
+    assert (last.reply.text, last.messages) == ("Rain.", [])
 
 
 async def test_anthropic_streamed(server: Provider) -> None:
@@ -282,7 +282,7 @@ async def test_anthropic_streamed(server: Provider) -> None:
     stream: Any = session.protocol.stream(session.tools)
     with anthropic.Anthropic(base_url=server.url, api_key="k", max_retries=0) as client:
         open_stream: Any = client.messages.stream
-        with open_stream(model="m", max_tokens=9, messages=[], tools=session.instructions) as pieces:
+        with open_stream(model="m", max_tokens=9, messages=[], tools=session.request_tools) as pieces:
             for piece in pieces:
                 stream.feed(piece)
             whole = pieces.get_final_message()
@@ -366,7 +366,7 @@ async def test_gemini_from_tools_to_answer(server: Provider) -> None:
         ],
     }
     assert turn.reply.thought == "I wonder."
-    assert (last.reply.text, last.messages) == ("Rain.", ())
+    assert (last.reply.text, last.messages) == ("Rain.", [])
 
 
 async def test_gemini_streamed(server: Provider) -> None:
@@ -402,11 +402,11 @@ async def test_what_cannot_be_read_is_answered_call_by_call_and_nothing_runs(ser
     messages: list[Any] = []
     with openai.OpenAI(base_url=server.url, api_key="k", max_retries=0) as client:
         ask: Any = client.chat.completions.create
-        first = ask(model="m", messages=messages, tools=session.instructions)
+        first = ask(model="m", messages=messages, tools=session.request_tools)
         turn = await session.turn(first)
         # The history must be JSON for the provider: that is the host's to mend, here by leaving the arguments out.
         first.choices[0].message.tool_calls[1].function.arguments = "{}"
-        ask(model="m", messages=[first.choices[0].message, *turn.messages], tools=session.instructions)
+        ask(model="m", messages=[first.choices[0].message, *turn.messages], tools=session.request_tools)
     assert (ran, turn.results, turn.reply.is_refused) == ([], (), True)
     answers = [(answer["tool_call_id"], answer["content"].split("\n")[0]) for answer in turn.messages]
     assert answers[0] == ("call_a", "Another call of the same reply could not be read. Make this one again.")

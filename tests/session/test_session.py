@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from toolwire import ConfigurationError, Decision, Rule, Session, ToolRegistry
@@ -28,7 +30,7 @@ def refuse() -> int:
 
 async def test_a_program_runs_and_its_output_is_what_the_model_reads() -> None:
     turn = await Session([look_up]).turn(reply("for word in ['a', 'b']:\n    print(look_up(word))"))
-    assert turn.messages == ({"role": "user", "content": "['a', 'A']\n['b', 'B']\n"},)
+    assert turn.messages == [{"role": "user", "content": "['a', 'A']\n['b', 'B']\n"}]
     assert turn.text == "['a', 'A']\n['b', 'B']\n"
     assert [result.success for result in turn.results] == [True]
 
@@ -57,7 +59,7 @@ async def test_a_refused_reply_runs_nothing_and_says_why() -> None:
 
 async def test_a_fail_reply_ends_without_a_message() -> None:
     turn = await Session([look_up]).turn('thought = "No."\n\n[tool_call]\nstatus = "fail"\nmessage = "I cannot."\n')
-    assert (turn.reply.failure, turn.results, turn.messages) == ("I cannot.", (), ())
+    assert (turn.reply.failure, turn.results, turn.messages) == ("I cannot.", (), [])
 
 
 async def test_permissions_override_a_tools_default() -> None:
@@ -119,7 +121,7 @@ async def test_a_session_of_a_toolkit_has_its_tools_alone() -> None:
 @pytest.mark.parametrize("protocol", ["attp", "xml", "json", "openai", "openai-responses", "anthropic", "gemini"])
 async def test_plain_prose_ends_in_every_format_and_is_the_answer(protocol: str) -> None:
     turn = await Session([look_up], protocol=protocol).turn("There are two words.")
-    assert (turn.is_final, turn.answer, turn.messages) == (True, "There are two words.", ())
+    assert (turn.is_final, turn.answer, turn.messages) == (True, "There are two words.", [])
 
 
 async def test_a_turn_that_calls_fails_to_read_or_gives_up_says_whether_it_is_final() -> None:
@@ -129,3 +131,23 @@ async def test_a_turn_that_calls_fails_to_read_or_gives_up_says_whether_it_is_fi
     assert (refused.is_final, refused.answer) == (False, None)
     failed = await session.turn('thought = "No."\n\n[tool_call]\nstatus = "fail"\nmessage = "I cannot."\n')
     assert (failed.is_final, failed.answer) == (True, "I cannot.")
+
+
+def test_a_text_protocol_has_a_system_prompt_and_a_native_one_has_request_tools() -> None:
+    text, native = Session([look_up]), Session([look_up], protocol="openai")
+    assert text.system_prompt == text.instructions
+    assert native.request_tools == native.instructions
+    with pytest.raises(ConfigurationError, match=r"'openai' has no system prompt: give session[.]request_tools to the"):
+        _ = native.system_prompt
+    with pytest.raises(ConfigurationError, match=r"'attp' has no request tools: give session[.]system_prompt to the"):
+        _ = text.request_tools
+
+
+def test_blocking_code_takes_a_turn_and_so_does_code_inside_of_an_event_loop() -> None:
+    session = Session([look_up], protocol="xml")
+    call = "<tool_call><name>look_up</name><params><word>a</word></params></tool_call>"
+
+    async def notebook() -> object:
+        return session.run_turn(call).results[0].data
+
+    assert (session.run_turn(call).results[0].data, asyncio.run(notebook())) == (["a", "A"], ["a", "A"])

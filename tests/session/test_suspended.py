@@ -30,7 +30,7 @@ async def test_a_turn_that_needs_a_person_is_suspended_and_has_run_what_needs_no
     till = Till()
     turn = await till.session(store).turn(calls(PAY, PRICE))
     assert [(request.tool, request.arguments) for request in waiting(turn)] == [("pay", {"amount": 5, "to": "shop"})]
-    assert (turn.results, turn.messages, till.paid, till.asked) == ((), (), [], ["tea"])
+    assert (turn.results, turn.messages, till.paid, till.asked) == ((), [], [], ["tea"])
 
 
 async def test_all_requests_of_parallel_calls_come_at_once(store: RunStore) -> None:

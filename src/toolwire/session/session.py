@@ -133,6 +133,45 @@ class Session(Traced):
         """The description of the tools: the system prompt, or for a native protocol the request's tools."""
         return self.protocol.describe(self.tools, **self._prompt)
 
+    @property
+    def system_prompt(self) -> str:
+        """The system prompt of a text protocol.
+
+        Raises:
+            ConfigurationError: The protocol is native. Its tools go into the request, as `request_tools`.
+        """
+        described = self.instructions
+        if isinstance(described, str):
+            return described
+        raise ConfigurationError(
+            f"the protocol {self.protocol.name!r} has no system prompt: give session.request_tools to the request"
+        )
+
+    @property
+    def request_tools(self) -> list[Any]:
+        """The `tools` of a native protocol's request, in the provider's form.
+
+        Raises:
+            ConfigurationError: The protocol is a text protocol. Its tools stand in `system_prompt`.
+        """
+        described = self.instructions
+        if not isinstance(described, str):
+            return described
+        raise ConfigurationError(
+            f"the protocol {self.protocol.name!r} has no request tools: give session.system_prompt to the model"
+        )
+
+    def run_turn(self, reply: Any) -> Turn:
+        """Runs `turn` for blocking code, also in a notebook, and returns its result.
+
+        The turn runs on an event loop in a thread of toolwire's own. In a coroutine, await `turn` instead: this method
+        blocks the event loop.
+
+        Raises:
+            ConfigurationError: As `turn`.
+        """
+        return self._setup.runtime.portal.run(lambda: self.turn(reply))
+
     async def turn(self, reply: Any) -> Turn:
         """Reads a reply, runs its calls in parallel, and returns the turn with the messages for the model.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypedDict, cast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
 from toolwire.session.suspended import Suspended
 from toolwire.vocabulary.calls import Reply
@@ -33,14 +33,14 @@ class Turn:
 
     reply: Reply
     results: tuple[ToolResult, ...] = ()
-    messages: tuple[Mapping[str, Any], ...] = ()
+    messages: list[Any] = field(default_factory=list[Any])
     suspended: Suspended | None = None
 
     @classmethod
     def ended(cls, reply: Reply, results: Sequence[ToolResult], answer: str | Sequence[dict[str, Any]]) -> Turn:
         """Makes a turn from its results and from the protocol's answer to them, or to a refused reply."""
-        messages = (Message(role="user", content=answer),) if isinstance(answer, str) else tuple(answer)
-        return cls(reply=reply, results=tuple(results), messages=cast("tuple[Mapping[str, Any], ...]", messages))
+        messages: list[Any] = [Message(role="user", content=answer)] if isinstance(answer, str) else list(answer)
+        return cls(reply=reply, results=tuple(results), messages=messages)
 
     @property
     def is_final(self) -> bool:

@@ -1,0 +1,1 @@
+"""The example programs of the repository."""
