@@ -17,6 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import ValidationError
 from typing_extensions import TypedDict
 
+from toolwire import ToolCall, ToolSpec, protocols
 from toolwire.definition import problems, recursive_types, validation
 from toolwire.definition.extended import extended
 from toolwire.definition.from_function import from_function
@@ -369,3 +370,20 @@ def test_one_wrong_value_with_thousands_of_reasons_is_read_a_thousand_times(monk
     whole = tool.validate({"values": 1})
     assert isinstance(whole, Invalid)
     assert not whole.is_partial
+
+
+@pytest.mark.threat(68)
+def test_a_ladder_of_references_is_followed_a_bounded_number_of_times_by_xml() -> None:
+    defs: dict[str, Any] = {f"l{n}": {"anyOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 30} for n in range(30)}
+    properties = {"value": {"$ref": "#/$defs/l0"}, "plain": {"anyOf": [{"$ref": "#/$defs/number"}, {"type": "null"}]}}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "$defs": {**defs, "l30": {"type": "string"}, "number": {"type": "integer"}},
+    }
+    xml, tool = protocols.get("xml"), ToolSpec.from_jsonschema(name="take", description="Takes.", input_schema=schema)
+    reply = xml.render([ToolCall("take", {"value": "x", "plain": 1})])
+    started = time.thread_time()
+    (call,) = xml.parse(reply, [tool]).calls
+    assert time.thread_time() - started < PROCESSOR_LIMIT_S
+    assert call.arguments == {"value": "x", "plain": 1}

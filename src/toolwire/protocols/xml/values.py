@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from toolwire.definition.words import resolve
+from toolwire.definition.words import bounded, resolve
 from toolwire.protocols.base import DIGIT_LIMIT, Refusal
 from toolwire.protocols.reading.repair import read_json
 from toolwire.protocols.reading.strict_json import load_json
@@ -79,6 +79,7 @@ def load_marked(text: str) -> Any:
         raise Refusal(f"it is marked as JSON and is none: {error}. Write JSON, or leave the mark out.") from error
 
 
+@bounded
 def types_of(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> frozenset[str]:
     """Returns the JSON types that a schema names. Empty if it names none and therefore allows all."""
     node = resolve(schema, root)
