@@ -132,15 +132,19 @@ def run_pytest(source: Path, arguments: Sequence[str], *plugins: object) -> Run:
     with tempfile.TemporaryFile() as output:
         child = os.fork()
         if child == 0:
-            os.dup2(output.fileno(), 1)
-            os.dup2(output.fileno(), 2)
-            os.chdir(CHECKOUT)
-            os.environ["PYTHONPATH"] = str(source)
-            sys.path.insert(0, str(source))
-            code = int(pytest.main([*OPTIONS, *arguments], plugins=plugins))
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+            code = int(pytest.ExitCode.INTERNAL_ERROR)
+            try:
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
+                os.chdir(CHECKOUT)
+                os.environ["PYTHONPATH"] = str(source)
+                sys.path.insert(0, str(source))
+                code = int(pytest.main([*OPTIONS, *arguments], plugins=plugins))
+                sys.stdout.flush()
+                sys.stderr.flush()
+            finally:
+                # Whatever happens here, the fork must not go on as its parent.
+                os._exit(code)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         output.seek(0)
         return Run(code=code, output=output.read().decode("utf-8", "replace"))
