@@ -1,4 +1,4 @@
-"""The same saved approval resumed twice, and saved arguments edited: what runs, with us and with three well-known SDKs.
+"""Counts the calls that run when one saved approval is resumed twice, or edited: in toolwire and three known SDKs.
 
 Run: make bench-approvals. No network; the models are those of the SDKs' own test kits, or fakes of a few lines.
 """
@@ -161,7 +161,7 @@ TRIALS: dict[str, tuple[str, Trial]] = {
 def _edited(saved: str, is_edited: bool) -> str:
     if not is_edited:
         return saved
-    # As text, since that is what somebody finds in a table or a message.
+    # As text, since saved state is usually found in a table or a message.
     changed = saved
     for before, after in (('"amount":5', '"amount":5000'), ('"amount": 5', '"amount": 5000')):
         changed = changed.replace(before, after)

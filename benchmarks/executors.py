@@ -1,4 +1,4 @@
-"""What it costs to run one small program, ours beside a bare fork, a cold interpreter, and the peers.
+"""The cost of one small program: toolwire beside a bare fork, a cold interpreter, and the peers.
 
 The peers hold less: codecell checks source text and starts an interpreter; smolagents interprets in the host's own
 process; pydantic-monty runs a subset of Python in a worker that is kept warm.

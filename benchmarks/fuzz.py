@@ -1,4 +1,5 @@
-"""Damaged replies for every calling format: nothing raises, and a stream in any pieces reads what the whole text says.
+"""Damaged replies for every calling format: nothing raises, and a stream in any pieces gives the same reading as the
+whole text.
 
 Run: python -m benchmarks.fuzz [seconds] [seed]. The suite runs a short form of it.
 """

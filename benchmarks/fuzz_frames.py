@@ -69,7 +69,7 @@ def fuzz(count: int, seed: int) -> int:
             processor_s = time.thread_time() - started
             memory_mb = (tracemalloc.get_traced_memory()[1] - before) / 1e6
             if processor_s > PROCESSOR_S:
-                # Tracing makes each allocation several times slower, and is no cost of the host.
+                # Tracing makes each allocation several times slower; it does not count as a cost of the host.
                 processor_s = _untraced_s(conversation, resumable=resumable)
             if memory_mb > MEMORY_MB or processor_s > PROCESSOR_S:
                 cost = f"{memory_mb:.0f} MB and {processor_s:.2f} s for {len(conversation):,} bytes of seed {seed}"

@@ -1,4 +1,4 @@
-"""Processes that write to one store and are killed: what was answered as recorded is there, whatever came after.
+"""Kills processes that write to one store: every record that was answered is still there afterwards.
 
 Run: python -m benchmarks.kills [kills] [url]. The suite runs a short form of it.
 """
@@ -31,15 +31,15 @@ _PATIENCE_S = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class Toll:
-    """What a number of kills did."""
+    """The result of a number of kills."""
 
     kills: int
     acked: int
     """Records that were answered before the kill."""
     lost: int
-    """Of these, records that are not there."""
+    """Answered records that are missing."""
     doubtful: int
-    """Steps that were begun and whose end nobody knows: each is said to be so."""
+    """Steps that were begun and whose end is unknown: each is reported as in doubt."""
 
 
 def kill_loop(url: str, kills: int, *, seed: int, is_patient: bool = True) -> Toll:

@@ -1,4 +1,4 @@
-"""What a program and its tool calls cost through the whole path: registry, validation, permission, and back."""
+"""The cost of a program and its tool calls through the whole path: registry, validation, permission, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program costs, each figure beside its floor, interleaved in one run: trust the ratios.
+"""The cost of a program, each figure beside its floor, interleaved in one run: trust the ratios.
 
 * fresh execution against a bare fork and exit of the same zygote, asked for over the same sockets; with a spare too;
 * a program whose 100 calls are all recorded against an empty one;
@@ -34,7 +34,8 @@ from toolwire.sandbox.zygote import ChildKind, Zygotes
 
 EXECUTIONS = 120
 GONE_S = 0.003
-"""Seconds in which the last program's process, which nobody waited for, is gone: it must not weigh on the next one."""
+"""Seconds after which the last program's process, which the host did not wait for, is gone and costs the next no
+time."""
 SPARES_S = 0.05
 """Seconds in which the zygote has made its spares again."""
 FLOOD_S = 2.0

@@ -1,4 +1,4 @@
-"""How well tools are found among two thousand real ones, what that saves in tokens, and what it costs in time."""
+"""The hit rates of tool search among two thousand real tools, the tokens that it saves, and the time that it takes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def figures() -> list[Figure]:
 
 
 def recalls() -> dict[str, dict[str, float]]:
-    """The share of the queries answered among the first so many, by what was asked and searched."""
+    """The share of queries with the right tool among the first so many, by set of queries and searched text."""
     ways = {"names, descriptions, parameters": search_of(service_tools()), "names alone": search_of(_bare_tools())}
     asked = {f"{part}, {language}": queries(part, language) for part in PARTS for language in LANGUAGES}
     return {

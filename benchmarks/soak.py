@@ -38,7 +38,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """What the host and its zygote hold."""
+    """The files, processes and memory of the host and its zygote."""
 
     files: int
     """Open descriptors of the host."""
@@ -51,7 +51,7 @@ class Use:
 
 
 def soak(executions: int) -> tuple[Use, Use, float]:
-    """What was held before and after so many programs, and how many were run a second."""
+    """The resources held before and after a number of programs, and the programs run a second."""
     logging.getLogger("toolwire.sandbox").setLevel(logging.ERROR)
     with Sandbox() as sandbox:
         _run(sandbox, WARM_UP)

@@ -32,14 +32,14 @@ SLOW_DISK_LEAST = {1: 0.6}
 ALONE_LEAST = {64: 1 / 3}
 """Times what SQLite alone makes of the same rows, by callers."""
 SLOW_DISK_S = 0.00062
-"""Seconds of an fdatasync on the slow disk: with what a loop costs around it, the 1,470 a second at which the
-bounds were set."""
+"""Seconds of an fdatasync on the slow disk: with the cost of a loop, the 1,470 a second at which the bounds were
+set."""
 ROUNDS = 5
 ROUND_S = 0.5
 _CALLS = 1_000
 _FLOOR_BYTES = 1 << 20
 _STARTS = [start_of(step_number(number)) for number in range(5_000)]
-"""Made before: what is measured is keeping them."""
+"""Made in advance, so that only writing them is measured."""
 _SEALED = os.urandom(350)
 """About as much as a step that was begun weighs."""
 
@@ -48,7 +48,7 @@ _Asked: TypeAlias = "queue.SimpleQueue[threading.Lock | None]"
 
 
 def figures() -> list[Figure]:
-    """Rates by number of callers, on this disk and on one as slow as the bounds were set on; what a call weighs."""
+    """Rates by number of callers, on this disk and on one as slow as that of the bounds; the bytes of a call."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
         rates = _rates(store, Path(folder))
         alone = {callers: _bare(Path(folder), callers) for callers in CALLERS}
@@ -128,7 +128,7 @@ def _commit(driver: sqlite3.Connection, runs: list[str], turn: int, number: int)
 
 
 def _handed(folder: Path, callers: int) -> Figure:
-    """What the handoff alone allows: one thread answers so many others, and nothing is written."""
+    """The rate of the handoff alone: one thread answers so many others, and writes nothing."""
     ratios: list[float] = []
     for _ in range(ROUNDS):
         floor = _synced(folder / "floor")
@@ -207,7 +207,7 @@ def _weight(store: Store, folder: Path) -> Figure:
 
 def _bytes(store: Store, folder: Path) -> int:
     store.log_length()
-    # What is in the write-ahead log goes to the file first.
+    # A checkpoint moves the write-ahead log to the file first.
     with store._database._engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     return (folder / "runs.db").stat().st_size

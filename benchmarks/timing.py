@@ -18,7 +18,7 @@ class Figure:
     ratio: float
     """How many times the floor; or seconds, or milliseconds, when `unit` says so."""
     limit: float | None
-    """What it must not exceed; None for peers, which are there to be compared with."""
+    """The bound of the figure; None for peers, which are only compared with."""
     unit: str = "x"
     is_least: bool = False
     """The limit is the least that must be reached."""

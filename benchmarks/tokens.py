@@ -127,7 +127,7 @@ def call_costs(counts: Mapping[str, Count]) -> dict[str, Row]:
 def lookup_costs(counts: Mapping[str, Count], number: int) -> dict[str, dict[str, Row]]:
     """For so many look-ups and a small answer: tokens written and tokens read, prompts included, by way of working.
 
-    Read is what the model is given over all its turns: each turn is given everything before it.
+    Read counts the tokens given to the model over all its turns: each turn gets all turns before it.
     """
     found: dict[str, dict[str, Row]] = {}
     for name in names():

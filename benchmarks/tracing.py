@@ -1,4 +1,4 @@
-"""What following calls costs: nothing to speak of when it is off, and what the SDK costs when it is on."""
+"""The cost of tracing calls: about zero when it is off, and the cost of the SDK when it is on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def unfollowed(call: ToolCall, scope: Scope) -> Outcome:
 
 
 def off_cost_us(*, rounds: int = ROUNDS, number: int = _NUMBER) -> float:
-    """Microseconds of processor time by which a call that nobody follows is dearer; the two take turns."""
+    """Microseconds of processor time that tracing code adds to a call while it is off; the two variants take turns."""
     registry = ToolRegistry()
     registry.register(add)
     scope = registry._parts.scope

@@ -1,4 +1,4 @@
-"""The documents at the top name only what is there."""
+"""The documents at the top name only files and targets that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing stays cheap: what is heavy is loaded by who needs it."""
+"""Importing stays cheap: heavy modules are loaded only by the code that needs them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Attack programs against the sandbox, each with a control that shows that it would work without the wall it meets.
+"""Attack programs against the sandbox; for each, a control shows that it succeeds without the layer that stops it.
 
-    attack.py       what an attack is, and the names every program starts with
+    attack.py       the class of an attack, and the names that every program starts with
     programs/       the corpus: a module for each family, read them first
-    canaries.py     what the host watches: files, listeners, a process, tools that nobody was granted
+    canaries.py     the canaries of the host: files, listeners, a process, tools not granted to the program
     arena.py        runs one attack: against the sandbox, or against one whose layers are taken away
     zygotes.py      the fork server with named layers taken away; naive_host.py: a host with none at all
 

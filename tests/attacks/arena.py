@@ -1,4 +1,4 @@
-"""Where attacks are run, and what the host saw of each."""
+"""Runs attacks, and records the traces that the host observed of each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SETTLE_S = 5
 """Seconds that a killed process may take to be gone; it takes a few milliseconds."""
 CONTROL_SETTLE_S = 0.2
 SLACK_S = 5
-"""Seconds above a limit after which a run counts as unlimited: far above what a busy machine adds."""
+"""Seconds above a limit after which a run counts as unlimited: far above the delays of a busy machine."""
 GROWTH_KIB = 48 << 10
 """By so much the host's memory must not grow for one program: ten times its largest message, and what others need."""
 STARTED_SCRIPT = "start.py"
@@ -46,9 +46,9 @@ class Outcome:
     """What came of an attack."""
 
     signs: set[Sign]
-    """What the host saw; empty when the attack failed."""
+    """The traces that the host observed; empty when the attack failed."""
     results: tuple[ProgramResult, ...]
-    """Of the program, and of the one run after it."""
+    """The results of the program, and of the program run after it."""
 
 
 class Arena:
@@ -103,7 +103,7 @@ class Arena:
 
     @property
     def isolation(self) -> Isolation:
-        """What the self-test observed."""
+        """The level that the self-test observed."""
         return self._sandbox.zygotes.current().isolation
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class Arena:
 
 
 def naive(attack: Attack, canaries: Canaries) -> set[Sign]:
-    """What is seen of the attack on a host that runs it in its own process and believes everything."""
+    """The traces of the attack on a host that runs it in its own process and believes every frame."""
     sources = [prelude(canaries.targets) + source for source in (attack.source, attack.then) if source]
     process = subprocess.Popen(
         [sys.executable, "-I", str(_NAIVE_HOST)],
@@ -200,14 +200,14 @@ class _Host:
     """The test process itself, before an attack."""
 
     def __init__(self) -> None:
-        # So that the peak from now on is what is read afterwards.
+        # Resets the peak, so that the later reading covers only the time from here.
         Path("/proc/self/clear_refs").write_text("5")
         self._peak = _peak_kib()
         self._folder, self._mask = Path.cwd(), sys.getrecursionlimit()
         self._environment = dict(os.environ)
 
     def changes(self) -> set[Sign]:
-        """`host fault` if it grew, or is not what it was."""
+        """`host fault` if the host grew or changed."""
         grown = _peak_kib() - self._peak > GROWTH_KIB
         now = (Path.cwd(), sys.getrecursionlimit(), dict(os.environ))
         return {"host fault"} if grown or now != (self._folder, self._mask, self._environment) else set()
@@ -245,7 +245,7 @@ def _registry(ran: list[str], *, permit_all: bool, awaited: bool) -> ToolRegistr
     for name, permission in (("forbidden", "deny"), ("ask_first", "confirm")):
         tool = ToolSpec.from_function(tell(name), permission="auto" if permit_all else permission)
         registry.register_tool_to_library(tool)
-    # Registered, but with somebody else: no program of this registry is given it.
+    # Registered with another registry: no program of this one is given it.
     ToolRegistry().register_tool_to_library(tell("elsewhere"))
     return registry
 

@@ -25,7 +25,7 @@ Sign = Literal[
     "host fault",
     "over limit",
 ]
-"""What the host sees of an attack that succeeds.
+"""The trace by which the host recognises a successful attack.
 
 `got through`: the token backwards in the output, printed by code that only runs where the wall should be. `tool`: one
 ran that was granted to nobody. `false log`: one ran of which the log knows nothing. `zygote`: the fork server is
@@ -52,13 +52,13 @@ class Attack:
     name: str
     """Distinct within its family."""
     tries: str
-    """What it tries, in a line."""
+    """The attempt, in a line."""
     sign: Sign
     """How the host would see that it succeeded; the control asserts it, and every other sign counts as well."""
     source: str
     """The program, to be read after the names of `prelude`."""
     then: str = ""
-    """A second program, run afterwards by the same host: what it sees of the first one is the attack."""
+    """A second program, run afterwards by the same host: the attack succeeds if it sees a trace of the first."""
     control: Control = "open child"
     """Where it succeeds."""
     needs_root: bool = False
@@ -66,7 +66,7 @@ class Attack:
     why_no_control: str = ""
     """For control `none`: why nothing may run it without its wall."""
     limits: Limits = USUAL_LIMITS
-    """What the program is given."""
+    """The names that the program is given."""
     higher_limits: Limits | None = None
     """For control `higher limits`."""
     family: str = ""
@@ -88,7 +88,7 @@ def family(name: str, *, threat: int, attacks: list[Attack], prelude: str = "") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targets:
-    """What the programs are told about the host's canaries. Every item is a variable of theirs, in capitals."""
+    """The programs' knowledge of the host's canaries. Every item is a variable of the program, in capitals."""
 
     token: str
     """Its reverse in the output is the sign `got through`."""

@@ -1,4 +1,4 @@
-"""What the host watches while an attack runs, and what it saw afterwards."""
+"""The canaries that the host watches while an attack runs, and their changes."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class _Files:
 
 
 class _Listeners:
-    """Nobody accepts: what has connected waits in the backlog until it is looked at."""
+    """The listener does not accept: connections wait in the backlog until the test looks at them."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, f"toolwire-attacks-{secrets.token_hex(8)}"
@@ -155,7 +155,7 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={ENVIRONMENT_NAME: environment_secret, "CANARY_MEMORY": memory_secret},
-            # A signal to the group of whoever runs the tests is none for it, nor the other way round.
+            # A signal to the process group of the test run does not reach the canary, nor the reverse.
             process_group=0,
         )
         self.id = self._process.pid

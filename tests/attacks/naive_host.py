@@ -1,6 +1,6 @@
 """A host as one might write it first, to show that the attacks work where nothing stands in their way.
 
-It runs a program in its own process, calls tools by what a frame says, believes lengths and ordinals, unpickles and
+It runs a program in its own process, calls the tools that a frame names, believes lengths and ordinals, unpickles and
 shows what the program leaves, and keeps one namespace for all. A script for `python -I`; reads from standard input
 `{"sources": [...], "new_file": path}`, writes the programs' output and what befell it: `TOOL name`, `FALSE LOG`,
 `HOST FAULT reason`, and `DONE` at the very end.
@@ -129,7 +129,7 @@ def settle(value: Any, strings: list[str]) -> Any:
 
 
 def take(frame: Any) -> None:
-    """Does what a frame says."""
+    """Executes the request of a frame."""
     kind = frame[0]
     if kind == "call":
         _, ordinal, tool, _, arguments = frame
@@ -147,7 +147,7 @@ def take(frame: Any) -> None:
 
 
 def untag(value: Any) -> Any:
-    """What a tag stands for."""
+    """The value of a tag."""
     kinds = {"datetime": datetime.datetime.fromisoformat, "Decimal": decimal.Decimal, "set": set}
     return kinds[value["$t"]](value["v"]) if isinstance(value, dict) else value
 

@@ -44,7 +44,7 @@ def test_an_attack_on_the_host_fails_where_an_event_loop_drives(attack: Attack, 
 def test_an_attack_on_the_kernel_fails_without_namespaces(
     attack: Attack, arena_without: Callable[[str], Arena]
 ) -> None:
-    # What is left where a container refuses namespaces.
+    # The layers that remain in a container that refuses namespaces.
     assert arena_without("namespaces").run(attack).signs == set()
 
 

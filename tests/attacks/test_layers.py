@@ -121,7 +121,7 @@ def test_a_child_is_dumpable_only_without_its_privileges_given_up(arena_without:
 
 @pytest.mark.threat(48)
 def test_a_program_shares_no_memory_with_the_fork_server(arena_without: Callable[[str], Arena]) -> None:
-    # What is shared and writable would carry state from one program to the next, whatever the kernel refuses.
+    # A shared writable mapping would carry state from one program to the next, whatever the kernel refuses.
     source = "__result__ = [line for line in os.read(os.open('/proc/self/maps', 0), 1_000_000).decode().splitlines()]"
     attack = Attack(name="maps", tries="reads its own map", sign="got through", source=source)
     (result,) = arena_without(ALL_LAYERS).run(attack).results

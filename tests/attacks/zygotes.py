@@ -50,7 +50,7 @@ def take_away(package: str, taken: frozenset[str]) -> None:
 
 
 def _replace(owner: Any, name: str, value: Any) -> None:
-    """A step that is not there under this name any more would be taken away from nobody."""
+    """If a step had been renamed, taking it away would silently change nothing."""
     if not hasattr(owner, name):
         raise SystemExit(f"{owner} has no {name}")
     setattr(owner, name, value)

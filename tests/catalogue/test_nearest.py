@@ -1,4 +1,4 @@
-"""What a name that is not there may have meant."""
+"""Suggestions for an unknown name."""
 
 from __future__ import annotations
 

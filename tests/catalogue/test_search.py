@@ -1,4 +1,4 @@
-"""Tools are found by what they do, and only those that are there."""
+"""A search finds tools by their purpose, and only visible tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a text is compared."""
+"""The terms of a text that are compared."""
 
 from __future__ import annotations
 

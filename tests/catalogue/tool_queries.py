@@ -18,7 +18,7 @@ Find = Callable[[str, int], Sequence[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """What somebody asks for."""
+    """The words of the query."""
 
     text: str
     """In words of their own."""

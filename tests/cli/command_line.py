@@ -86,7 +86,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def _forget(names: set[str]) -> None:
-    """Modules that a command loaded from files of a test; what is installed stays."""
+    """Removes modules that a command loaded from files of a test; installed modules stay."""
     installed = (sys.prefix, sys.base_prefix, str(ROOT / "src"))
     for name in names:
         file = getattr(sys.modules[name], "__file__", None)

@@ -13,7 +13,7 @@ Write = Callable[[str, str], str]
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The file in which commands of this test keep what they do."""
+    """The store file of this test's commands."""
     path = str(tmp_path / "store.db")
     monkeypatch.setenv("TOOLWIRE_STORE", path)
     return path

@@ -1,4 +1,4 @@
-"""What waits for a person, on the command line: seen and decided from another process while the run waits."""
+"""Waiting requests on the command line: shown and decided from another process while the run waits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def till(write: Write) -> str:
 
 @pytest.fixture(autouse=True)
 def paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
-    """What the till took in."""
+    """The payments that the till took in."""
     path = tmp_path / "paid.txt"
     monkeypatch.setenv("TILL", str(path))
     return lambda: path.read_text() if path.exists() else ""
@@ -150,7 +150,7 @@ def test_what_is_remembered_lets_later_calls_like_it_run_unasked(
     assert (waiting.resume().code, paid()) == (6, "5 Ada\n")
     again = run_here("run", write("again.xml", XML.format(5)), "--tools", waiting.till)
     assert (again.code, paid()) == (0, "5 Ada\n5 Ada\n")
-    # The control: other arguments were not what the person saw.
+    # The control: the person did not see these other arguments.
     other = run_here("run", write("other.xml", XML.format(7)), "--tools", waiting.till)
     assert (other.code, paid()) == (6, "5 Ada\n5 Ada\n")
 

@@ -1,4 +1,4 @@
-"""What `--tools` takes, and what it says to what it cannot take."""
+"""The values that `--tools` accepts, and its errors for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`toolwire run`: a reply goes in, and what the model reads next comes out."""
+"""`toolwire run`: reads a reply, runs it and prints the text that the model reads next."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ def test_a_time_limit_that_is_none_is_wrong_usage(program: Program, tools: str, 
 
 
 def marked(call: str) -> str:
-    """The line below `__result__ = call`: newer versions of Python do not mark what is all of a line."""
+    """The line below `__result__ = call`: newer versions of Python do not mark an expression that fills the whole
+    line."""
     return f"{' ' * 17}{'^' * len(call)}\n" if sys.version_info < (3, 13) else ""
 
 

@@ -1,4 +1,4 @@
-"""`toolwire tools` and `toolwire prompt`: what a person and a model are told of the tools."""
+"""`toolwire tools` and `toolwire prompt`: the tools' descriptions for a person and for a model."""
 
 from __future__ import annotations
 

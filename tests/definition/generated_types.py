@@ -1,4 +1,5 @@
-"""Parameter types and values of them, made at random: such as tools have, and such as hide or mix up what they hold."""
+"""Parameter types and values of them, made at random: ordinary types of tools, and types that hide or confuse their
+values."""
 
 from __future__ import annotations
 
@@ -125,7 +126,7 @@ class Derived(BaseModel):
 
 
 class Attribute(BaseModel):
-    """Keeps what it was given where no field is."""
+    """Keeps its argument outside of any field."""
 
     a: int | str = 0
 

@@ -1,4 +1,4 @@
-"""The short form of a stub: what the long one says but for examples, in a line a parameter, and bounds besides."""
+"""The short form of a stub: the long one without examples, one line for each parameter, with its bounds."""
 
 from __future__ import annotations
 

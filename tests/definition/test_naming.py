@@ -1,4 +1,4 @@
-"""Names: one fixed mapping to what a program writes."""
+"""Names: one fixed mapping from a tool's name to the name in a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every type a parameter may have: what the schema says, what is accepted, what the function receives."""
+"""Every type a parameter may have: its schema, the accepted values, and the value that the function receives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told of its arguments: every problem at once, each in one sentence."""
+"""The model's errors about its arguments: every problem at once, each in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorded replies give exactly what stands beside them."""
+"""The recorded replies give exactly the results recorded beside them."""
 
 from __future__ import annotations
 

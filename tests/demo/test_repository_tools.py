@@ -1,4 +1,4 @@
-"""The example's tools do what they say and stay inside the repository."""
+"""The example's tools do their described task and stay inside the repository."""
 
 from __future__ import annotations
 

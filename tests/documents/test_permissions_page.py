@@ -1,4 +1,4 @@
-"""The page on permissions does what it says."""
+"""The examples and tables of the page on permissions are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on protocols gives the figures that a run gives, and names what is there."""
+"""The page on protocols has the figures of a run, and names only things that exist."""
 
 from __future__ import annotations
 

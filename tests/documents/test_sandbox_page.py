@@ -1,4 +1,4 @@
-"""The page on what the sandbox does not do: its code runs, its table is true, its figures are the code's."""
+"""The page on limits of the sandbox: its code runs, its table is true, its figures are the code's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REFUSED = re.findall(r"^\| `(.+)` \| (\w+Error) \|$", PAGE, re.MULTILINE)
 
 @pytest.fixture
 def names() -> dict[str, Any]:
-    """What the page's examples leave behind, run one after the other."""
+    """The names that the page's examples define, run one after the other."""
     found: dict[str, Any] = {"__name__": "page"}
     for block in BLOCKS:
         exec(compile(block, "sandbox.md", "exec"), found)

@@ -1,4 +1,4 @@
-"""Honest programs: what models write for ordinary requests gives in the sandbox what it gives in plain CPython.
+"""Honest programs, as models write them for ordinary requests: the sandbox gives the same results as plain CPython.
 
 `programs/` has the programs, a file per theme. `reference.py` is plain CPython, `tools.py` what both may call.
 """

@@ -1,4 +1,4 @@
-"""The programs, read from `programs/`: one file per theme, each program below a line `# %% what it does`."""
+"""The programs, read from `programs/`: one file per theme, each program below a line `# %% TITLE`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class HonestProgram:
     theme: str
     """The file it stands in, without its ending."""
     title: str
-    """What it does; unique in its theme."""
+    """The program's title; unique in its theme."""
     source: str
     """Its text; the first line is line 1."""
 

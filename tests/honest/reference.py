@@ -2,7 +2,7 @@
 
 `Reference` starts this file as a process of its own, which forks for each program, with another hash seed and
 another local time zone than the sandbox has: a program whose outcome depends on either is caught here.
-What is toolwire's own, and not CPython's, is defined at the end, and only for the themes that are about it.
+The names of toolwire's own, which CPython lacks, are defined at the end, and only for the themes about them.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ OURS = "ours"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a program did, for comparison."""
+    """The outcome of a program, for comparison."""
 
     stdout: str
     """All that it printed."""
     value: str
     """Its result as `exact` writes it; empty when it has none."""
     error: tuple[str, str] | None
-    """Type name and message of what it did not catch."""
+    """Type name and message of its uncaught exception."""
 
 
 class Reference:
@@ -67,7 +67,7 @@ class Reference:
         )
 
     def run(self, source: str, theme: str = "") -> Outcome:
-        """What the program does; `theme` says which of our own things it relies on."""
+        """The program's outcome; `theme` names the features of toolwire that it relies on."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps([source, theme]) + "\n")
@@ -164,7 +164,7 @@ def _namespace(theme: str) -> dict[str, Any]:
     return names | {"datetime": _Both("datetime")} if theme == OURS else names
 
 
-# -- what is ours --------------------------------------------------------------------------------------------------
+# -- names of toolwire's own ---------------------------------------------------------------------------------------
 
 
 def _as_program_has_it(tool: Callable[..., Any], theme: str) -> Callable[..., Any]:
@@ -218,7 +218,7 @@ def _collected(value: Any) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """A trailing expression that is no data is shown as at a prompt."""
+    """A trailing expression that is not data is shown as at a prompt."""
     plain = (str, int, float, bool, list, dict, tuple, set, bytes, *_VIEWS)
     return _collected(value) if isinstance(value, plain) else repr(value)
 

@@ -1,4 +1,4 @@
-"""Honest programs give in the sandbox what they give in plain CPython: output, value and error."""
+"""Honest programs give the same output, value and error in the sandbox as in plain CPython."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_each_program_uses_a_tool_a_module_or_a_class() -> None:
 
 
 def _shape(tree: ast.Module) -> str:
-    """The program without the names it chose and the constants it has: what is left is how it is built."""
+    """The structure of the program: its text without its own names and constants."""
     for node in ast.walk(tree):
         for field in ("id", "name", "arg", "asname"):
             if isinstance(getattr(node, field, None), str):

@@ -1,6 +1,6 @@
 """Tools for the honest programs: small, deterministic, of every type that a tool may give. `TOOLS` lists them.
 
-Sandbox and reference call the same functions. What they remember lasts for one program: `reset()` forgets it.
+Sandbox and reference call the same functions. Their state lasts for one program: `reset()` clears it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tests.invocation.world import World
 
 @pytest.fixture(params=["blocking", "asyncio"])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """Tools and a driver; what it started is ended afterwards."""
+    """Tools and a driver, which is shut down afterwards."""
     found = World(driver=request.param)
     yield found
     found.runtime.close()

@@ -27,7 +27,7 @@ Answer = Callable[[ApprovalRequest], Any]
 
 
 class Till:
-    """A tool, and what it was really called with."""
+    """A tool, and the arguments that it was really called with."""
 
     def __init__(self) -> None:
         self.paid: list[tuple[Any, ...]] = []

@@ -134,7 +134,7 @@ async def test_a_cancellation_that_comes_as_the_turn_does_passes_and_gives_the_t
     for _ in range(10):
         await asyncio.sleep(0)
     entry.gate.leave()
-    # The turn is here, and nobody has told the loop's future of it yet.
+    # The turn is this call's, and the loop's future is not resolved yet.
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait((waiting,), timeout=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Attacks on the way from a request to what runs, each beside the honest one that gets through."""
+"""Attacks between a request and its execution, each beside an honest call that gets through."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Clock:
 
 
 class Paying:
-    """A tool that asks, and what it was really called with."""
+    """A tool that asks, and the arguments that it was really called with."""
 
     def __init__(self, world: World) -> None:
         self.paid: list[dict[str, Any]] = []
@@ -393,7 +393,7 @@ def test_the_record_says_who_decided(world: World, paying: Paying, verdict: Any)
 
 
 class Telling:
-    """An observer of requests and ends, who notes both in a shared list."""
+    """An observer of requests and ends that notes both in a shared list."""
 
     def __init__(self, name: str, events: list[tuple[str, str, str]]) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""What a tool made of a call, whatever it returns or raises."""
+"""The result of a tool's call, whatever it returns or raises."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ async def flood(world: World, seconds: float, calls_s: float) -> list[tuple[floa
 
 
 async def weighed(work: Coroutine[Any, Any, T]) -> tuple[T, float]:
-    """What it returns, and the megabytes by which this process grew."""
+    """Its return value, and the megabytes by which this process grew."""
     before = use(0, 0).resident_mb
     return await work, use(0, 0).resident_mb - before
 

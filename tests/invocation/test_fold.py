@@ -1,4 +1,4 @@
-"""What calls give, for every kind of function, with either driver; what was given before a failure is kept."""
+"""The results of calls, for every kind of function, with either driver; parts from before a failure are kept."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_yielded_value_that_json_cannot_hold_is_named_with_its_place(
     )
 
 
-# -- what a tool gives by itself ------------------------------------------------------------------------------------
+# -- parts that a tool emits ----------------------------------------------------------------------------------------
 
 
 def emitting(*parts: Any, returns: Any = None, is_async: bool) -> Callable[..., Any]:

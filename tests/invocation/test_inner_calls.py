@@ -33,7 +33,7 @@ async def double_later(n: int) -> int:
 
 
 def script(*calls: tuple[str, dict[str, Any]]) -> Any:
-    """A composite tool that makes these calls one after the other and gives what they gave."""
+    """A composite tool that makes these calls one after the other and returns their results."""
 
     async def run(validated: Validated, inside: Inside) -> ToolResult:
         results = [

@@ -1,4 +1,4 @@
-"""What goes back can be written, and is not longer than a model can read."""
+"""A result for the model can be encoded, and is not longer than a model can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a name to a tool, or to words that help to find the right one."""
+"""A name resolves to a tool, or to a message that helps to find the right one."""
 
 from __future__ import annotations
 

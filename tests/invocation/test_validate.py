@@ -1,4 +1,4 @@
-"""From raw arguments to exactly what will run, or to all that is wrong with them."""
+"""Raw arguments become exactly the values that will run, or a list of all their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is judged is what runs: two different values never pass for one another before a rule, a memory or the cache."""
+"""The judged values are those that run: no rule, remembered decision or cache takes two different values for equal."""
 
 from __future__ import annotations
 

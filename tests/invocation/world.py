@@ -31,7 +31,7 @@ Driver = Literal["blocking", "asyncio"]
 
 
 class Recording:
-    """An observer that remembers what it was told."""
+    """An observer that remembers its notifications."""
 
     def __init__(self) -> None:
         self.records: list[CallRecord] = []

@@ -1,4 +1,4 @@
-"""From any object to any other: Python has no private parts, so every module in memory is one expression away."""
+"""Walks from any object to any other: Python has no private parts, so one expression reaches every module in memory."""
 
 from tests.attacks.attack import Attack, family
 

@@ -1,4 +1,4 @@
-"""Byte code: CPython does not verify it, so crafted code reads and writes memory that is none of its business."""
+"""Byte code: CPython does not verify it, so crafted code reads and writes memory outside its objects."""
 
 from tests.attacks.attack import Attack, family
 

@@ -1,4 +1,4 @@
-"""File descriptors: what was open in the parent, what can be opened again, and misuse of the one channel there is."""
+"""File descriptors: those open in the parent, those that can be opened again, and misuse of the only channel."""
 
 from tests.attacks.attack import Attack, family
 

@@ -1,4 +1,4 @@
-"""State left behind: one program changes something, and the next one, of somebody else, looks for it."""
+"""State left behind: one program changes something, and the next program, of another user, looks for it."""
 
 from tests.attacks.attack import Attack, family
 

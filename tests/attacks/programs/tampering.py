@@ -1,4 +1,4 @@
-"""Tampering with what the program was given: stubs, builtins, modules, the interpreter it runs in."""
+"""Tampering with the program's surroundings: stubs, builtins, modules, the interpreter it runs in."""
 
 from tests.attacks.attack import Attack, Sign, family
 

@@ -1,4 +1,4 @@
-"""A clock that stands still until somebody sleeps."""
+"""A clock that moves only when a test sleeps."""
 
 from __future__ import annotations
 

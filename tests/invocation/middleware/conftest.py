@@ -1,4 +1,4 @@
-"""The world of calls, once for each driver, and a clock that nobody waits for."""
+"""The world of calls, once for each driver, and a clock without real waiting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["clock", "release", "world"]
 
 @pytest.fixture
 def clock(world: World) -> Clock:
-    """What the world sleeps by."""
+    """The clock by which the world sleeps."""
     found = Clock()
     world.on_sleep = found.sleep
     return found

@@ -33,5 +33,5 @@ class Service:
 
 
 def failed(kind: Any) -> ToolResult:
-    """What a tool gives that knows how it failed."""
+    """The result of a tool that reports its own failure."""
     return ToolResult.failed(kind, "no answer")

@@ -1,4 +1,4 @@
-"""Functions around the execution of a call: what each sees, what it may change, and what passes it."""
+"""Functions around the execution of a call: the call that each sees, its allowed changes, and the wrapped calls."""
 
 from __future__ import annotations
 

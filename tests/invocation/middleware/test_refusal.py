@@ -1,4 +1,4 @@
-"""Which failures happened on the way, and what a call is told that was not let through."""
+"""Failures in transit, and the errors of refused calls."""
 
 from __future__ import annotations
 
