@@ -53,7 +53,7 @@ def growth(work: Callable[[T], object], small: T, large: T, *, enough: float = L
 def milliseconds(work: Callable[[], object], *, enough: float) -> float:
     """Processor time of the work on the machine of `REFERENCE_MS`, at rest.
 
-    Machines differ in what they do well, so a limit is at least 1.5 times the cost of the work that it holds.
+    Machines have different strengths, so a limit is at least 1.5 times the cost of the work that it bounds.
 
     Neighbours on a processor slow all work on it alike, which a least cost cannot take away; the reference shows it.
     """

@@ -1,4 +1,4 @@
-"""The comparison of processor times finds what it is there to find: the controls of all tests that rely on it."""
+"""The comparison of processor times detects slow code: the controls of all tests that rely on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that nobody waits for."""
+"""Calls that run in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`RegisteredToolFunction`: what a toolkit's `tools` say of each tool, and a call through one of them."""
+"""`RegisteredToolFunction`: the description of each tool in a toolkit's `tools`, and a call through one of them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ async def read(chunks: ToolStream) -> list[ToolResponse]:
 
 
 def seen(chunks: list[ToolResponse]) -> list[tuple[str, str]]:
-    """The text of each chunk, and what is special about it."""
+    """The text of each chunk, and its flags."""
     flags = ("is_last", "is_interrupted", "stream", "is_cumulative")
     return [
         ("|".join(block["text"] for block in chunk.content if block["type"] == "text"), _letters(chunk, flags))
@@ -283,7 +283,7 @@ async def test_the_last_chunk_is_no_longer_than_a_model_can_read(world: World) -
     assert last.metadata == {"is_cut": True}
 
 
-# -- what a tool says by itself -------------------------------------------------------------------------------------
+# -- responses of a tool --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -20,7 +20,7 @@ HINTS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True,
 
 @dataclass
 class House:
-    """Tools with effects of every kind, and what was sent."""
+    """Tools with effects of every kind, and a list of all that they sent."""
 
     sent: list[str] = field(default_factory=list)
 
@@ -121,7 +121,7 @@ BENIGN: list[Flow] = [
 
 
 def made(flow: Flow) -> list[str]:
-    """What was sent in a session that goes through the flow with nobody to ask."""
+    """The texts sent in a session that goes through the flow without an approver."""
     house = House()
 
     async def go() -> None:
@@ -139,7 +139,7 @@ def _program(code: str) -> ToolCall:
 
 
 def wanted(flow: Flow) -> list[str]:
-    """What would be sent if nobody were in the way, each as often as the flow names it."""
+    """The texts that an unguarded session would send, each as often as the flow names it."""
     names = [name for turn in flow if isinstance(turn, list) for name in turn]
     text = "\n".join(turn for turn in flow if isinstance(turn, str))
     return sorted(name for name in _SENDERS for _ in range(names.count(name) + text.count(f"{name}(")))

@@ -1,4 +1,4 @@
-"""`Toolkit`: functions with presets in groups, a structured finish, and what is saved."""
+"""`Toolkit`: functions with presets in groups, a structured finish, and the saved state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Toolkits give streams: a model's tool use in, chunks out; programs get what a stream comes to."""
+"""Toolkits give streams: a model's tool use in, chunks out; programs get the final result of a stream."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ async def test_a_program_in_a_session_or_a_stream_gets_it_too(is_async: bool) ->
     assert [chunk.content for chunk in chunks] == [[text("['a', 'b'] abc\n")]]
 
 
-# -- what was registered with a tool --------------------------------------------------------------------------------
+# -- options registered with a tool ---------------------------------------------------------------------------------
 
 
 def shouting(block: Any, response: ToolResponse) -> ToolResponse:

@@ -119,7 +119,7 @@ def test_the_span_ends_with_the_last_chunk_and_not_before() -> None:
             seen.append(len(telescope.spans()))
         return seen
 
-    # It ends as the last chunk is given: who stops reading there has seen the whole.
+    # The span ends as the last chunk is given: a reader that stops there has seen the whole.
     assert asyncio.run(read()) == [0, 1]
     assert len(telescope.spans()) == 1
 

@@ -1,4 +1,4 @@
-"""What a predicate hides from a caller is as if it were unknown; the same call without the predicate finds it."""
+"""A tool that a predicate hides from a caller is treated as unknown; the same call without the predicate finds it."""
 
 from __future__ import annotations
 

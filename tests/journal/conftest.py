@@ -20,7 +20,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     base = tmp_path_factory.getbasetemp()
     # Workers have folders of their own below one that they share.
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    # Not below it: pytest closes its folders to others, and the server runs as somebody else.
+    # Not below it: pytest closes its folders to other users, and the server runs as another user.
     name = hashlib.sha256(str(shared).encode()).hexdigest()[:12]
     with running(Path(tempfile.gettempdir()) / f"toolwire-postgres-{name}", shared / "postgres.users") as found:
         yield found
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of a database that nobody has used."""
+    """The URL of an unused database."""
     monkeypatch.delenv("TOOLWIRE_KEY", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     if request.param == "sqlite":

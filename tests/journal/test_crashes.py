@@ -1,4 +1,4 @@
-"""Kills, contention, damage: what was answered as recorded is there, and what is not known is said to be so."""
+"""Kills, contention, damage: answered records are there, and unknown outcomes are reported as unknown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_what_was_answered_outlives_the_kill(url: str) -> None:
     assert toll.acked > 10 * kills
     with Store.open(url) as store:
         assert store.verify().is_whole
-    # The control: who answers before the store does loses records.
+    # The control: a writer that answers before the store does loses records.
     assert kill_loop(url, 5, seed=2, is_patient=False).lost > 0
 
 
@@ -46,7 +46,7 @@ def test_processes_that_write_at_once_wait_for_each_other(url: str) -> None:
 
 @pytest.mark.threat(57)
 def test_without_waiting_a_second_writer_is_turned_away(tmp_path: Path) -> None:
-    """The control: what the settings of a connection are for."""
+    """The control: the settings of a connection make the second writer wait."""
     path = tmp_path / "runs.db"
     Store.open(f"sqlite:///{path}").close()
     first, second = (sqlite3.connect(path, timeout=0, isolation_level=None) for _ in range(2))
@@ -155,7 +155,7 @@ def test_another_hosts_run_is_taken_over_when_its_lease_is_over(store: Store, mo
     monkeypatch.setattr(fence.Owner, "is_alive", lambda self, *, renewed_until, now: now + 61 < renewed_until)
     found = again(store, ledger.run_id)
     done(found.begin(start(step("2"))))
-    # Who had it before writes nothing more, and says so.
+    # The former holder of the run writes nothing more, and says so.
     assert kind(done(ledger.begin(start(step("1"))))) == "interrupted"
     assert kind(done(ledger.begin(start(step("2"))))) == "unknown_outcome"
 

@@ -179,7 +179,7 @@ COLUMNS = ("at", "kind", "run_id", "subject", "tool", "status", "entry", "hash")
 
 
 def tamperings(count: int, random_: random.Random) -> list[tuple[str, int, Any]]:
-    """What is done to a log of so many rows: the deed, the row that has to be named, and more."""
+    """Ways to tamper with a log of so many rows: the change, the row that has to be named, and more."""
     found: list[tuple[str, int, Any]] = []
     for seq in range(1, count + 1):
         found += [("edit", seq, column) for column in COLUMNS]

@@ -1,4 +1,4 @@
-"""What a run's ledger knows, in this process and in the next."""
+"""A run's ledger, in this process and in the next."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_a_run_that_goes_another_way_is_parked_for_good(
     assert kind(refused) == "divergence"
     assert message is None or refused.error == f"{message}: the run was stopped."
     assert refused.failure.data == {"step": "1"}
-    # From then on, for everything, what is on record included.
+    # The run refuses every later step, recorded ones included.
     assert found.recall(step()) is refused
     assert found.recall(step("2")) is refused
     assert done(found.begin(start(step("2")))) is refused
@@ -295,7 +295,7 @@ def test_a_run_is_one_ledgers_at_a_time(store: Store, opened: Callable[[], Store
         done(store.start(ledger.start))
     done(ledger.release())
     found = again(store, ledger.run_id)
-    # What was given up writes no more.
+    # A ledger that was released writes no more.
     assert kind(done(ledger.begin(start(step())))) == "interrupted"
     done(found.begin(start(step("2"))))
     assert kind(done(ledger.begin(start(step("2"))))) == "unknown_outcome"

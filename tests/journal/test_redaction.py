@@ -1,4 +1,4 @@
-"""Secrets are taken out of what is written for reading, and the rest is left as it is."""
+"""Secrets are redacted from texts that are written for reading, and the rest is unchanged."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_long_texts_take_linear_time(unit: str) -> None:
 
 
 def as_text(value: Any) -> str:
-    """What a message would say of it: secrets that stand in texts have to be known by their look."""
+    """The value as part of a message: secrets inside texts are recognised by their look."""
     return value if isinstance(value, str) else f"a value like {sorted(value)}"
 
 

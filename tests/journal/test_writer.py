@@ -144,7 +144,7 @@ def test_a_fork_while_a_caller_writes_disturbs_neither(
             with Store.open(f"sqlite:///{tmp_path}/other.db") as other:
                 assert other._database.run(whose).result()
         except StoreUnavailable:
-            # SQLite's memory is as the writing thread left it; a connection to a server is nobody else's.
+            # SQLite's memory is as the writing thread left it; a connection to a server is not shared.
             assert url.startswith("sqlite")
 
     with ThreadPoolExecutor(1) as pool:

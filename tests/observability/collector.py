@@ -16,7 +16,7 @@ from tests.patience import PATIENCE_S
 
 
 class Collector(ThreadingHTTPServer):
-    """What it was sent."""
+    """The spans and metrics that it received."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

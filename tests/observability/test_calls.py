@@ -1,4 +1,4 @@
-"""A call is one span: what it says, whose child it is, and what it never says."""
+"""A call is one span: its attributes, its parent, and the values that it never holds."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def test_enabling_again_replaces(telescope: Telescope) -> None:
     assert (telescope.spans(), names(other.tree())) == ((), ["execute_tool add"])
 
 
-# -- what is told ------------------------------------------------------------------------------------------------
+# -- attributes --------------------------------------------------------------------------------------------------
 
 
 def echo(text: str) -> str:

@@ -120,7 +120,7 @@ def test_a_turn_that_waits_says_so_and_is_followed_when_it_goes_on(kind: str, tm
     known.attributes["toolwire.call.from_record"] = True
     ran = inside("pay", 2, "Pays.", "run1/2")
     assert telescope.tree() == [Node("run_turn", turned(2), inside=[known, ran])]
-    # What waited was not run, and what was known was not run again.
+    # The waiting call was not run, and the recorded call was not run again.
     assert sorted((said["gen_ai.tool.name"], count) for said, count in telescope.durations()) == [
         ("add", 1),
         ("pay", 1),

@@ -28,7 +28,7 @@ class Node:
 
 
 class Telescope:
-    """A real SDK that keeps what it is given."""
+    """A real SDK that keeps its spans and metrics."""
 
     def __init__(self) -> None:
         self.exporter = InMemorySpanExporter()
@@ -79,7 +79,7 @@ class Telescope:
 
 
 def called(name: str, call_id: str, run_id: str = "", **more: Any) -> dict[str, Any]:
-    """What the span of every call says."""
+    """The attributes of every call's span."""
     given = {key.replace("__", "."): value for key, value in more.items()}
     return {
         "gen_ai.operation.name": "execute_tool",

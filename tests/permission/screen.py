@@ -1,4 +1,4 @@
-"""What a person sees of text on a terminal, roughly: hidden characters are gone, controls have done their work."""
+"""Text roughly as a person sees it on a terminal: hidden characters are gone, controls have taken effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person can say."""
+"""The decisions that a person can make."""
 
 from __future__ import annotations
 

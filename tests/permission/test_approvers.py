@@ -1,4 +1,4 @@
-"""A person at the terminal, and nobody at it."""
+"""Asking at the terminal, with a person and without one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHOWN = f"\nMay this call run?\n\n{render(REQUEST)}\n\n"
 
 
 def asked(typed: str, request: ApprovalRequest = REQUEST, **more: Any) -> tuple[Decision | None, str]:
-    """The decision, and what was on the screen."""
+    """The decision, and the text on the screen."""
     screen = Screen()
     approver = ConsoleApprover(input=Keyboard(typed), output=screen, principal="user:42", **more)
     return approver(request), screen.getvalue()

@@ -1,4 +1,4 @@
-"""Rules that can never do what they say are found when they are loaded."""
+"""Rules that can never take effect are found when they are loaded."""
 
 from __future__ import annotations
 

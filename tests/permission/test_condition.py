@@ -1,4 +1,4 @@
-"""What a condition says of arguments: true, false, or that it cannot be told."""
+"""The value of a condition on arguments: true, false, or undecided."""
 
 from __future__ import annotations
 

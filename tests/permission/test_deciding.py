@@ -1,4 +1,4 @@
-"""Who may answer, and how little of an answer is remembered."""
+"""The persons who may decide, and the narrow rules that are remembered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person reads before they decide: all of it, and nothing that looks like something else."""
+"""The text that a person reads before the decision: complete, and without misleading look-alikes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_an_expired_request_says_so() -> None:
 
 
 def told_plainly(request: ApprovalRequest) -> str:
-    """What a prompt that thinks of nothing prints."""
+    """The output of a naive prompt."""
     lines = [f"{request.tool}?", *(f"why: {reason}" for reason in request.reasons)]
     lines += [f"{name}: {str(value)[:2000]}" for name, value in request.arguments.items()]
     return "\n".join(lines)

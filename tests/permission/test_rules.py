@@ -1,4 +1,4 @@
-"""Rules that look at calls: which hit, and what the strictest of them says."""
+"""Rules on calls: which of them match, and the verdict of the strictest."""
 
 from __future__ import annotations
 

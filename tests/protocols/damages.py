@@ -1,4 +1,4 @@
-"""The fourteen ways in which replies go wrong, each as a function from what a reply means to its damaged text."""
+"""The fourteen ways in which replies go wrong, each as a function from a reply's meaning to its damaged text."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class _Parser:
 
 
 Stack = tuple["object", "Stack"] | None
-"""What must still come: a node, or a repeat with its counts, and what is under it."""
+"""The rest to be matched: a node, or a repeat with its counts, and the stack below it."""
 
 _NASTY = "'\"\\]}>\n\t[{<! :,=#-0a引🙂é\x7f\u2028\ufeff"
 
@@ -280,7 +280,7 @@ class Gbnf:
         return found
 
     def _expanded(self, node: Node, below: Stack) -> list[Stack]:
-        """What may come instead of a node that is no terminal."""
+        """The stacks that replace a node that is not a terminal."""
         match node:
             case Reference(name):
                 return [self._push(self.rules[name], below)]

@@ -1,4 +1,5 @@
-"""A local server that speaks the providers' APIs: it answers from a script, and refuses what the real ones refuse.
+"""A local server that speaks the providers' APIs: it answers from a script, and refuses the same requests as the real
+ones.
 
 Each request is looked at by the rules of its API before the next answer of the script goes out: an error comes back as
 status 400 with the reason, which the SDKs raise.
@@ -24,12 +25,12 @@ IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 
 class Provider:
-    """The server: what to answer, and what was asked."""
+    """The server: its scripted answers, and the requests that it received."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.script: list[Any] = []
-        """What goes out next: a body, or a list of events that are streamed."""
+        """The next answers: each a body, or a list of events that are streamed."""
         self.requests: list[dict[str, Any]] = []
         """The bodies that came in, in order."""
 

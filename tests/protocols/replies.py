@@ -59,7 +59,7 @@ RESULTS_BY_PARTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What a reply means."""
+    """The meaning of a reply."""
 
     thought: str
     target: str = ""

@@ -1,4 +1,4 @@
-"""What a model reads after its reply."""
+"""The text that a model reads after its reply."""
 
 from __future__ import annotations
 

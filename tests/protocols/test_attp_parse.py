@@ -1,4 +1,4 @@
-"""ATTP replies that are TOML: what they ask for, and which are refused."""
+"""ATTP replies that are TOML: the calls that they make, and the replies that are refused."""
 
 from __future__ import annotations
 

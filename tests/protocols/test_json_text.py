@@ -1,4 +1,4 @@
-"""JSON in text: which of a reply's text is calls, what is written for a model, and the way there and back."""
+"""JSON in text: finding the calls in a reply, writing for a model, and the round trip."""
 
 from __future__ import annotations
 

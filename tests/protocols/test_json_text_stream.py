@@ -31,7 +31,7 @@ def cut(text: str, seed: int) -> list[str]:
 
 
 def told(pieces: Iterable[str]) -> list[Any]:
-    """What the events say, neighbouring deltas put together and blank text left out."""
+    """The events, with neighbouring deltas joined and blank text left out."""
     stream, found = PROTOCOL.stream([search]), list[Any]()
     for event in (event for piece in pieces for event in stream.feed(piece)):
         said = _said(event)

@@ -1,7 +1,7 @@
-"""Replies as real models get them wrong, each with what is to be made of it in the file beside it.
+"""Replies with the mistakes of real models; the file beside each has the expected reading.
 
-`calls`: what runs, arguments as JSON; `refused`: the reason; `failure`: the model gave up; `repaired`: what was put
-right and told. None of them: the reply is an answer.
+`calls`: the calls that run, arguments as JSON; `refused`: the reason; `failure`: the model gave up; `repaired`: the
+repairs that are reported. None of them: the reply is an answer.
 """
 
 from __future__ import annotations

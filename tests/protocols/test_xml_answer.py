@@ -1,4 +1,4 @@
-"""What a model that calls in XML is told: its prompt, results, and why nothing ran."""
+"""The texts for a model that calls in XML: its prompt, results, and reasons why nothing ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies in XML: what is read as it is, what is repaired, and what is refused."""
+"""Replies in XML: those read unchanged, those repaired, and those refused."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ PRELUDE = "import logging\nlogging.getLogger('asyncio').setLevel('ERROR')\n"
 
 
 def output_of(script: str) -> str:
-    """What the script prints, when it ends by itself in time and complains of nothing."""
+    """The output of the script, which must end in time and print nothing to stderr."""
     run = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", PRELUDE + textwrap.dedent(script)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""One reader and those who make things for it: nothing is made ahead, whoever waits for whom."""
+"""One reader and several producers: no producer runs ahead, whichever side waits."""
 
 from __future__ import annotations
 

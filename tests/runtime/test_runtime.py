@@ -13,7 +13,7 @@ from toolwire.runtime.runtime import Runtime, default_runtime
 
 
 class FakePart:
-    """Remembers what was done to it."""
+    """Remembers the calls made to it."""
 
     def __init__(self, name: str, events: list[str], fails: bool = False) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Threads that run what may block."""
+"""Threads that run blocking work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox's tests once more in another place: as nobody, and where namespaces are refused as in Docker."""
+"""The sandbox's tests once more in another place: as the user `nobody`, and with namespaces refused as in Docker."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def readable_copy(folder: Path) -> Place:
     _copy(prefix / "lib", folder / "python" / "lib", more=("site-packages", "config-*", "*.a"))
     interpreter = folder / "python" / "bin" / "python3"
     interpreter.parent.mkdir()
-    # What a virtual environment was made of.
+    # The interpreter behind a virtual environment.
     _copy_interpreter(Path(sys._base_executable).resolve(), interpreter)  # pyright: ignore[reportAttributeAccessIssue]
     packages: list[Path] = []
     for number, source in enumerate(HERE.packages):
@@ -73,7 +73,7 @@ def readable_copy(folder: Path) -> Place:
         _copy(ROOT / name, folder / "root" / name)
     shutil.copy(ROOT / "pyproject.toml", folder / "root")
     for path in (folder, *folder.parents):
-        # Only what is ours to open: the folders that pytest made above.
+        # Only folders that this user owns: those that pytest made above.
         if path.stat().st_uid == os.geteuid() and not path.stat().st_mode & 0o001 and path != Path("/"):
             path.chmod(path.stat().st_mode | 0o011)
     return Place(interpreter=interpreter, root=folder / "root", packages=tuple(packages))

@@ -58,7 +58,7 @@ def attempts(sandboxes: tuple[Sandbox, ...], source: str, tools: Approver, *, on
 
 
 def told(result: ProgramResult) -> tuple[Any, ...]:
-    """What a program gives to others."""
+    """The parts of a result that a caller can see."""
     return (result.status, result.has_value, repr(result.value), result.stdout, result.error, result.notice)
 
 

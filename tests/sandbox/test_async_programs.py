@@ -1,4 +1,4 @@
-"""Tools in async code: what is awaited runs side by side, what is not gives its value at once."""
+"""Tools in async code: awaited calls run concurrently, other calls return their value at once."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ SCALARS = st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.floats()
 
 
 def lists_and_mappings(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Named: on Python 3.13 hypothesis does not find what a lambda of these lines does with its parameter."""
+    """Named: on Python 3.13 hypothesis cannot analyse how a lambda of these lines uses its parameter."""
     return st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4) | st.just("$t"), inner, max_size=3)
 
 

@@ -195,7 +195,7 @@ def test_a_changed_record_is_found(
 
 @pytest.fixture
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host believes what it is told."""
+    """The host believes the child."""
 
     def nothing(*_: Any) -> None:
         return None

@@ -1,4 +1,4 @@
-"""What the doctor finds, and what the command prints of it."""
+"""The findings of the doctor, and the output of the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unprivileged ways, for real: the same tests as nobody, and under Docker's refusals."""
+"""Real unprivileged runs: the same tests as the user `nobody`, and under Docker's refusals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILES = [
 
 
 def failures(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """The tests that failed, after what they said; what was printed where none ran at all."""
+    """The failed tests with their messages; the whole output if no test ran."""
     lines = done.stdout.splitlines()
     found = [line for line in lines if line.startswith(("FAILED", "ERROR", "E  "))]
     return found or ([] if done.returncode == 0 else [done.stdout[-2000:], done.stderr[-2000:]])

@@ -51,7 +51,7 @@ def foreign() -> int:
 async def test_a_program_that_told_its_result_is_not_waited_for(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, on_loop: bool
 ) -> None:
-    """Who could tell of its end is stopped while it runs."""
+    """The zygote, which would report the program's end, is stopped while it runs."""
     zygote = sandbox.zygotes.current().process_id
 
     def stop(call: ProgramCall) -> Answer:
@@ -71,7 +71,7 @@ async def test_a_program_that_told_its_result_is_not_waited_for(
         return result.cpu_s
 
     assert await used() > 0.01
-    # The control: where its clock cannot be read, nobody knows.
+    # The control: if its clock cannot be read, its time is unknown.
     monkeypatch.setattr(forked, "_process_id", lambda _: gone())
     assert await used() == 0
 

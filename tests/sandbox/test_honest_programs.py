@@ -1,4 +1,4 @@
-"""A wide corpus of honest programs: none may trip over what the sandbox took away."""
+"""A wide corpus of honest programs: none may fail because of the names that the sandbox removed."""
 
 from __future__ import annotations
 

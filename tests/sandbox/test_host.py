@@ -128,7 +128,7 @@ async def test_cancelling_beside_ends_the_program(run: Runner) -> None:
 
 
 class Meant(BaseException):
-    """Meant for whoever runs the program: no error of a tool."""
+    """An error for the caller that runs the program, not a tool's error."""
 
 
 def raises_meant(call: ProgramCall) -> Answer:

@@ -289,7 +289,8 @@ def heavy_calls(other: Other) -> None:
 
 
 class Hanging:
-    """A tool whose calls end once one more finds no room, or all are made. It notes what they hold at once."""
+    """A tool whose calls end once one more finds no room, or all are made. It notes the bytes that they hold at
+    once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.held = self.most = self.calls = 0
@@ -522,7 +523,7 @@ async def test_so_it_is_on_a_loop(data: bytes, stop: str, detail: str) -> None:
 
 
 def test_what_it_calls_beyond_its_record_goes_the_normal_road() -> None:
-    """Whoever has taken the child over has the stubs' power and no more: the call is asked about like any other."""
+    """An attacker in the child has only the power of the stubs: the call is asked about like any other."""
     asked: list[ProgramCall] = []
 
     def person(call: ProgramCall) -> Parked:

@@ -1,4 +1,4 @@
-"""Least isolation: what runs, what is refused, what is said, and where the level is to be read."""
+"""Least isolation: programs that run, refusals with their messages, and the places that show the level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each limit on both sides: what stays under it finishes, what goes over it is stopped for that reason alone."""
+"""Each limit on both sides: a program under it finishes, a program over it is stopped for that reason alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 LATE_S = 6
 """Seconds after its clock within which a program is over. All its other clocks are later than that."""
 LATE_CPU_S = 1.5
-"""The kernel enforces what it counts at ticks, and reports what it measured: on a busy machine these drift apart."""
+"""The kernel enforces the time counted at ticks, and reports the time measured: on a busy machine these drift apart."""
 
 
 @pytest.mark.threat(49)

@@ -1,4 +1,4 @@
-"""The zygote's memory in order: what a child makes lies side by side, whatever gaps were there before."""
+"""The zygote's memory is in order: a child's objects lie side by side, whatever gaps there were before."""
 
 from __future__ import annotations
 

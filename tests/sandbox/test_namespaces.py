@@ -1,4 +1,4 @@
-"""What a program sees of the machine when the inner walls are taken away: an empty place of its own."""
+"""Without the inner layers, a program sees an empty machine of its own."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import ProgramResult
 
 ALONE = has_namespaces()
-"""Where this machine refuses namespaces, the fallback is what is tested."""
+"""If this machine refuses namespaces, these tests cover the fallback."""
 
 
 @pytest.fixture(scope="module")
 def open_sandbox() -> Iterator[Sandbox]:
-    """Without filter and without Landlock: what is left are namespaces and limits."""
+    """Without filter and without Landlock, namespaces and limits remain."""
     with weakened(VOID["seccomp"], VOID["landlock"]) as sandbox:
         yield sandbox
 

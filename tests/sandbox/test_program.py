@@ -1,4 +1,4 @@
-"""What a program sees, prints and gives."""
+"""The names that a program sees, its output and its value."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_every_way_out_is_a_typed_end(run: Runner, source: str, status: str) -> 
 
 CRASHES = {
     "random._os._exit(7)": "the program's process ended with exit code 7 before the program came to its end.",
-    # Its own SIGABRT is refused to it; what the C library does then is a fault of the processor.
+    # Its own SIGABRT is refused to it; the C library then causes a fault of the processor.
     "random._os.abort()": (
         f"the program's process was killed by {'SIGSEGV' if platform.machine() == 'x86_64' else 'SIGTRAP'} "
         "before the program came to its end."

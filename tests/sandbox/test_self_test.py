@@ -1,4 +1,4 @@
-"""The level is what was observed: walls that were built and never loaded are found out."""
+"""The level is an observed one: layers that were built and never loaded are detected."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ SUBTLE = {
     "the filter cannot be loaded": ("seccomp.py", "def _refused(): 1 / 0\ndef loader(): return _refused", "process"),
     "files keep their rights": ("landlock.py", FEWER_RIGHTS, FALLEN["landlock"]),
     "memory is not limited": ("lockdown.py", NO_MEMORY_LIMIT, "none"),
-    # Only who has capabilities can keep them: who runs as root, or is in a user namespace.
+    # Only a process with capabilities can keep them: one of root, or one in a user namespace.
     "capabilities are kept": (
         "lockdown.py",
         "def _capability_dropper(): return int",

@@ -1,4 +1,4 @@
-"""What is refused before anything runs, and what only looks like it."""
+"""Programs that are refused before they run, and programs that only look like these."""
 
 from __future__ import annotations
 

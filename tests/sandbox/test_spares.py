@@ -125,7 +125,7 @@ def test_nothing_of_a_run_is_found_by_the_next_hundred(sandbox: Sandbox, waits: 
 
 
 def resident_kb(process: int) -> int:
-    """Memory that it holds, shared or not: what it shares with its spares comes and goes with them."""
+    """Memory that it holds, shared or not: the part shared with its spares comes and goes with them."""
     pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") // 1024
 
@@ -163,7 +163,7 @@ def test_a_live_program_takes_less_than_two_megabytes(sandbox: Sandbox) -> None:
     run("1")
     zygote = sandbox.zygotes.current()
     if os.geteuid() != 0:
-        # Nobody may look into a program's process, not even who started it; root has weighed it.
+        # No other process may inspect a program's process, not even its parent; only root can measure it.
         with pytest.raises(PermissionError):
             shared_kb(spares_of(sandbox))
         return

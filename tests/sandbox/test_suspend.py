@@ -1,4 +1,4 @@
-"""When a program is suspended, what is kept of it, and what it may depend on."""
+"""The suspension of programs: its moment, the kept record, and the state that a program may depend on."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SPARES = 2
 
 
 def is_gone(process: int) -> bool:
-    """Whether the process is no more, or waits to be reaped."""
+    """Whether the process has ended, or waits to be reaped."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:

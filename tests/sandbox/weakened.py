@@ -24,7 +24,7 @@ VOID = {
     "seccomp": ("seccomp.py", "def loader(): return lambda: None"),
     "namespaces": ("namespaces.py", "def _unshare(): return 'made void'"),
 }
-"""For each layer, the file, and what is written at its end: built as ever, and never loaded."""
+"""For each layer, the file, and the code appended to it: the layer is built as usual, and never loaded."""
 
 
 @contextmanager

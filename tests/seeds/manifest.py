@@ -1,4 +1,4 @@
-"""The requirements manifest: what the seeds promise, and which tests claim to prove it.
+"""The requirements manifest: the promises of the seeds, and the tests that claim to prove them.
 
 Claims are read from the tests' source, not from a run of them, so that they are complete in a partial run too.
 """
@@ -22,7 +22,7 @@ class Requirement:
     """One promise of a seed."""
 
     id: str
-    """What a test claims; dotted, the first word tells the seed."""
+    """The name that a test claims; dotted, the first word is the seed."""
     seed: str
     """The seed's number, `000` to `004`."""
     section: str

@@ -1,4 +1,4 @@
-"""The manifest is whole, and the tests and the manifest agree about what is proved."""
+"""The manifest is complete, and the tests and the manifest agree on the proved requirements."""
 
 from __future__ import annotations
 

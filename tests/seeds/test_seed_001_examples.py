@@ -1,4 +1,4 @@
-"""Every code example of the seed on tool specifications, run as it is written, and what it says comes out.
+"""Every code example of the seed on tool specifications, run as it is written, with the result that it states.
 
 The seed's `...` stand for a value here, and its methods that are only called are there.
 """

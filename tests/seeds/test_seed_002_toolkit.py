@@ -1,4 +1,4 @@
-"""The seed on toolkits: registration, groups, schemas, the structured finish, and what is saved.
+"""The seed on toolkits: registration, groups, schemas, the structured finish, and the saved state.
 
 It has no example that runs: each signature, default and error is tried here in its own words.
 """
@@ -264,7 +264,7 @@ async def test_the_schema_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
         del search.__signature__  # pyright: ignore[reportFunctionMemberAccess]
 
 
-# -- what is kept -----------------------------------------------------------------------------------------------------
+# -- the saved state --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement(

@@ -1,4 +1,4 @@
-"""Every code example of the seed on programmatic tool calls, run as it is written, and what it says comes out."""
+"""Every code example of the seed on programmatic tool calls, run as it is written, with the result that it states."""
 
 from __future__ import annotations
 

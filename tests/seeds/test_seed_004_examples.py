@@ -1,4 +1,4 @@
-"""Every code example of the seed on tools as classes, run as it is written, and what it says comes out.
+"""Every code example of the seed on tools as classes, run as it is written, with the result that it states.
 
 The parts of the seed about XML, its generated instructions and its built-in tools are later work.
 """

@@ -1,4 +1,4 @@
-"""What the seed on tools as classes says of calls in XML: its examples as they are written, and what comes out."""
+"""Calls in XML by the seed on tools as classes: its examples as they are written, and their results."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from toolwire.testing import MemoryStore
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunStore]:
-    """Each of the stores that there are; the one in memory holds the fake to what the real ones do."""
+    """Each kind of store; the one in memory is a fake that must behave like the real ones."""
     if request.param == "memory":
         yield MemoryStore()
         return

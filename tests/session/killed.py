@@ -94,7 +94,7 @@ def suspended(attempt: Attempt, count: int) -> list[str]:
 
 
 def resumed(attempt: Attempt, run_ids: list[str]) -> list[str]:
-    """What each run came to when it was approved and resumed here: what it paid with, or why it was refused."""
+    """The outcome of each run that was approved and resumed here: its payment, or the reason of the refusal."""
     tools = _tools(Path(attempt.effects), Moments(0))
     with Store.open(attempt.url, key=KEY) as store:
         session = Session(tools, protocol="openai", store=store)
@@ -135,11 +135,11 @@ class Damage:
     doubts: int = 0
     """Calls of which the turn says that they may have run."""
     doubted_and_done: int = 0
-    """Of these, calls that had an effect."""
+    """Calls in doubt that had an effect."""
 
 
 def damage(effects: list[dict[str, Any]], end: dict[str, Any], *, is_program: bool) -> Damage:
-    """What is wrong with a run that came to this end, after these effects."""
+    """The faults of a run with this end and these effects."""
     done = Counter((effect["tool"], effect["amount"]) for effect in effects)
     keys = {effect["key"] for effect in effects if effect["tool"] == "send"}
     doubled = sum(count - 1 for (tool, _), count in done.items() if tool in ("pay", "move", "post"))
@@ -167,7 +167,7 @@ def damage(effects: list[dict[str, Any]], end: dict[str, Any], *, is_program: bo
 
 
 def _announce(store: Store, answer: Any) -> None:
-    """Tells the id of a new run before anything of it is written: whoever kills this process must know it."""
+    """Tells the id of a new run before anything of it is written: the process that kills this one must know the id."""
     start = store.start
 
     @wraps(start)
@@ -200,7 +200,7 @@ def _tools(effects: Path, moments: Moments) -> list[Any]:
         return f"paid {amount}"
 
     def send(amount: int, context: CallContext) -> str:
-        """Sends, knowing by its key what it has sent."""
+        """Sends, and recognises by its key a text that it has sent."""
         note("send", amount, context.idempotency_key)
         return f"sent {amount}"
 
@@ -220,7 +220,7 @@ def _tools(effects: Path, moments: Moments) -> list[Any]:
         return f"posted {amount}"
 
     def find(key: str) -> str:
-        """Looks for the key in what the tools wrote."""
+        """Looks for the key in the effects of the tools."""
         return "done" if any(effect["key"] == key for effect in happened(effects)) else "not_done"
 
     return [

@@ -1,4 +1,5 @@
-"""What the saved runs under `fixtures/saved` call. It may grow; what is there must stay, or they resume no more."""
+"""The tools that the saved runs under `fixtures/saved` call. Tools may be added; the existing ones must stay, or the
+saved runs can no longer be resumed."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ PROGRAMS = frozenset({"a program", "a program with parallel calls"})
 
 
 class Counter:
-    """A shop's counter: what was really paid and looked up there, in order."""
+    """A shop's counter: its actual payments and look-ups, in order."""
 
     def __init__(self, *, dies: bool = False) -> None:
         self.paid: list[int] = []

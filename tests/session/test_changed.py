@@ -99,7 +99,7 @@ async def test_a_changed_call_that_waits_is_not_run_on_the_approval_of_another(a
 
 @pytest.mark.threat(17)
 async def test_without_the_record_a_changed_call_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: the same change, and nobody compares."""
+    """The control: the same change, without the comparison."""
     monkeypatch.setattr("toolwire.testing.ledger.MemoryLedger.recall", lambda self, step: None)
     till, store = Till(), MemoryStore()
     requests = waiting(await till.session(store).turn(calls(*MADE)))
@@ -155,7 +155,7 @@ async def test_a_changed_program_is_found_before_anything_runs(source: str) -> N
 
 
 async def answered(store: RunStore, chance: random.Random, count: int) -> tuple[Turn, Till, list[tuple[str, int]]]:
-    """A run of that many calls, answered some at a time, in any order, in every way; and what was said, by call."""
+    """A run of that many calls, answered some at a time, in any order, in every way; and the decision on each call."""
     till = Till()
     amounts = chance.sample(range(10_000), count)
     turn = await till.session(store).turn(calls(*(("pay", {"amount": amount}) for amount in amounts)))

@@ -1,4 +1,4 @@
-"""What a person says against a call is what the model reads, in every protocol, and the run goes on."""
+"""The model reads a person's reason for a denial, in every protocol, and the run goes on."""
 
 from __future__ import annotations
 

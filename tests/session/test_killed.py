@@ -21,7 +21,7 @@ RUNS = 40
 
 
 class Died(Exception):
-    """The process was killed; `said` is what it had told by then."""
+    """The process was killed; `said` holds its messages until then."""
 
     def __init__(self, said: list[Any]) -> None:
         super().__init__(said)
@@ -29,7 +29,7 @@ class Died(Exception):
 
 
 def lives(attempt: Attempt) -> list[Any]:
-    """What a process tells that makes the attempt."""
+    """The messages of a process that makes the attempt."""
     here, there = SPAWN.Pipe(duplex=False)
     process = SPAWN.Process(target=go, args=(attempt, there))
     process.start()
@@ -58,7 +58,7 @@ def dies(attempt: Attempt) -> str:
 
 @pytest.fixture(scope="module")
 def moments(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, int]:
-    """How many moments a run has that nobody kills: of calls, and of a program."""
+    """The number of moments in an undisturbed run: of calls, and of a program."""
     found: dict[bool, int] = {}
     for is_program in (False, True):
         folder = tmp_path_factory.mktemp("whole")
@@ -73,7 +73,7 @@ def moments(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, int]:
 @pytest.mark.parametrize("is_program", [False, True], ids=["calls", "program"])
 def test_a_run_that_is_killed_at_any_moment_goes_on(tmp_path: Path, moments: dict[bool, int], is_program: bool) -> None:
     doubts = kills = 0
-    # Of a program every sixth moment: each costs three processes and a sandbox, and the ledger under it is the same.
+    # A program is killed at every sixth moment: each costs three processes and a sandbox, and the ledger is the same.
     step = 6 if is_program else 1
     for moment in range(1, moments[is_program] + 1, step):
         effects = tmp_path / f"effects{moment}"
@@ -137,7 +137,7 @@ def test_eight_processes_that_resume_the_same_runs_pay_each_once(
         process.join(PATIENCE_S)
     paid = Counter(effect["amount"] for effect in happened(tmp_path / "effects"))
     assert paid == Counter(range(RUNS))
-    # Whoever came second got the recorded turn, or heard that somebody else was at it.
+    # The second process got the recorded turn, or the error that another process holds the run.
     assert len(told) == len(pipes)
     assert {outcome for one in told for outcome in one} <= {"paid", "run_busy"}
     assert all(any(one[place] == "paid" for one in told) for place in range(RUNS))

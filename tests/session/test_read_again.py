@@ -52,7 +52,7 @@ class House:
 
 BOTH, NEITHER = ["private", "untrusted"], []
 LABELS = pytest.mark.parametrize(("labels", "sent"), [(BOTH, []), (NEITHER, ["hello"])], ids=["both", "neither"])
-"""Only what is private and written by strangers is held up."""
+"""Only the run that has read both private data and text of strangers is stopped."""
 
 
 @LABELS

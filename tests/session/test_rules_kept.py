@@ -1,4 +1,4 @@
-"""What a person chose to remember is in force as long as they said, over restarts, and for nothing else."""
+"""A remembered rule is in force for its chosen time, over restarts, and for no other call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEAR: list[dict[str, Any]] = [
 
 
 async def always(till: Till, store: RunStore, scope: RuleScope, **options: Any) -> Turn:
-    """The turn in which somebody said: always."""
+    """The turn in which a person answered: always."""
     turn = await till.session(store, **options).turn(calls(PAY))
     (request,) = waiting(turn)
     remember = rule_for(request, scope=scope)

@@ -27,7 +27,7 @@ from toolwire.sandbox.answers import replay_engine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """What a saved run comes to when everything that waits is approved."""
+    """The outcome of a saved run when all its waiting calls are approved."""
 
     texts: tuple[str, ...]
     paid: tuple[int, ...]
@@ -52,7 +52,7 @@ TESTED: dict[str, dict[str, End]] = {
             is_stale=True,
         ),
         "finished": End(texts=("paid 3 to shop",), paid=()),
-        # It had run, or had not: whoever approves it again knows that they were told so.
+        # The call is in doubt: the person who approves it again was told that it may have run.
         "crashed": End(texts=("paid 9 to shop",), paid=(9,)),
         "a program": End(
             texts=("tea paid 3 to shop\nbread paid 5 to shop\noranges paid 7 to shop\n15",),
@@ -75,7 +75,7 @@ def index(version: str) -> Mapping[str, Any]:
 
 @contextmanager
 def opened(version: str, folder: Path, change: Callable[[sqlite3.Connection], object] | None = None) -> Iterator[Store]:
-    """A copy of what was saved; what this version adds to the schema is added as it is opened."""
+    """A copy of the saved store; opening it migrates its schema to this version."""
     path = folder / "runs.db"
     path.write_bytes(gzip.decompress((FOLDERS / version / "runs.db.gz").read_bytes()))
     if change is not None:
@@ -151,7 +151,7 @@ async def test_a_crashed_run_says_that_its_call_may_have_run(tmp_path: Path, ver
 @pytest.mark.threat(19)
 def test_every_schema_that_was_released_has_its_saved_runs_and_they_are_tested() -> None:
     folders = {folder.name: folder for folder in FOLDERS.iterdir()}
-    # A new revision: python -m tests.session.write_saved, and what the runs come to belongs in TESTED.
+    # For a new revision run python -m tests.session.write_saved, and put the outcomes of its runs into TESTED.
     assert set(folders) == set(REVISIONS) == set(TESTED)
     for version, folder in folders.items():
         assert sorted(file.name for file in folder.iterdir()) == ["runs.db.gz", "runs.json"]
@@ -159,7 +159,7 @@ def test_every_schema_that_was_released_has_its_saved_runs_and_they_are_tested()
     assert set(TESTED[REVISIONS[-1]]) == set(REPLIES)
 
 
-# -- what a newer toolwire wrote --------------------------------------------------------------------------------------
+# -- stores of a newer toolwire ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.threat(19)

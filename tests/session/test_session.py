@@ -1,4 +1,4 @@
-"""`Session`: a reply goes in, what the model reads next comes out."""
+"""`Session`: takes a reply, and returns the text that the model reads next."""
 
 from __future__ import annotations
 

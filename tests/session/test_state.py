@@ -18,7 +18,7 @@ PAY = ("pay", {"amount": 5})
 
 
 class Bank:
-    """What was paid and looked up, and with whose token."""
+    """The payments and look-ups, each with its token."""
 
     def __init__(self) -> None:
         self.used: list[tuple[str, Any]] = []

@@ -1,4 +1,4 @@
-"""A session over a real store: what was suspended in one is gone on with in another."""
+"""A session over a real store: another session continues a run that one session suspended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Turns that wait for a person, over a store in memory: what is pending, what a decision does, what runs once."""
+"""Turns that wait for a person, over a store in memory: the pending requests, the effect of a decision, and calls that
+run only once."""
 
 from __future__ import annotations
 

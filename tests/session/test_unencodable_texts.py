@@ -63,7 +63,7 @@ odd_values = st.recursive(
 
 
 def sent(answer: Any) -> str:
-    """What a provider gets. Raises for a text that UTF-8 cannot encode."""
+    """The text that a provider receives. Raises for a text that UTF-8 cannot encode."""
     return json.dumps(answer, ensure_ascii=False).encode("utf-8").decode("utf-8")
 
 

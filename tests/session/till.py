@@ -1,4 +1,4 @@
-"""A shop's till for tests of suspended turns: tools that count what they really did."""
+"""A shop's till for tests of suspended turns: tools that record their effects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolwire.session.resume import RunStore
 
 
 class Till:
-    """What was paid and looked up, in order."""
+    """The payments and look-ups, in order."""
 
     def __init__(self) -> None:
         self.paid: list[int] = []
@@ -51,5 +51,5 @@ def program(code: str) -> str:
 
 
 def texts(messages: Sequence[Any]) -> list[str]:
-    """What the model reads, call by call."""
+    """The texts that the model reads, call by call."""
     return [message["content"] for message in messages]

@@ -26,7 +26,7 @@ from toolwire.journal.schema import REVISIONS
 from toolwire.journal.store import Store
 
 FOR_EVER_S = 200 * 365 * 86_400.0
-"""What a run and its requests wait here: the suite resumes them for ever."""
+"""The life of a run and its requests here: every later version of the suite resumes them."""
 
 
 def main() -> int:
@@ -59,7 +59,7 @@ def main() -> int:
 
 def _wait_for_ever() -> None:
     toolwire.session.resume.RUN_LIFE_S = toolwire.invocation.ask.REQUEST_LIFE_S = FOR_EVER_S
-    # No host that there is, and no lease: whoever opens it finds the crashed run left.
+    # An unknown host and an expired lease: a session that opens the store can take the crashed run.
     toolwire.journal.owner.this_host = lambda: "elsewhere - -"
     toolwire.journal.store.LEASE_S = -FOR_EVER_S
 

@@ -38,7 +38,7 @@ async def soak(seconds: float) -> bool:
     """Prints what became of the calls; whether it is as it has to be."""
     normal = p99(await at_capacity(world_of(LIMIT), min(seconds, 10.0)))
     world = world_of(LIMIT)
-    # What the tests remember of each call would be all that grows.
+    # The tests' own record of each call would dominate the growth.
     world.recording = Forgetting()
     before = use(0, 0).resident_mb
     found = await flood(world, seconds, CALLS_S)

@@ -21,7 +21,7 @@ from tests.session.test_killed import SPAWN
 from toolwire.journal.store import Store
 
 KILLS = 500
-"""Of each store."""
+"""Kills for each store."""
 MOMENTS = 100
 """More than a run has: some are not killed, and come to their end."""
 LONGEST_S = 0.8
@@ -37,7 +37,7 @@ class Toll:
     kills: int = 0
     runs: int = 0
     unborn: int = 0
-    """Runs that were killed before they were on record: whoever started them knows."""
+    """Runs that were killed before they were recorded: their caller got no answer."""
     lost: int = 0
     """Calls that a turn calls done and that had no effect."""
     hidden: int = 0
@@ -47,7 +47,7 @@ class Toll:
     doubts: int = 0
     """Calls of which the turn says that they may have run."""
     doubted_and_done: int = 0
-    """Of these, calls that had run."""
+    """Calls in doubt that had run."""
 
 
 def soak(url: str, folder: Path, kills: int, seed: int) -> Toll:
@@ -97,7 +97,7 @@ def _is_there(url: str, run_id: str) -> bool:
 
 
 def _lives(attempt: Attempt, dies_after_s: float | None) -> tuple[list[Any], bool]:
-    """What the process told, and whether it was killed."""
+    """The messages of the process, and whether it was killed."""
     here, there = SPAWN.Pipe(duplex=False)
     process = SPAWN.Process(target=go, args=(attempt, there))
     process.start()
@@ -132,7 +132,7 @@ def main() -> int:
     is_bad = False
     with (
         tempfile.TemporaryDirectory() as folder,
-        # The server runs as somebody else, who may not look into this folder.
+        # The server runs as another user, which may not read this folder.
         running(Path(f"{folder}-server"), Path(folder) / "users") as server,
     ):
         server.create("runs")

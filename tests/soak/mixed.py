@@ -30,14 +30,14 @@ LONG_SAMPLE_S = 5.0
 """Samples are kept: one a second would be more than half of what memory may grow."""
 NO_THREAD_CACHES = "glibc.malloc.tcache_count=0"
 """glibc keeps some freed blocks of each size for each thread. As rarer sizes turn up, that grows with the logarithm of
-the calls, to a quarter of a megabyte a thread: for hours more than what is looked for."""
+the calls, to a quarter of a megabyte a thread: for hours more than the leak that the test looks for."""
 SPARE_THREADS = 4
 """Workers that a moment busier than all before may add: they stay, and are used again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """What the process holds."""
+    """The resources of the process."""
 
     at_s: float
     calls: int
@@ -150,7 +150,7 @@ async def soak(is_over: Callable[[int], bool], sample: Callable[[Use], None], *,
             if time.monotonic() >= due:
                 gc.collect()
                 sample(use(time.monotonic() - started, made))
-                # From here: in a process that holds much, a collection takes longer than a round.
+                # Counted from here: in a process that holds much, a collection takes longer than a round.
                 due = time.monotonic() + every_s
     finally:
         registry.close()
@@ -165,7 +165,7 @@ def _check(results: list[ToolResult]) -> None:
 
 
 def use(at_s: float, calls: int) -> Use:
-    """What is held now."""
+    """The resources held now."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     return Use(
         at_s=at_s,
@@ -186,7 +186,7 @@ def slope_mb_h(samples: list[Use]) -> float:
 
 
 def main() -> int:
-    """Prints what was held; exits 1 when something grew."""
+    """Prints the resources held; exits 1 when one of them grew."""
     if "GLIBC_TUNABLES" not in os.environ:
         os.execve(sys.executable, sys.orig_argv, {**os.environ, "GLIBC_TUNABLES": NO_THREAD_CACHES})
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS

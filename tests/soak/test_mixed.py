@@ -38,7 +38,7 @@ def test_a_hundred_thousand_calls_leave_nothing_behind() -> None:
         assert registry.invoke("add", {"a": number, "b": 2}).data == number + 2
     assert grown(registry, 10_000) <= LEAK_LIMIT_BYTES / 10
     assert threading.active_count() == threads
-    # The control: the log keeps what it is for.
+    # The control: the log keeps its entries.
     registry.enable_logging()
     assert grown(registry, 1_000) > LEAK_LIMIT_BYTES
 
@@ -49,7 +49,7 @@ async def test_rounds_of_every_kind_of_call_leave_files_tasks_and_threads_as_the
 ) -> None:
     caplog.set_level(logging.CRITICAL, "toolwire")
     samples: list[Use] = []
-    # What the tests before left is nobody's business here: every collection would go through all of it.
+    # Objects left by earlier tests are frozen: otherwise every collection would go through all of them.
     gc.freeze()
     try:
         made = await soak(lambda made: made >= 6_400, lambda _: samples.append(use(0, 0)))

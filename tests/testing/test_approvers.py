@@ -1,4 +1,4 @@
-"""The kit passes good approvers and names what is wrong with each bad one."""
+"""The kit passes good approvers and names the fault of each bad one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was recorded is given again, without running a tool, and what was not is refused by name."""
+"""Recorded results are replayed without running a tool, and an unrecorded call is refused by name."""
 
 from __future__ import annotations
 

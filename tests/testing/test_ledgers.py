@@ -1,4 +1,4 @@
-"""The kit for ledgers passes those that are right, and names what a wrong one does."""
+"""The kit for ledgers passes correct ones, and names the fault of a wrong one."""
 
 from __future__ import annotations
 

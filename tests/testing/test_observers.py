@@ -1,4 +1,4 @@
-"""The kit for observers passes the logs of toolwire, and names what a wrong one does."""
+"""The kit for observers passes the logs of toolwire, and names the fault of a wrong one."""
 
 from __future__ import annotations
 

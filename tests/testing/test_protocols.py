@@ -1,4 +1,4 @@
-"""The kit for calling formats passes the built-in ones, and names what a wrong one does."""
+"""The kit for calling formats passes the built-in ones, and names the fault of a wrong one."""
 
 from __future__ import annotations
 

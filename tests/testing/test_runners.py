@@ -1,4 +1,4 @@
-"""The kit for program runners passes the sandbox and scripts, and names what is wrong with each bad one."""
+"""The kit for program runners passes the sandbox and scripts, and names the fault of each bad one."""
 
 from __future__ import annotations
 

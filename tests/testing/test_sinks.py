@@ -1,4 +1,4 @@
-"""The kit for sinks passes ours, and names what a wrong one does."""
+"""The kit for sinks passes ours, and names the fault of a wrong one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class HoldsNobodyUp(Meeting):
 
 
 class GoesOnAlone(Meeting):
-    """Whoever left, the tool is told to go on."""
+    """The tool is told to go on although the reader left."""
 
     def leave(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""A terminal with a person at it, who reads what is shown and types."""
+"""A terminal with a person at it who reads the screen and types."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from toolwire.testing.approvers import Person, Said
 
 
 class Screen(io.StringIO):
-    """Remembers what was shown."""
+    """Remembers the text that was shown."""
 
     def isatty(self) -> bool:
         return True
 
 
 class Keyboard(io.StringIO):
-    """What is typed: by a script, line by line, or by a person who looks at the screen."""
+    """The typed lines: from a script, or from a person who looks at the screen."""
 
     def isatty(self) -> bool:
         return True
 
 
 class PersonAtTerminal(Keyboard):
-    """Types what the person says of the request on the screen."""
+    """Types the person's answer to the request on the screen."""
 
     def __init__(self, screen: Screen, person: Person) -> None:
         super().__init__()

@@ -54,7 +54,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),
     max_leaves=8,
 )
-"""What a JSON text can hold, tags that nobody wrote on purpose included."""
+"""Values that a JSON text can hold, including accidental tags."""
 
 
 def with_types(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a model asked for."""
+"""The calls that a model makes."""
 
 from __future__ import annotations
 

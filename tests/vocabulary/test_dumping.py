@@ -1,4 +1,4 @@
-"""JSON text for what is written on every call, with and without the C encoder."""
+"""The JSON text of values that every call writes, with and without the C encoder."""
 
 from __future__ import annotations
 
