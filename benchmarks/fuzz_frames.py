@@ -21,7 +21,7 @@ from toolwire.sandbox.reading import ProtocolViolation
 MEMORY_MB = 128
 PROCESSOR_S = 1.0
 LARGEST_BYTES = 1_000_000
-"""Of one conversation."""
+"""The most bytes of one conversation."""
 PIECE_BYTES = 65_536
 TAKE = ProgramTool(
     name="take",

@@ -87,7 +87,7 @@ def step_number(number: int) -> Step:
 
 
 def start_of(step: Step) -> Start:
-    """What is written before it."""
+    """The record that is written before the step."""
     return Start(
         step=step,
         arguments={"amount": 1},

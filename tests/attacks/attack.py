@@ -27,17 +27,17 @@ Sign = Literal[
 ]
 """The trace by which the host recognises a successful attack.
 
-`got through`: the token backwards in the output, printed by code that only runs where the wall should be. `tool`: one
-ran that was granted to nobody. `false log`: one ran of which the log knows nothing. `zygote`: the fork server is
+`got through`: the token backwards in the output, printed by code that only runs where the wall should be. `tool`: a
+tool ran that was not granted to any program. `false log`: a tool ran without a log entry. `zygote`: the fork server is
 another one afterwards. `host fault`: the host raised something untyped, hung, died or grew.
 `over limit`: the program had more time, memory or output than it was given.
 """
 
 Control = Literal["open child", "naive host", "higher limits", "no policy", "none"]
-"""Where the same source succeeds.
+"""The place in which the same source succeeds.
 
 `open child`: our own child process without any of its layers. `naive host`: a host that runs programs in its own
-process, unpickles what they leave and believes every frame. `higher limits`: our sandbox with the limit raised.
+process, unpickles their results and believes every frame. `higher limits`: our sandbox with the limit raised.
 `no policy`: our sandbox with a registry that permits every tool.
 """
 

@@ -375,7 +375,7 @@ SAME = {"source": "a", "target": "a"}
 
 
 def results_of(tool: BaseTool, arguments: dict[str, Any]) -> list[ToolResult]:
-    """The roads are a registry, a toolkit, a session and the owner's own call."""
+    """The results through a registry, a toolkit, a session and the owner's own call."""
     registry = ToolRegistry()
     registry.register(tool)
     toolkit = registry.create_agent_toolkit("agent", ["transfer"])

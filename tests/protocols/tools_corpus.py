@@ -1,6 +1,6 @@
 """A hundred tools as public MCP servers and web APIs offer them, described in words of our own.
 
-A tool is a line `name: what it does`; each parameter an indented line `name type[!][=default] description`, `!` for
+A tool is a line `name: description`; each parameter an indented line `name type[!][=default] description`, `!` for
 required; the fields of an object, or of an array's objects, stand below it, set in further.
 """
 

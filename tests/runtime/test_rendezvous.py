@@ -1,4 +1,4 @@
-"""One reader and several producers: no producer runs ahead, whichever side waits."""
+"""A reader and its producers: no producer runs ahead, whichever side waits."""
 
 from __future__ import annotations
 

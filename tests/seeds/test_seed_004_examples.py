@@ -63,7 +63,7 @@ class WebSearchTool(BaseTool):
 
 
 class WebFetchTool(BaseTool):
-    """A second tool for the seed's start-up; what it does is not the seed's."""
+    """A second tool for the seed's start-up; its body is not the seed's."""
 
     def __init__(self, permission: ToolPermission = ToolPermission.AUTO, **config: Any):
         super().__init__("web_fetch", "抓取网页", permission, **config)
@@ -81,7 +81,7 @@ class WebFetchTool(BaseTool):
 
 
 class CallSubagentTool(BaseTool):
-    """A third tool for the seed's start-up; what it does is not the seed's."""
+    """A third tool for the seed's start-up; its body is not the seed's."""
 
     def __init__(self):
         super().__init__("call_subagent", "路由到 SubAgent")

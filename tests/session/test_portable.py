@@ -257,7 +257,7 @@ Change = Callable[[SuspendedRun], SuspendedRun]
 
 @pytest.mark.threat(3)
 async def test_what_a_portable_form_shows_is_not_what_runs(store: RunStore) -> None:
-    """Even with the store's own key: arguments in the form are for reading, and the store's are what runs."""
+    """Even with the store's own key: arguments in the form are for reading, and the store's arguments run."""
     run = await kept(store=store)
     (request,) = run.requests
     turn = await run.till.session(store, **run.options).resume(run.text)
