@@ -1,4 +1,4 @@
-"""What one trivial call costs on the way from its name to its result, against pydantic's validation alone."""
+"""The cost of one trivial call from its name to its result, against pydantic's validation alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The cost of one small program: toolwire beside a bare fork, a cold interpreter, and the peers.
 
-The peers hold less: codecell checks source text and starts an interpreter; smolagents interprets in the host's own
-process; pydantic-monty runs a subset of Python in a worker that is kept warm.
+The peers confine less. codecell checks source text and starts an interpreter. smolagents interprets in the host's own
+process. pydantic-monty runs a subset of Python in a worker that is kept warm.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What importing and defining cost, each import in a fresh interpreter."""
+"""The costs of importing and defining, each import in a fresh interpreter."""
 
 from __future__ import annotations
 

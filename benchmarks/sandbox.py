@@ -165,7 +165,7 @@ def _a_second(sandbox: Sandbox) -> float:
 
 
 def _memory_mb(sandbox: Sandbox) -> float:
-    """What one more live program adds to the memory of all, pages that they share counted once."""
+    """The memory that one more live program adds, with shared pages counted once."""
     sizes: list[tuple[int, int]] = []
     there = threading.Barrier(LIVE, action=lambda: sizes.append(_weigh(sandbox)))
 

@@ -105,7 +105,7 @@ def _rate(store: Store, folder: Path, callers: int) -> Figure:
 
 
 def _bare(folder: Path, rows: int) -> Figure:
-    """What SQLite alone makes of it: such rows, so many a transaction, from one thread that does nothing else."""
+    """The rate of SQLite alone: such rows, so many a transaction, from one thread that does nothing else."""
     path = folder / f"bare{rows}.db"
     with Store.open(f"sqlite:///{path}") as store:
         runs = [begun(store, f"r_{number}").run_id for number in range(rows)]
@@ -172,7 +172,7 @@ def _records(ledgers: list[RunLedger]) -> float:
 
 
 def _together(acts: Sequence[Callable[[int], object]]) -> float:
-    """What threads make together, a second; each does one of them again and again."""
+    """The joint rate of threads, a second; each repeats one of the functions."""
     rates = [0.0] * len(acts)
 
     def call(place: int) -> None:

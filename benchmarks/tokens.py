@@ -1,4 +1,4 @@
-"""What calling formats cost in tokens: single calls, look-ups with their results, and descriptions of tools.
+"""The costs of calling formats in tokens: single calls, look-ups with their results, and descriptions of tools.
 
 Nothing is downloaded: the tokenizers' packages hold their tables.
 """

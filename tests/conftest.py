@@ -1,4 +1,4 @@
-"""What every test may rely on."""
+"""The surroundings that every test may rely on."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Module:
     name: str
     """Dotted, as `toolwire.runtime.workers`."""
     path: Path
-    """Where it lies."""
+    """Its file."""
     tree: ast.Module
     """Its syntax tree."""
 

@@ -1,4 +1,4 @@
-"""What can be imported from `toolwire`, exactly."""
+"""The exact names that can be imported from `toolwire`."""
 
 from __future__ import annotations
 

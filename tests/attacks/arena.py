@@ -43,7 +43,7 @@ _NAIVE_PATIENCE_S = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of an attack."""
+    """The outcome of an attack."""
 
     signs: set[Sign]
     """The traces that the host observed; empty when the attack failed."""

@@ -1,4 +1,4 @@
-"""What an attack is, and the names that every attacking program starts with."""
+"""The class of an attack, and the names that every attacking program starts with."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Attack:
     then: str = ""
     """A second program, run afterwards by the same host: the attack succeeds if it sees a trace of the first."""
     control: Control = "open child"
-    """Where it succeeds."""
+    """The place in which it succeeds."""
     needs_root: bool = False
     """Its control succeeds for root only; to others the kernel refuses it anyway."""
     why_no_control: str = ""
@@ -109,7 +109,7 @@ class Targets:
     canary: int
     """A process of the host that reports signals and holds a secret in its memory and in its environment."""
     canary_address: int
-    """Where in its memory; 32 bytes of text."""
+    """The address in its memory; 32 bytes of text."""
 
 
 _WAYS = '''\

@@ -36,7 +36,7 @@ class Canaries:
         self.targets = self._targets()
 
     def seen(self) -> set[Sign]:
-        """What happened since the last time, outside of any result. Sets everything up anew."""
+        """The changes since the last look, outside of any result. Sets everything up anew."""
         found = self._files.seen() | self._listeners.seen()
         if self._process.is_hit():
             found.add("signal")

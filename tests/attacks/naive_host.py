@@ -1,6 +1,7 @@
 """A host as one might write it first, to show that the attacks work where nothing stands in their way.
 
-It runs a program in its own process, calls the tools that a frame names, believes lengths and ordinals, unpickles and
+It runs a program in its own process. It calls the tools that a frame names, believes lengths and ordinals, unpickles
+and
 shows the program's results, and keeps one namespace for all. A script for `python -I`; reads from standard input
 `{"sources": [...], "new_file": path}`, writes the programs' output and what befell it: `TOOL name`, `FALSE LOG`,
 `HOST FAULT reason`, and `DONE` at the very end.

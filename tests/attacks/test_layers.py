@@ -17,7 +17,7 @@ ALL_LAYERS = " ".join(LAYERS)
 
 KEEPS_LENGTHS = landlock.abi() >= 3
 KEEPS_SIGNALS = landlock.abi() >= 6
-"""What newer versions of Landlock hold back as well: emptying a file (Linux 6.2), signals (6.12)."""
+"""Newer versions of Landlock also refuse these: emptying a file (Linux 6.2), signals (6.12)."""
 
 STOPPED_BY_ONE_ALONE = {
     "descriptors": ["descriptors: write to every descriptor"],
@@ -107,7 +107,7 @@ def test_every_layer_is_in_the_tables() -> None:
     missing = {
         layer for layers, _ in (*LET_THROUGH_BY_ONE_MISSING, *LET_THROUGH_BY_TWO_MISSING) for layer in layers.split()
     }
-    # What losing `privileges` means is seen below, by itself: no attack meets it alone for root and others alike.
+    # The layer `privileges` has its own test below: no attack meets it alone for root and others alike.
     assert set(STOPPED_BY_ONE_ALONE) == missing | {"privileges"} == set(LAYERS)
 
 

@@ -1,4 +1,4 @@
-"""What one caller sees of a catalogue."""
+"""The part of a catalogue that one caller sees."""
 
 from __future__ import annotations
 

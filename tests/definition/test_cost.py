@@ -1,4 +1,4 @@
-"""What importing and defining may not load."""
+"""The modules that importing and defining must not load."""
 
 from __future__ import annotations
 

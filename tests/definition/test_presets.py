@@ -15,7 +15,7 @@ from toolwire.vocabulary.errors import BindingError
 
 
 class Connection:
-    """What no model can give and no copy can be made of."""
+    """A value that no model can give and that cannot be copied."""
 
     def __deepcopy__(self, memo: object) -> Connection:
         raise AssertionError("copied")

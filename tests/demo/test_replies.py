@@ -42,7 +42,7 @@ def test_every_reply_is_shown_and_every_frozen_one_has_its_output() -> None:
     assert {path.stem for path in REPLIES.glob("*.stdout")} == set(FROZEN)
 
 
-# What newer versions of Python say otherwise than the oldest, whose output stands beside the replies.
+# Texts that newer versions of Python word differently from the oldest, whose output is recorded beside the replies.
 NEWER = {
     "error_at_its_line": ((3, 13), "^" * 45, "~" * 7 + "^" * 38),
     "wrong_arguments": ((3, 13), " " * 17 + "^" * 86 + "\n", ""),
@@ -51,7 +51,7 @@ NEWER = {
 
 
 def output_of(name: str) -> str:
-    """What this version of Python has to give."""
+    """The expected output on this version of Python."""
     expected = (REPLIES / f"{name}.stdout").read_text("utf-8")
     if name not in NEWER:
         return expected

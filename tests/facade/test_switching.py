@@ -81,7 +81,7 @@ def toolkit_over_registry() -> tuple[Toolkit, Toolkit]:
 
 
 PLACES = [registry_alone, toolkit_alone, toolkit_of_registry, toolkit_over_registry]
-"""Where a tool is switched, and where it is called."""
+"""The place in which a tool is switched, and the place in which it is called."""
 
 
 # -- disabled tools ---------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ BENIGN: list[Flow] = [
     [["mailbox"], ["mail"]],
     [["files"], ["remote_lookup"], ["post"]],
 ]
-"""What people do all day. The last three mix both and send all the same: the guard asks about those too."""
+"""Everyday flows of work. The last three mix both and send all the same: the guard asks about those too."""
 
 
 def made(flow: Flow) -> list[str]:

@@ -149,7 +149,7 @@ def convert(amount: float, source: str, target: str = "EUR") -> float:
 
 
 def exchange_rate(currency: str) -> Decimal:
-    """What one euro costs. Raises ValueError for unknown currencies."""
+    """The price of one euro. Raises ValueError for unknown currencies."""
     if currency not in _RATES:
         raise ValueError(f"unknown currency {currency!r}")
     return Decimal(_RATES[currency])

@@ -108,7 +108,7 @@ class World:
         return ended(self.come_to(call))
 
     def come_to(self, call: ToolCall) -> Outcome:
-        """What this very call comes to: its end, or that it waits."""
+        """The outcome of this call: its end, or that it waits."""
         return self._drive((call,), lambda scope: invoke(call, scope))
 
     def batch(self, *calls: tuple[str, Mapping[str, Any]]) -> list[ToolResult]:
@@ -117,7 +117,7 @@ class World:
         return self._drive(made, lambda scope: invoke_all(made, scope))
 
     def scope(self, ports: Ports) -> Scope:
-        """What surrounds the calls, for those who drive them themselves."""
+        """The surroundings of the calls, for tests that drive them by hand."""
         return Scope(
             catalogue=self.catalogue,
             policy=Policy(self.rules) if self.policy is None else self.policy,

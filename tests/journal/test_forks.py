@@ -30,7 +30,7 @@ def ended(child: int) -> int:
 
 
 def writes(url: str) -> None:
-    """What each child does: it opens the store, writes a whole run and reads it."""
+    """The work of each child: it opens the store, writes a whole run and reads it."""
     with Store.open(url) as store:
         run_id = f"r_{os.getpid()}"
         ledger = begun(store, run_id)

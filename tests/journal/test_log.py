@@ -22,7 +22,7 @@ NOON = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
 
 
 class FakeRecord:
-    """What an observer is told, made by hand. `minute` is when it began, after noon."""
+    """An observer's notification, made by hand. `minute` is when it began, after noon."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What really leaves the process, through the real exporter to a collector."""
+"""The data that leave the process, through the real exporter to a collector."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ async def pay(amount: int) -> str:
 
 
 def reply(*calls: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
-    """What an OpenAI model says."""
+    """The reply of an OpenAI model."""
     return {
         "role": "assistant",
         "tool_calls": [

@@ -42,7 +42,7 @@ POLICY = Policy(
     for name, op, value in RULES
 )
 NAIVE = ('"command": "rm -rf', '"amount": 5000', '"path": "/etc/', '"url": "https://evil.example', '"to": "mallory"')
-"""What one would look for in the text of a call."""
+"""The text that a check of the raw call would look for."""
 
 U = "\\u00"
 ENCODINGS: list[str] = [

@@ -1,7 +1,7 @@
 """A local server that speaks the providers' APIs: it answers from a script, and refuses the same requests as the real
 ones.
 
-Each request is looked at by the rules of its API before the next answer of the script goes out: an error comes back as
+Each request is checked by the rules of its API before the next answer of the script goes out. An error comes back as
 status 400 with the reason, which the SDKs raise.
 """
 

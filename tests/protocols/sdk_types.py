@@ -1,4 +1,4 @@
-"""What an SDK's own types say of our dicts."""
+"""The check of our dicts by an SDK's own types."""
 
 from __future__ import annotations
 

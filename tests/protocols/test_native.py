@@ -1,4 +1,4 @@
-"""What holds of every native protocol: nothing raises, calls come back, pieces make the whole, text is never a call."""
+"""Properties of every native protocol: nothing raises, calls come back, pieces make the whole, text is never a call."""
 
 from __future__ import annotations
 

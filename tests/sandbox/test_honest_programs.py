@@ -32,7 +32,7 @@ def test_what_is_imported_late_elsewhere_is_there_already(run: Runner, name: str
 MINIMUM = ("munmap", "mremap", "brk", "getrandom", "exit_group")
 """With reading and writing on the channel and mapping memory, all that honest programs need of the kernel.
 
-What else the filter allows is for other versions of the C library, for signals, sleeping and waiting in threads.
+The filter's other calls are for other versions of the C library, for signals, sleeping and waiting in threads.
 """
 
 

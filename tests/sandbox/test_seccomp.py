@@ -89,7 +89,7 @@ ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 
 
 def verdict(program: list[Instruction], machine: int, number: int, arguments: tuple[int, ...] = ()) -> int:
-    """What classic BPF makes of one call; the answer is the kernel's own constant."""
+    """The verdict of the classic BPF program on one call, as the kernel's own constant."""
     padded = (*arguments, *(0,) * (6 - len(arguments)))
     data = struct.pack("<iIQ6Q", _signed(number), machine, 0, *padded)
     accumulator = place = 0

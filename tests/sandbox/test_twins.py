@@ -1,4 +1,4 @@
-"""What both sides know stands twice, since the child can import nothing of ours. Here it is compared."""
+"""Constants that both sides need are written twice, since the child cannot import the package. Here it is compared."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Requirement:
     text: str
     """The behaviour, in one sentence."""
     differs: str | None = None
-    """Where we do otherwise than the seed, and why."""
+    """The difference from the seed, and its reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Claim:
     id: str
     """The requirement's id."""
     place: str
-    """Where the mark stands, as `definition/test_binding.py:12`."""
+    """The place of the mark, as `definition/test_binding.py:12`."""
 
 
 @cache
@@ -80,7 +80,7 @@ def claims_of(source: str, name: str) -> Iterator[Claim]:
     """The claims that stand in one module's source.
 
     Raises:
-        ValueError: a requirement mark stands where pytest would not apply it to a test, or its ids are no literals.
+        ValueError: a requirement mark stands where pytest would not apply it to a test, or its ids are not literals.
     """
     tree = ast.parse(source)
     applied = {mark for expression in _applied(tree.body) for mark in _marks(expression)}

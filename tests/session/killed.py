@@ -38,7 +38,7 @@ MADE = [
     ("pay", {"amount": 5}),
 ]
 EFFECTS = [("pay", 3), ("send", 4), ("price", 3), ("move", 6), ("post", 7), ("pay", 5)]
-"""What each call of `MADE` does, and each call of `CODE`: the tool and its amount."""
+"""The tool and the amount of each call of `MADE`, and of each call of `CODE`."""
 DOUBT = "it may have run"
 
 
@@ -124,7 +124,7 @@ def happened(effects: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """What kills did to one run."""
+    """The faults that kills caused in one run."""
 
     lost: int = 0
     """Calls that the turn calls done and that had no effect."""

@@ -104,7 +104,7 @@ def test_a_run_that_is_killed_at_any_moment_goes_on(tmp_path: Path, moments: dic
 
 @pytest.mark.threat(16)
 def test_a_naive_run_that_is_killed_pays_twice(tmp_path: Path) -> None:
-    """The control: without a ledger whoever starts again does everything again."""
+    """The control: without a ledger a process that starts again does everything again."""
     effects = tmp_path / "effects"
     attempt = Attempt(url=f"sqlite:///{tmp_path}/a.db", effects=str(effects), dies_at=0)
     lives(attempt)

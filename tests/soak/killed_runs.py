@@ -32,7 +32,7 @@ PROGRAMS = 0.25
 
 @dataclass(slots=True)
 class Toll:
-    """What so many kills did."""
+    """The damage of a number of kills."""
 
     kills: int = 0
     runs: int = 0

@@ -30,7 +30,7 @@ LONG_SAMPLE_S = 5.0
 """Samples are kept: one a second would be more than half of what memory may grow."""
 NO_THREAD_CACHES = "glibc.malloc.tcache_count=0"
 """glibc keeps some freed blocks of each size for each thread. As rarer sizes turn up, that grows with the logarithm of
-the calls, to a quarter of a megabyte a thread: for hours more than the leak that the test looks for."""
+the calls, to a quarter of a megabyte a thread. For hours this is more than the leak that the test looks for."""
 SPARE_THREADS = 4
 """Workers that a moment busier than all before may add: they stay, and are used again."""
 

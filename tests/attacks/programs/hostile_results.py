@@ -1,4 +1,4 @@
-"""Results: objects made to run code, to mislead or to choke whoever unpacks, shows, compares or forgets them."""
+"""Results: objects made to run code, to mislead or to stall a host that unpacks, shows, compares or drops them."""
 
 from tests.attacks.attack import Attack, Sign, family
 from toolwire import Limits

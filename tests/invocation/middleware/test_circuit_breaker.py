@@ -1,4 +1,4 @@
-"""What cannot be reached is left alone for a while."""
+"""A tool whose server cannot be reached is not called for a while."""
 
 from __future__ import annotations
 
