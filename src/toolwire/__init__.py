@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolwire.facade.base_tool import ToolPermission as ToolPermission
     from toolwire.facade.code_execution import CodeExecutionTool as CodeExecutionTool
     from toolwire.facade.execute_python_code import execute_python_code as execute_python_code
+    from toolwire.facade.observing.observation import Observation as Observation
     from toolwire.facade.reg_toolspec import reg_toolspec as reg_toolspec
     from toolwire.facade.registered import RegisteredToolFunction as RegisteredToolFunction
     from toolwire.facade.registered import ToolFunction as ToolFunction
@@ -76,6 +77,12 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.errors import SandboxUnavailable as SandboxUnavailable
     from toolwire.vocabulary.errors import StoreUnavailable as StoreUnavailable
     from toolwire.vocabulary.errors import ToolwireError as ToolwireError
+    from toolwire.vocabulary.events import PermissionDecided as PermissionDecided
+    from toolwire.vocabulary.events import PermissionRequested as PermissionRequested
+    from toolwire.vocabulary.events import ToolChunk as ToolChunk
+    from toolwire.vocabulary.events import ToolCompleted as ToolCompleted
+    from toolwire.vocabulary.events import ToolEvent as ToolEvent
+    from toolwire.vocabulary.events import ToolStarted as ToolStarted
     from toolwire.vocabulary.failures import Failure as Failure
     from toolwire.vocabulary.response import ToolResponse as ToolResponse
     from toolwire.vocabulary.results import CallFailed as CallFailed
@@ -107,6 +114,9 @@ _HOMES = {
     "LogCheck": "journal.chain",
     "LogFilter": "journal.history",
     "LogRow": "journal.history",
+    "Observation": "facade.observing.observation",
+    "PermissionDecided": "vocabulary.events",
+    "PermissionRequested": "vocabulary.events",
     "Policy": "permission.policy",
     "Problem": "vocabulary.calls",
     "ProgramResult": "sandbox.report",
@@ -122,6 +132,9 @@ _HOMES = {
     "TextBlock": "vocabulary.content",
     "ToolCall": "vocabulary.calls",
     "ToolCalls": "facade.xml",
+    "ToolChunk": "vocabulary.events",
+    "ToolCompleted": "vocabulary.events",
+    "ToolEvent": "vocabulary.events",
     "ToolFunction": "facade.registered",
     "ToolGroup": "catalogue.groups",
     "ToolParameter": "definition.parameters",
@@ -131,6 +144,7 @@ _HOMES = {
     "ToolResponse": "vocabulary.response",
     "ToolResult": "vocabulary.results",
     "ToolSpec": "facade.tool",
+    "ToolStarted": "vocabulary.events",
     "ToolUseBlock": "vocabulary.content",
     "Toolkit": "facade.toolkit",
     "ToolwireError": "vocabulary.errors",
@@ -182,6 +196,9 @@ __all__ = [
     "LogCheck",
     "LogFilter",
     "LogRow",
+    "Observation",
+    "PermissionDecided",
+    "PermissionRequested",
     "Policy",
     "Problem",
     "ProgramResult",
@@ -197,6 +214,9 @@ __all__ = [
     "TextBlock",
     "ToolCall",
     "ToolCalls",
+    "ToolChunk",
+    "ToolCompleted",
+    "ToolEvent",
     "ToolFunction",
     "ToolGroup",
     "ToolParameter",
@@ -206,6 +226,7 @@ __all__ = [
     "ToolResponse",
     "ToolResult",
     "ToolSpec",
+    "ToolStarted",
     "ToolUseBlock",
     "Toolkit",
     "ToolwireError",

@@ -399,7 +399,7 @@ class Telling:
         self.name = name
         self.events = events
 
-    def asked(self, request: ApprovalRequest, /) -> None:
+    def asked(self, request: ApprovalRequest, _invocation_id: str, /) -> None:
         self.events.append((self.name, "PERMISSION_REQUEST", request.call_id))
 
     def ended(self, record: Any, /) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from toolwire import ToolEvent
+from toolwire.facade.observing.events import EventObserver
 from toolwire.journal.log import ExecutionLog
 from toolwire.testing import OBSERVER_CHECKS, PortFails, check_observer
 
@@ -14,6 +16,23 @@ from toolwire.testing import OBSERVER_CHECKS, PortFails, check_observer
 @pytest.mark.parametrize("check", OBSERVER_CHECKS)
 def test_the_log_in_memory_passes(check: str) -> None:
     OBSERVER_CHECKS[check](ExecutionLog)
+
+
+@pytest.mark.parametrize("check", OBSERVER_CHECKS)
+def test_an_observer_that_makes_events_passes(check: str) -> None:
+    events = list[ToolEvent]()
+    OBSERVER_CHECKS[check](lambda: EventObserver(events.append))
+    assert events
+
+
+class ReadsPieces:
+    """Takes it that each part has a piece."""
+
+    def ended(self, record: Any) -> None:
+        pass
+
+    def parts(self, call: Any, invocation_id: str) -> Any:
+        return lambda part: part.pieces[0]
 
 
 class ReadsData:
@@ -39,6 +58,7 @@ class IsOfOneThread:
 @pytest.mark.parametrize(
     ("kind", "broken"),
     [
+        (ReadsPieces, ["takes all that comes before"]),
         (ReadsData, ["takes every end", "is told from several threads"]),
         (Sorts, ["changes nothing"]),
         (IsOfOneThread, ["is told from several threads"]),

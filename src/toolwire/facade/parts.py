@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from toolwire.catalogue.catalogue import Catalogue
+from toolwire.facade.observing.observation import Watchers
 from toolwire.facade.setup import Setup
 from toolwire.facade.toolkit import Toolkit
 
@@ -20,12 +22,20 @@ class Parts:
         self.catalogue = Catalogue()
         self.toolkits: dict[str, Toolkit] = {}
         self.log: ExecutionLog | None = None
-        self.setup = Setup()
+        self._lock = threading.Lock()
+        self.watchers = Watchers(on_change=self._look_again)
+        self.setup = Setup(watchers=(self.watchers,))
         self.scope = self.setup.scope(self.catalogue)
         self.is_held = False
         self.background: BackgroundCalls | None = None
 
     def use(self, setup: Setup) -> None:
         """Takes another setup; the scope of plain calls is made once for all of them."""
-        self.setup = setup
-        self.scope = setup.scope(self.catalogue)
+        with self._lock:
+            self.setup = setup
+            self.scope = setup.scope(self.catalogue)
+
+    def _look_again(self) -> None:
+        """Makes the scope anew, for other observers."""
+        with self._lock:
+            self.scope = self.setup.scope(self.catalogue)

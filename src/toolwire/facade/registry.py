@@ -18,6 +18,7 @@ from toolwire.facade.built_ins import BuiltIns
 from toolwire.facade.governed import Governed
 from toolwire.facade.lifecycle import Lifecycle
 from toolwire.facade.logging import Logging
+from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.parts import Parts
 from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules, with_rules
 from toolwire.facade.reg_toolspec import marked_methods
@@ -29,6 +30,7 @@ from toolwire.invocation.ports import Tracer
 from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Rule
 from toolwire.runtime.identity import new_id
+from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
@@ -44,7 +46,7 @@ F = TypeVar("F", bound=object)
 _LOG = logging.getLogger("toolwire.registry")
 
 
-class ToolRegistry(Governed, Logging, Traced, Switching, BuiltIns, Lifecycle):
+class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lifecycle):
     """Tools by name, and the one way to call them.
 
     Safe to use from several threads and event loops at once. As a base class, methods marked with `@reg_toolspec` are
@@ -345,6 +347,9 @@ class ToolRegistry(Governed, Logging, Traced, Switching, BuiltIns, Lifecycle):
     def __keep_log__(self, log: ExecutionLog) -> None:
         self._parts.log = log
         self._parts.use(self._parts.setup.with_observer(log))
+
+    def __watchers__(self) -> tuple[Watchers, Runtime]:
+        return self._parts.watchers, self._parts.setup.runtime
 
     def __follow__(self, tracer: Tracer) -> None:
         """Calls from now on, of this registry's toolkits as well; of a session that was made already by its own."""

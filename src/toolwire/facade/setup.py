@@ -12,6 +12,7 @@ from toolwire.catalogue.entry import Entry, Middleware, check_middleware
 from toolwire.catalogue.groups import Groups
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.definition.binding import States
+from toolwire.facade.observing.observation import Watchers
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts, needs_loop
 from toolwire.invocation.invoker import invoke
@@ -38,6 +39,8 @@ class Setup:
     """What stands around every call, the first outermost."""
     observers: tuple[Observer, ...] = ()
     """Who is told of each call."""
+    watchers: tuple[Watchers, ...] = ()
+    """Observers that come and go: of the registry, the toolkit and the session, each live."""
     tracer: Tracer | None = None
     """Who follows calls while they run; None: nobody."""
     runtime: Runtime = field(default_factory=default_runtime)
@@ -85,7 +88,7 @@ class Setup:
             ports=ports,
             approver=self.approver,
             middleware=self.middleware,
-            observers=self.observers,
+            observers=(*self.observers, *(observer for some in self.watchers for observer in some.now)),
             tracer=self.tracer,
             caller=self.caller,
             states=self.states,
@@ -100,6 +103,10 @@ class Setup:
     def with_observer(self, observer: Observer) -> Setup:
         """The same, with one more listener."""
         return replace(self, observers=(*self.observers, observer))
+
+    def with_watchers(self, watchers: Watchers) -> Setup:
+        """The same, with the observers of one more holder."""
+        return replace(self, watchers=(*self.watchers, watchers))
 
     def with_middleware(self, layers: Iterable[Middleware]) -> Setup:
         """The same, with more layers inside of those there are."""

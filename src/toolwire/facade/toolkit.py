@@ -11,11 +11,13 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
+from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.setup import Setup
 from toolwire.facade.switching import Switching
 from toolwire.facade.tracing import Traced
 from toolwire.invocation.ports import Tracer
 from toolwire.runtime.identity import new_id
+from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.response import ToolResponse
 
 
-class Toolkit(Traced, Switching):
+class Toolkit(Traced, Observed, Switching):
     """Tools of one agent. Made by `registry.create_agent_toolkit`, then under the registry's rules, or on its own.
 
     Tools belong to groups, and only those of active groups are offered and can be called. The group `basic` is always
@@ -62,6 +64,7 @@ class Toolkit(Traced, Switching):
         self._shared = setup or (lambda: own)
         self._made: tuple[Setup, Setup] | None = None
         self._tracer: Tracer | None = None
+        self._watchers = Watchers()
         self._setup()
 
     def __repr__(self) -> str:
@@ -303,6 +306,9 @@ class Toolkit(Traced, Switching):
         """The live catalogue and the setup, for a session that is made of this toolkit."""
         return self._catalogue, self._setup()
 
+    def __watchers__(self) -> tuple[Watchers, Runtime]:
+        return self._watchers, self._setup().runtime
+
     def __follow__(self, tracer: Tracer) -> None:
         """This toolkit's calls from now on, whatever its registry has."""
         self._tracer, self._made = tracer, None
@@ -312,7 +318,7 @@ class Toolkit(Traced, Switching):
         shared, made = self._shared(), self._made
         if made is None or made[0] is not shared:
             narrowed = shared.narrowed(visible=self._visible, caller=self._caller, groups=self._groups)
-            narrowed = narrowed.with_state(self._state).with_middleware(self._middleware)
+            narrowed = narrowed.with_state(self._state).with_middleware(self._middleware).with_watchers(self._watchers)
             if self._tracer is not None:
                 narrowed = replace(narrowed, tracer=self._tracer)
             made = self._made = (shared, narrowed)

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from toolwire.definition.tool import Validated
 from toolwire.invocation.scope import Prepared, Scope, run_of
-from toolwire.invocation.tell import tell_asked
+from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
 from toolwire.permission.deciding import narrowed
 from toolwire.permission.policy import Verdict
@@ -41,12 +41,16 @@ async def ask(
             return _mismatch(prepared.call, request)
     prepared.request_id = request.id
     if decision is not None:
-        return _remembered(_counted(decision, request, scope), request, scope)
+        counted = _counted(decision, request, scope)
+        tell_decided(request, counted, prepared.call, scope)
+        return _remembered(counted, request, scope)
     if _is_late(request, scope):
         return _expired(prepared.call, request, doubt)
     function = prepared.entry.tool.function
+    tell_asked(request, prepared.call, scope)
     found, what_happened = await _decided(request, scope)
     if found is not None:
+        tell_decided(request, found, prepared.call, scope)
         if found.verdict in ("approve", "edit") and _is_not_as_shown(prepared, request, function, scope):
             return _mismatch(prepared.call, request)
         return _remembered(found, request, scope)
@@ -59,7 +63,6 @@ async def ask(
 
 async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | None, str]:
     """Returns the approver's decision, or None and the reason. No error in here lets the call run."""
-    tell_asked(request, scope)
     if scope.approver is None:
         return None, "nobody answered"
     try:

@@ -19,6 +19,7 @@ from toolwire.invocation.owner import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.record import recorded
 from toolwire.invocation.scope import Inside, Path, Prepared, Run, Scope, ended
+from toolwire.invocation.tell import told_sink
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import DONE, CallContext, Interrupted
@@ -88,8 +89,9 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
         return _too_late(call)
     deadline = None if limit_s is None else time.monotonic() + limit_s
     produced = context = None
-    if tool.context_parameter is not None or scope.sink is not None:
-        produced = Produced(scope.sink)
+    sink = told_sink(prepared, scope) if scope.observers else scope.sink
+    if tool.context_parameter is not None or sink is not None:
+        produced = Produced(sink)
         context = _context(prepared, scope, invoke, deadline, produced)
     try:
         if limit_s is None and ports.is_blocking and not tool.is_async:
@@ -104,7 +106,7 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
         if not tool.is_async and hasattr(cast("object", type(value)), "__await__"):
             value = await ports.finish(_held(value), _time_left(None, deadline))
         if isinstance(value, GENERATORS):
-            produced = produced or Produced(scope.sink)
+            produced = produced or Produced(sink)
             value = await iterate(call, value, produced, ports, _time_left(None, deadline))
     except TimedOut as late:
         is_stopped = produced is not None and produced.stop()

@@ -26,7 +26,7 @@ from toolwire.invocation.postprocess import postprocess, whole_text
 from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Inside, Prepared, Scope, run_of
-from toolwire.invocation.tell import tell
+from toolwire.invocation.tell import tell, tell_started, wants_starts
 from toolwire.invocation.validate import validate
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
@@ -43,15 +43,34 @@ def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:
     return _told(call, scope)
 
 
-def _walk(call: ToolCall, scope: Scope, span: CallSpan | None) -> Coroutine[Any, Any, Outcome]:
-    return _go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, span)
+def _walk(call: ToolCall, scope: Scope, watch: _Watch | None) -> Coroutine[Any, Any, Outcome]:
+    return _go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, watch)
+
+
+class _Watch:
+    """One call that a tracer follows or observers are told of."""
+
+    __slots__ = ("is_from_record", "span")
+
+    def __init__(self, span: CallSpan | None) -> None:
+        self.span = span
+        self.is_from_record = False
+
+    def from_record(self) -> None:
+        """Notes that nothing runs for the call: its result is on record."""
+        self.is_from_record = True
+        if self.span is not None:
+            self.span.from_record()
 
 
 async def _told(call: ToolCall, scope: Scope) -> Outcome:
     span = None if scope.tracer is None else _span(call, scope, scope.tracer)
+    watch = _Watch(span)
     started_at, started = time.time(), time.perf_counter()
     try:
-        outcome = await _walk(call, scope, span)
+        if scope.ledger is None and wants_starts(scope):
+            await _tell_started(call, scope)
+        outcome = await _walk(call, scope, watch)
     except BaseException:
         interrupted = ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call)
         tell(call, scope, interrupted, started_at, time.perf_counter() - started)
@@ -61,13 +80,18 @@ async def _told(call: ToolCall, scope: Scope) -> Outcome:
     if isinstance(outcome, ToolResult):
         result, duration_s = outcome, time.perf_counter() - started
         # Most calls take this branch: no thread for a small record.
+        told = partial(tell, call, scope, result, started_at, duration_s, is_from_record=watch.is_from_record)
         if not scope.ports.is_blocking and is_large((call.arguments, outcome.data)):
-            await scope.ports.aside(lambda: tell(call, scope, result, started_at, duration_s))
+            await scope.ports.aside(told)
         else:
-            tell(call, scope, result, started_at, duration_s)
+            told()
     if span is not None:
         span.ended(outcome)
     return outcome
+
+
+async def _tell_started(call: ToolCall, scope: Scope) -> None:
+    await beside(scope.ports, is_large(call.arguments), partial(tell_started, call, scope))
 
 
 def _span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
@@ -78,13 +102,18 @@ def _span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
     return tracer.call(call, tool=name, description=description, caller=scope.caller, run_id=run_of(call, scope))
 
 
-async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, span: CallSpan | None) -> Outcome:
-    known = await beside(scope.ports, is_large(call.arguments), lambda: recall(call, scope, ledger))
+async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, watch: _Watch | None) -> Outcome:
+    found = await beside(scope.ports, is_large(call.arguments), lambda: recall(call, scope, ledger))
+    known = None if isinstance(found, ToolResult) else found[1]
     if isinstance(known, ToolResult):
-        if span is not None:
-            span.from_record()
+        if watch is not None:
+            watch.from_record()
         return known
-    step, doubt = known
+    if watch is not None and wants_starts(scope):
+        await _tell_started(call, scope)
+    if isinstance(found, ToolResult):
+        return found
+    step, doubt = found[0], known
     try:
         outcome = await _go(call, scope, doubt, step)
     except BaseException:

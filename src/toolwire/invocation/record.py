@@ -17,8 +17,8 @@ from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key, step_
 from toolwire.vocabulary.values import digest
 
 
-def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[Step, Doubt | None]:
-    """Returns the recorded result, or the call as a step with the doubt whether it ran before.
+def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[Step, ToolResult | Doubt | None]:
+    """Returns the call as a step with its recorded result or its doubt; or the failure of a call that cannot run.
 
     This comes before everything else. The record does not depend on the tools and rules of today.
     """
@@ -29,7 +29,7 @@ def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[S
     known = ledger.recall(step)
     if isinstance(known, ToolResult):
         read_again(call.name, known, scope)
-        return known
+        return step, known
     if scope.run is not None and scope.run.stopped is not None:
         return ToolResult.failed(
             "interrupted",

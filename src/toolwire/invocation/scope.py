@@ -39,12 +39,21 @@ class CallRecord:
         run_id: The run that the call belongs to, or the call's id outside of a run.
         started_at: Start time in seconds since the epoch.
         duration_s: Duration in seconds.
+        is_from_record: True if nothing ran: the result is that of an earlier pass over the run.
     """
 
-    __slots__ = ("call", "duration_s", "entry", "result", "run_id", "started_at")
+    __slots__ = ("call", "duration_s", "entry", "is_from_record", "result", "run_id", "started_at")
 
     def __init__(
-        self, call: ToolCall, entry: Entry | None, result: ToolResult, run_id: str, started_at: float, duration_s: float
+        self,
+        call: ToolCall,
+        entry: Entry | None,
+        result: ToolResult,
+        run_id: str,
+        started_at: float,
+        duration_s: float,
+        *,
+        is_from_record: bool = False,
     ) -> None:
         self.call = call
         self.entry = entry
@@ -52,6 +61,7 @@ class CallRecord:
         self.run_id = run_id
         self.started_at = started_at
         self.duration_s = duration_s
+        self.is_from_record = is_from_record
 
 
 class Run:
@@ -76,11 +86,16 @@ class Run:
 class Observer(Protocol):
     """Receives events and cannot affect calls. Its errors are logged and suppressed.
 
-    An observer with a method `asked(request)` is also called before a person is asked (`PERMISSION_REQUEST`).
+    An observer may have more methods; `invocation_id` is the run of the call, as in the log:
+
+    - `started(call, invocation_id)`: a call arrived.
+    - `parts(call, invocation_id)`: the tool is about to run. Returns a function that receives each `Part` it gives.
+    - `asked(request, invocation_id)`: a person is about to be asked.
+    - `decided(request, decision, invocation_id)`: a decision counts.
     """
 
     def ended(self, record: CallRecord, /) -> None:
-        """Called once when a call has ended (`TOOL_COMPLETE`), after everything else."""
+        """Called once when a call has ended, after everything else."""
         ...
 
 

@@ -1,33 +1,113 @@
-"""Notifies observers of the end of a call. They are notified last, and their errors have no effect."""
+"""Notifies observers of calls, from start to end. Their errors have no effect on a call."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
 
-from toolwire.invocation.scope import CallRecord, Scope
-from toolwire.permission.approval import ApprovalRequest
+from toolwire.invocation.scope import CallRecord, Prepared, Scope
+from toolwire.invocation.sink import Part, Sink
+from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 
 _LOG = logging.getLogger("toolwire.observers")
 
 
-def tell(call: ToolCall, scope: Scope, result: ToolResult, started_at: float, duration_s: float) -> None:
-    """Passes one record to each observer, in their order."""
-    record = CallRecord(call, scope.catalogue.find(call.name), result, scope.run_id or call.id, started_at, duration_s)
+def wants_starts(scope: Scope) -> bool:
+    """True if an observer has a `started` method."""
+    return any(hasattr(observer, "started") for observer in scope.observers)
+
+
+def tell_started(call: ToolCall, scope: Scope) -> None:
+    """Passes a call that arrived to each observer with a `started` method."""
     for observer in scope.observers:
-        try:
-            observer.ended(record)
-        except Exception:  # noqa: BLE001 - a broken log must not break the call that it logs
-            _LOG.exception("an observer failed on the record of call %s", call.id)
+        _tell(getattr(observer, "started", None), "the start of call", call.id, call, _invocation(call, scope))
 
 
-def tell_asked(request: ApprovalRequest, scope: Scope) -> None:
+def tell(
+    call: ToolCall,
+    scope: Scope,
+    result: ToolResult,
+    started_at: float,
+    duration_s: float,
+    *,
+    is_from_record: bool = False,
+) -> None:
+    """Passes one record to each observer, in their order."""
+    record = CallRecord(
+        call,
+        scope.catalogue.find(call.name),
+        result,
+        _invocation(call, scope),
+        started_at,
+        duration_s,
+        is_from_record=is_from_record,
+    )
+    for observer in scope.observers:
+        _tell(observer.ended, "the record of call", call.id, record)
+
+
+def tell_asked(request: ApprovalRequest, call: ToolCall, scope: Scope) -> None:
     """Passes the request to each observer with an `asked` method, before the approver is called."""
     for observer in scope.observers:
         asked = getattr(observer, "asked", None)
-        try:
-            if asked is not None:
-                asked(request)
-        except Exception:  # noqa: BLE001 - as above
-            _LOG.exception("an observer failed on the request for call %s", request.call_id)
+        _tell(asked, "the request for call", call.id, request, _invocation(call, scope))
+
+
+def tell_decided(request: ApprovalRequest, decision: Decision, call: ToolCall, scope: Scope) -> None:
+    """Passes a decision that counts to each observer with a `decided` method."""
+    for observer in scope.observers:
+        decided = getattr(observer, "decided", None)
+        _tell(decided, "the decision on call", call.id, request, decision, _invocation(call, scope))
+
+
+def told_sink(prepared: Prepared, scope: Scope) -> Sink | None:
+    """Returns the sink of a call. Each part goes to the observers with a `parts` method first.
+
+    The owner's postprocessing may hide what its tool gives, so the parts of such a tool go to its reader alone.
+    """
+    if prepared.entry.amend is not None:
+        return scope.sink
+    call, listening = prepared.call, list[Callable[[Part], None]]()
+    for observer in scope.observers:
+        parts = getattr(observer, "parts", None)
+        if parts is not None:
+            listening.append(parts(call, _invocation(call, scope)))
+    return _ToldSink(call.id, listening, scope.sink) if listening else scope.sink
+
+
+class _ToldSink:
+    """Passes each part to observers, then to the reader if there is one."""
+
+    __slots__ = ("_call_id", "_listening", "_reader")
+
+    def __init__(self, call_id: str, listening: list[Callable[[Part], None]], reader: Sink | None) -> None:
+        self._call_id = call_id
+        self._listening = listening
+        self._reader = reader
+
+    def offer(self, part: Part, /) -> Future[bool] | None:
+        for listen in self._listening:
+            _tell(listen, "a part of call", self._call_id, part)
+        return None if self._reader is None else self._reader.offer(part)
+
+    def end_with(self, response: ToolResponse, /) -> None:
+        if self._reader is not None:
+            self._reader.end_with(response)
+
+
+def _invocation(call: ToolCall, scope: Scope) -> str:
+    return scope.run_id or call.id
+
+
+def _tell(function: Callable[..., Any] | None, what: str, call_id: str, *given: Any) -> None:
+    if function is None:
+        return
+    try:
+        function(*given)
+    except Exception:  # noqa: BLE001 - a broken observer must not break the call that it observes
+        _LOG.exception("an observer failed on %s %s", what, call_id)

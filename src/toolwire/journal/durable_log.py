@@ -47,7 +47,7 @@ class DurableLog(ExecutionLog):
         self.store.tell(call_event(row_of(record)))
         self._prune_when_due()
 
-    def asked(self, request: ApprovalRequest, /) -> None:
+    def asked(self, request: ApprovalRequest, _invocation_id: str, /) -> None:
         """Records a request, unless the ledger of its run already recorded it."""
         self.store.tell({**request_event(request), "is_once": True})
 

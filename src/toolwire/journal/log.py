@@ -151,11 +151,11 @@ def row_of(record: Ended) -> tuple[Any, ...]:
         record.started_at,
         "success" if failure is None else failure.kind,
         record.duration_s,
-        _copied(call.arguments),
-        None if failure is not None else _copy(result.data),
-        None if result.error is None else _cut(result.error),
-        _copy(result.metadata.get("isolation")),
-        _copy(result.metadata.get("approval")),
+        copied(call.arguments),
+        None if failure is not None else copy_of(result.data),
+        None if result.error is None else cut(result.error),
+        copy_of(result.metadata.get("isolation")),
+        copy_of(result.metadata.get("approval")),
     )
 
 
@@ -198,23 +198,25 @@ def _entry(head: tuple[Any, ...], values: bytes) -> LogEntry:
     return entry_of((*head, *marshal.loads(values)))  # noqa: S302 - these bytes were made in this process
 
 
-def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments in JSON types, bounded as the log keeps them."""
     # The usual call: no value can change or be too long.
     if len(arguments) <= _FEW and all(map(_is_plain, arguments.values())) and all(map(_is_plain, arguments)):
         return {str(name): value for name, value in arguments.items()}
     try:
         found = plain(arguments)
     except Unrepresentable:
-        found = {str(name): _copy(value) for name, value in arguments.items()}
+        found = {str(name): copy_of(value) for name, value in arguments.items()}
     if _is_small(found):
         return found
-    found = {_cut(name): _copy(value) for name, value in found.items()}
+    found = {cut(name): copy_of(value) for name, value in found.items()}
     if len(found) <= _FEW or _is_small(found):
         return found
     return {"*": _not_kept(f"{len(found):,} arguments, together ")}
 
 
-def _copy(value: Any) -> Any:
+def copy_of(value: Any) -> Any:
+    """Returns a value in JSON types; a short text about it if it is too large or has no JSON form."""
     if _is_plain(value):
         return value
     try:
@@ -229,7 +231,8 @@ def _not_kept(what: str = "") -> str:
     return f"<not kept: {what}more than {VALUE_LIMIT_BYTES} bytes>"
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """Returns the text, or its beginning if it is longer than `VALUE_LIMIT_BYTES`."""
     text = str.__str__(text)
     if _is_small(text):
         return text

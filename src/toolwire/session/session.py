@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.overlay import Overlay
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.finding import allowed, offer_search
 from toolwire.facade.intake import entries_of
+from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.pages import keep_apart
 from toolwire.facade.policies import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.facade.programs import offered, programs_entry, told_among
@@ -31,6 +31,7 @@ from toolwire.protocols import get
 from toolwire.protocols.attp.prompt import StubStyle
 from toolwire.protocols.base import CallingProtocol, Language, Thought
 from toolwire.runtime.identity import new_id
+from toolwire.runtime.runtime import Runtime
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.prompt_options import prompt_options
@@ -43,7 +44,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
 
-class Session(Traced):
+class Session(Traced, Observed):
     """Tools, a protocol and rules for talking to one model.
 
     A session follows its tools live: tools that are registered or switched later count from the next turn on. A text
@@ -103,7 +104,7 @@ class Session(Traced):
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
         self._prompt = prompt_options(self.protocol, language=language, thought=thought, style=style)
         self._catalogue, setup = _parts_of(tools)
-        setup = setup.narrowed(visible=visible, caller=caller).with_state(state)
+        setup = setup.narrowed(visible=visible, caller=caller).with_state(state).with_watchers(Watchers())
         offer_search(self._catalogue, lambda: self._setup, always)
         keep_apart(self._catalogue)
         rules = setup.policy if policy is None else policy_of(policy)
@@ -124,7 +125,8 @@ class Session(Traced):
         selection = self._selection
         told = dict(offered(selection, self._setup.policy))
         programs = selection.find(CODE_EXECUTION)
-        if programs is not None and not self.protocol.writes_programs and self._is_offered(programs):
+        is_offered = programs is not None and programs.disabled is None and not self._setup.denies(programs)
+        if programs is not None and is_offered and not self.protocol.writes_programs:
             told[CODE_EXECUTION] = programs.tool
         return [told[entry.name] for entry in selection if entry.name in told]
 
@@ -244,6 +246,9 @@ class Session(Traced):
         span.ended(refused if ended.suspended is None else "suspended", len(ended.reply.calls))
         return ended
 
+    def __watchers__(self) -> tuple[Watchers, Runtime]:
+        return self._setup.watchers[-1], self._setup.runtime
+
     def __follow__(self, tracer: Tracer) -> None:
         """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""
         self._setup = replace(self._setup, tracer=tracer)
@@ -300,9 +305,6 @@ class Session(Traced):
             min_isolation=min_isolation or "kernel",
         )
         self._catalogue.add(programs, replace=True)
-
-    def _is_offered(self, entry: Entry) -> bool:
-        return entry.disabled is None and not self._setup.denies(entry)
 
     def _call_back(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         call = ToolCall(name, arguments, id=new_id("r"))

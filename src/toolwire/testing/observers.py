@@ -6,9 +6,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from toolwire.invocation.scope import CallRecord, Observer
+from toolwire.invocation.sink import Part
+from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.testing.checks import holds, run_checks
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.context import Progress
 from toolwire.vocabulary.failures import FAILURE_RULES
+from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import digest
 
@@ -52,8 +57,33 @@ def _is_told_from_several_threads(make: MakeObserver) -> None:
     holds(not errors, f"told from several threads it raised {sorted(errors)}")
 
 
+def _takes_all_that_comes_before(make: MakeObserver) -> None:
+    call = ToolCall("search", {"query": ["otters", object()]}, id="r_1")
+    request = ApprovalRequest(id="a_1", call_id="r_1", tool="search", arguments={"query": ["né\x00"]}, reasons=("why",))
+    decision = Decision(verdict="deny", request_id="a_1", reason="不行")
+    given = {"started": (call,), "asked": (request,), "decided": (request, decision), "parts": (call,)}
+    observer = make()
+    for name, values in given.items():
+        method = getattr(observer, name, None)
+        if method is None:
+            continue
+        try:
+            listen = method(*values, "r_1")
+            for part in _PARTS if name == "parts" else ():
+                listen(part)
+        except Exception as error:  # noqa: BLE001 - that it raises nothing is the claim
+            holds(False, f"its method {name!r} raised {error!r}")
+
+
+_PARTS = (
+    Part(pieces=("né\ud800",)),
+    Part(progress=Progress(done=1, total=None, message="half")),
+    Part(response=ToolResponse([TextBlock(type="text", text="all")], stream=True, is_last=False)),
+)
+
 OBSERVER_CHECKS: Mapping[str, Callable[[MakeObserver], None]] = {
     "takes every end": _takes_every_end,
+    "takes all that comes before": _takes_all_that_comes_before,
     "changes nothing": _changes_nothing,
     "is told from several threads": _is_told_from_several_threads,
 }
