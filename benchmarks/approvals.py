@@ -22,7 +22,7 @@ Trial = Callable[[list[int], bool], Awaitable[None]]
 
 
 async def ours(paid: list[int], is_edited: bool) -> None:
-    """A portable form, which is what leaves the process."""
+    """A portable form, the only state that leaves the process."""
     from toolwire import Session, ToolSpec
 
     def pay(amount: int) -> str:
@@ -171,7 +171,7 @@ def _edited(saved: str, is_edited: bool) -> str:
 
 
 def _refused(trial: Trial, paid: list[int], is_edited: bool) -> str:
-    """How it was refused, if it was."""
+    """The reason of the refusal; empty if it was not refused."""
     try:
         asyncio.run(trial(paid, is_edited))
     except Exception as error:
@@ -180,7 +180,7 @@ def _refused(trial: Trial, paid: list[int], is_edited: bool) -> str:
 
 
 def main() -> int:
-    """Prints what each paid; exits 1 when ours is anything but once, and nothing for an edited form."""
+    """Prints the payments of each; exits 1 unless toolwire pays once, and nothing for an edited form."""
     logging.disable(logging.CRITICAL)
     found: dict[str, tuple[list[int], list[int]]] = {}
     for name, (package, trial) in TRIALS.items():

@@ -129,7 +129,7 @@ class Arguments:
     def __init__(self, schema: dict[str, Any], chance: random.Random) -> None:
         self._root = schema
         self._chance = chance
-        # Most calls are small; large ones find what grows faster than its input.
+        # Most calls are small; large ones find costs that grow faster than the input.
         self._left = int(LIMIT_BYTES ** chance.choice((0.3, 0.5, 0.8, 0.95, 1.0)))
 
     def make(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Toll:
 
 
 def kill_loop(url: str, kills: int, *, seed: int, is_patient: bool = True) -> Toll:
-    """Kills so many writers. One that is not patient answers before the store has: the control, which loses."""
+    """Kills a number of writers. One that is not patient answers before the store has: the control, which loses."""
     chance, acked, lost, doubtful = random.Random(seed), 0, 0, 0
     for number in range(kills):
         run_id = f"r_{seed}_{number}_{int(is_patient)}"
@@ -58,7 +58,7 @@ def kill_loop(url: str, kills: int, *, seed: int, is_patient: bool = True) -> To
 
 
 def contend(url: str, processes: int, writes: int) -> list[int]:
-    """How each of so many processes ended that write at once; 0 is well."""
+    """The exit codes of processes that write at once; 0 is success."""
     children = [in_child(lambda: _write_some(url, f"r_{os.getpid()}", writes)) for _ in range(processes)]
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 

@@ -30,7 +30,7 @@ CALLERS = (1, 8, 64)
 SLOW_DISK_LEAST = {1: 0.6}
 """Times the loop on the slow disk, by callers: one caller waits for its own fdatasync and two handoffs."""
 ALONE_LEAST = {64: 1 / 3}
-"""Times what SQLite alone makes of the same rows, by callers."""
+"""The least ratio to SQLite alone with the same rows, by callers."""
 SLOW_DISK_S = 0.00062
 """Seconds of an fdatasync on the slow disk: with the cost of a loop, the 1,470 a second at which the bounds were
 set."""

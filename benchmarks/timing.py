@@ -16,7 +16,7 @@ class Figure:
 
     name: str
     ratio: float
-    """How many times the floor; or seconds, or milliseconds, when `unit` says so."""
+    """The ratio to the floor; or seconds or milliseconds, as `unit` says."""
     limit: float | None
     """The bound of the figure; None for peers, which are only compared with."""
     unit: str = "x"

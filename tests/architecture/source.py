@@ -1,4 +1,4 @@
-"""The package's source, as the architecture tests see it: modules and what each imports."""
+"""The package's source for the architecture tests: its modules and the imports of each."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ CONTROL_SETTLE_S = 0.2
 SLACK_S = 5
 """Seconds above a limit after which a run counts as unlimited: far above the delays of a busy machine."""
 GROWTH_KIB = 48 << 10
-"""By so much the host's memory must not grow for one program: ten times its largest message, and what others need."""
+"""The growth of the host's memory that one program must not reach: ten times its largest message, and the needs of
+others."""
 STARTED_SCRIPT = "start.py"
 _CHILD = Path(toolwire.sandbox.__file__).parent / "child"
 _NAIVE_HOST = Path(__file__).parent / "naive_host.py"
@@ -136,7 +137,7 @@ class Arena:
                 return []
             if time.monotonic() > until:
                 return strangers + children[SPARES:]
-            # Nothing tells when a process of another has gone.
+            # No event reports the end of a process that is not a child.
             time.sleep(0.002)
 
 

@@ -54,7 +54,7 @@ class Attack:
     tries: str
     """The attempt, in a line."""
     sign: Sign
-    """How the host would see that it succeeded; the control asserts it, and every other sign counts as well."""
+    """The sign by which the host sees the success; the control asserts it, and every other sign counts as well."""
     source: str
     """The program, to be read after the names of `prelude`."""
     then: str = ""

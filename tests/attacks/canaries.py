@@ -21,7 +21,7 @@ ENVIRONMENT_NAME = "TOOLWIRE_ATTACK_SECRET"
 
 
 class Canaries:
-    """Files, listeners and a process for programs to attack. `seen` tells what happened to them since the last time."""
+    """Files, listeners and a process for programs to attack. `seen` returns their changes since the last look."""
 
     def __init__(self) -> None:
         # Not pytest's folders: those are closed to other users, and it must be the sandbox that keeps programs out.
@@ -46,7 +46,7 @@ class Canaries:
         return found
 
     def read_from(self, text: str) -> set[Sign]:
-        """Which secrets a result, or an output, gives away."""
+        """The secrets that a result or an output contains."""
         signs: dict[Sign, str] = {
             "file secret": self.file_secret,
             "environment secret": self.environment_secret,

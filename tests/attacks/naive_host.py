@@ -1,9 +1,10 @@
-"""A host as one might write it first, to show that the attacks work where nothing stands in their way.
+"""A naive first version of a host, which shows that the attacks succeed without protection.
 
 It runs a program in its own process. It calls the tools that a frame names, believes lengths and ordinals, unpickles
 and
 shows the program's results, and keeps one namespace for all. A script for `python -I`; reads from standard input
-`{"sources": [...], "new_file": path}`, writes the programs' output and what befell it: `TOOL name`, `FALSE LOG`,
+`{"sources": [...], "new_file": path}`, writes the programs' output and the faults of the host: `TOOL name`, `FALSE
+LOG`,
 `HOST FAULT reason`, and `DONE` at the very end.
 """
 
@@ -88,7 +89,7 @@ SPACE: dict[str, Any] = {
 
 
 def fault(error: BaseException | str) -> None:
-    """Tells what befell this host."""
+    """Returns the faults of this host."""
     print("HOST FAULT", error if isinstance(error, str) else type(error).__name__)
 
 
@@ -154,7 +155,7 @@ def untag(value: Any) -> Any:
 
 
 def run(source: str) -> None:
-    """Runs one program and does with its result what hosts do."""
+    """Runs one program and uses its result as hosts do."""
     printed = sys.stdout = io.StringIO()
     # So that neither end is given this number before it is wanted.
     for number in (TO_HOST, FROM_HOST):

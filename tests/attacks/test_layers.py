@@ -1,4 +1,4 @@
-"""Which layer stops what: each one alone, and each one missing."""
+"""The attacks that each layer stops: with the layer alone, and without it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ LET_THROUGH_BY_ONE_MISSING = [
     ("seccomp", "memory: System V shared memory"),
     ("seccomp", "debugging: dumpable again"),
 ]
-"""Attacks that succeed although every other layer is there: nothing else stands behind this one."""
+"""Attacks that succeed although every other layer is there: only this layer stops them."""
 
 LET_THROUGH_BY_TWO_MISSING = [
     ("seccomp descriptors", "descriptors: write to every descriptor"),
@@ -74,7 +74,7 @@ LET_THROUGH_BY_TWO_MISSING = [
     (f"seccomp namespaces{' landlock' if KEEPS_SIGNALS else ''}", "signals: kill a process of the host"),
     ("seccomp namespaces", "files and /proc: probing by stat"),
 ]
-"""Attacks that succeed only when all of these are gone: each of them would have been enough."""
+"""Attacks that succeed only without all of these layers: each one alone stops them."""
 
 
 @pytest.mark.threat(48)

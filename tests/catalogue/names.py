@@ -1,4 +1,4 @@
-"""Tool names as agents have them, what models write by mistake, and what means none of them."""
+"""Tool names of agents, misspelt names as models write them, and names that mean no tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More than a thousand tools of real services, made at test time of what their SDKs ship; nothing of it is kept here.
+"""More than a thousand tools of real services, made at test time from their installed SDKs; no copy is kept here.
 
 Google's discovery documents and Slack's methods are described in English, Tencent Cloud's in Chinese.
 """

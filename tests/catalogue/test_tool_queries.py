@@ -1,4 +1,4 @@
-"""More than a thousand real tools are found by what people and models ask for, in English and Chinese."""
+"""Queries of people and models, in English and Chinese, find the right one of more than a thousand real tools."""
 
 from __future__ import annotations
 

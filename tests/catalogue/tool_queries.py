@@ -13,7 +13,7 @@ from typing import Literal
 Part = Literal["test", "development"]
 Language = Literal["english", "chinese"]
 Find = Callable[[str, int], Sequence[str]]
-"""The names of the tools that answer a query best, at most so many."""
+"""The names of the tools that answer a query best, at most the given number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Query:
     text: str
     """In words of their own."""
     answers: tuple[str, ...]
-    """Every tool that would do it; `*` stands for any text."""
+    """Every tool that answers the query; `*` stands for any text."""
 
     def is_answered_by(self, name: str) -> bool:
         return any(fnmatchcase(name, answer) for answer in self.answers)

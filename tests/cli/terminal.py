@@ -19,7 +19,7 @@ _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def process_on_terminal(*arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
-    """The command as a process whose output and errors are terminals; each text is what that terminal was sent."""
+    """The command as a process whose output and errors are terminals; each text is the output to that terminal."""
 
     def run(stdout: int, stderr: int) -> int:
         process = subprocess.Popen(

@@ -146,7 +146,7 @@ def test_what_is_remembered_lets_later_calls_like_it_run_unasked(
     assert re.fullmatch(r"remembered: rule .* auto 'pay' when .*, scope workspace, until [\d :-]+ UTC", told)
     shown = json.loads(run_here("approvals", "show", waiting.ids[0], "--json").stdout)
     assert f"remembered: {shown['decision']['remember']}" == told
-    # It counts once the run that it was asked in has gone on: there the policy sees who decided.
+    # The rule counts after its run was resumed: only then does the policy see the decider.
     assert (waiting.resume().code, paid()) == (6, "5 Ada\n")
     again = run_here("run", write("again.xml", XML.format(5)), "--tools", waiting.till)
     assert (again.code, paid()) == (0, "5 Ada\n5 Ada\n")

@@ -20,7 +20,7 @@ Program = Callable[[str], str]
 
 
 def results(ended: Ended) -> Ended:
-    """Without what toolwire says about the isolation that this machine offers."""
+    """Without toolwire's message about the isolation of this machine."""
     lines = [line for line in ended.stderr.splitlines(keepends=True) if not line.startswith("WARNING: a program runs")]
     return Ended(code=ended.code, stdout=ended.stdout, stderr="".join(lines))
 

@@ -35,7 +35,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 Made = tuple[Any, Callable[[], Any]]
-"""A type, and what makes values that may be given for it."""
+"""A type, and a strategy for values that may be given for it."""
 
 
 class Number(enum.IntEnum):
@@ -241,7 +241,7 @@ class Types:
                 return create_model("Model", __config__=config, a=(inner, ...), b=(other, 1))
 
     def value(self, depth: int = 3) -> Any:
-        """A value that fits some of the types: JSON, and what only a program or the host can give."""
+        """A value that fits some of the types: JSON values, and values that only a program or the host can give."""
         chance = self._chance
         if depth == 0 or chance.random() < 0.35:
             return chance.choice(SCALARS)

@@ -29,7 +29,7 @@ class Connection:
 
 
 class StandIn:
-    """Has what a test needs of another class."""
+    """Has the members of another class that a test needs."""
 
 
 class Level(enum.IntEnum):

@@ -1,4 +1,4 @@
-"""Schemas of strangers cost the host little, and their faults are told to the host's developer alone."""
+"""Schemas of strangers cost the host little, and only the host's developer is told of their faults."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ def test_without_the_budget_each_level_doubles_the_steps() -> None:
 @pytest.mark.threat(68)
 def test_the_budget_of_steps_is_one_for_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tool_of(Branch)
-    steps = 2**6 - 2  # The first value stands outside of the definition.
+    steps = 2**6 - 2  # The first value is outside of the recursive definition.
     monkeypatch.setattr(recursive_types, "STEPS_LIMIT", steps)
     for _ in range(3):
         assert isinstance(tool.validate({"values": forked(5, 1)}), Validated)

@@ -1,4 +1,4 @@
-"""The README's code runs, and gives what its comments say."""
+"""The README's code runs, with the results in its comments."""
 
 from __future__ import annotations
 

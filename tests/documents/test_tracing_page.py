@@ -1,4 +1,4 @@
-"""The page on tracing: its examples run, one after the other, and give what their comments say."""
+"""The page on tracing: its examples run, one after the other, with the results in their comments."""
 
 from __future__ import annotations
 

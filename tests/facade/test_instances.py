@@ -1,4 +1,4 @@
-"""An instance gives the tools that its class marks, or that its owner names, and nothing else."""
+"""Registering an instance registers the methods that its class marks or its owner names, and no others."""
 
 from __future__ import annotations
 

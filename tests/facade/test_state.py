@@ -386,7 +386,7 @@ def test_a_call_that_a_middleware_rewrites_reads_it() -> None:
 
 
 async def test_a_call_with_large_arguments_reads_it() -> None:
-    # These are validated in a thread: the event loop must not stand still for them.
+    # These are validated in a thread, so that they do not block the event loop.
     letter = "x" * 1_000_000
     registry = registry_of(ToolSpec.from_function(greet).bind("token"))
     result = await registry.ainvoke("greet", {"greeting": letter}, state=token_of("ann"))

@@ -15,7 +15,7 @@ class HonestProgram:
     """One program."""
 
     theme: str
-    """The file it stands in, without its ending."""
+    """The name of its file, without the ending."""
     title: str
     """The program's title; unique in its theme."""
     source: str

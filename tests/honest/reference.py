@@ -1,4 +1,5 @@
-"""Plain CPython, as the other opinion: runs programs with the tools as direct functions. It knows nothing of ours.
+"""Plain CPython, as the other opinion: runs programs with the tools as direct functions. It imports nothing of
+toolwire.
 
 `Reference` starts this file as a process of its own, which forks for each program, with another hash seed and
 another local time zone than the sandbox has: a program whose outcome depends on either is caught here.
@@ -36,7 +37,7 @@ AT_ONCE = "tools_at_once"
 AWAITED = "tools_awaited"
 """Theme in which every tool, async or not, is awaited."""
 OURS = "ours"
-"""Theme of what plain CPython does not have."""
+"""Theme of the names that plain CPython lacks."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

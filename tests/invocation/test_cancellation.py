@@ -1,4 +1,4 @@
-"""Cancelling a call ends its tool, passes, and is told of."""
+"""Cancelling a call ends its tool, propagates, and is reported."""
 
 from __future__ import annotations
 

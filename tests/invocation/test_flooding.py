@@ -111,7 +111,7 @@ async def test_a_cancelled_call_that_waits_for_a_worker_never_runs(world: World,
 
 
 def at_once(world: World) -> list[str]:
-    """How calls of the tool that never ends end, made from as many threads."""
+    """The outcomes of calls of a tool that never ends, made from as many threads."""
     with ThreadPoolExecutor(STUCK) as threads:
         return sorted(threads.map(lambda _: outcome(world.call("stuck")), range(STUCK)))
 

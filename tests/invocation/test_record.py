@@ -36,7 +36,7 @@ class Crash(BaseException):
 
 
 class DyingLedger(MemoryLedger):
-    """Loses what would be written last."""
+    """Crashes in place of the last record of a step."""
 
     def settle(self, step: Step, result: ToolResult) -> Any:
         raise Crash

@@ -1,4 +1,4 @@
-"""Observers are told how a call ended: last, once, and whatever they do with it."""
+"""Observers are notified of a call's end: last, once, and regardless of their own errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time limits, deadlines, and what cannot be stopped."""
+"""Time limits, deadlines, and tools that cannot be stopped."""
 
 from __future__ import annotations
 

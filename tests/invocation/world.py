@@ -100,11 +100,11 @@ class World:
         return entry
 
     def call(self, name: str, /, **arguments: Any) -> ToolResult:
-        """How a call with these arguments, of id `r_1`, ends."""
+        """The outcome of a call with these arguments, of id `r_1`."""
         return self.make(ToolCall(name, arguments, id="r_1"))
 
     def make(self, call: ToolCall) -> ToolResult:
-        """How this very call ends."""
+        """The outcome of this call."""
         return ended(self.come_to(call))
 
     def come_to(self, call: ToolCall) -> Outcome:
@@ -112,7 +112,7 @@ class World:
         return self._drive((call,), lambda scope: invoke(call, scope))
 
     def batch(self, *calls: tuple[str, Mapping[str, Any]]) -> list[ToolResult]:
-        """How calls made together end; their ids are `r_1`, `r_2` and so on."""
+        """The outcomes of calls made together; their ids are `r_1`, `r_2` and so on."""
         made = [ToolCall(name, arguments, id=f"r_{place}") for place, (name, arguments) in enumerate(calls, 1)]
         return self._drive(made, lambda scope: invoke_all(made, scope))
 

@@ -283,7 +283,7 @@ def test_a_record_is_written_between_the_slices_of_a_long_prune(store: Store, mo
     rows_of(store, 200)
     database, may_begin = store._database, threading.Event()
     commits = database.writer.commits
-    # The writer waits, so that the record stands in the queue behind the first slice.
+    # The writer waits, so that the record is queued behind the first slice.
     held = database.run(lambda _: may_begin.wait(PATIENCE_S))
     dropped, record = store.prune_later(keep=5), database.run(rows_left)
     may_begin.set()

@@ -25,7 +25,7 @@ CHILDREN = 12
 
 
 def ended(child: int) -> int:
-    """How a child process ended; 0 is well."""
+    """The exit code of a child process; 0 is success."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

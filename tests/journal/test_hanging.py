@@ -156,7 +156,7 @@ def test_a_store_that_cannot_be_reached_does_not_open(network: Network) -> None:
 def test_without_the_limit_a_reader_waits_as_long_as_the_network_hangs(
     network: Network, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control: the limit is what ends the wait."""
+    """The control: only the limit ends the wait."""
     monkeypatch.setattr(limits, "SILENCE_LIMIT_S", math.inf)
     with store_behind(network, server) as store, ThreadPoolExecutor(1) as pool:
         network.hang()

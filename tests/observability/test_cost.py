@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.tracing import off_cost_us
 
 GENEROUS_US = 2.0
-"""Four times what `benchmarks/tracing.py` holds it to: the suite shares its machine."""
+"""Four times the bound of `benchmarks/tracing.py`, since the suite shares its machine."""
 
 
 def test_a_call_that_nobody_follows_costs_no_more() -> None:

@@ -1,4 +1,4 @@
-"""An exporter encodes what spans hold: one lone surrogate would lose its whole batch."""
+"""An exporter encodes the content of spans: one lone surrogate would lose its whole batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules see what will run, however it was written."""
+"""Rules see the values that will run, however the model wrote them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A reader of GBNF of its own: parses a grammar, says whether a text fits it, and writes texts that do.
 
-It knows what llama.cpp's documentation says of the language, and nothing of how our grammars are built.
+It follows llama.cpp's documentation of the language, and does not rely on the way our grammars are built.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 
 def accepted(kind: Any, value: Any) -> bool:
-    """Whether the type takes the value and drops nothing of it.
+    """Whether the type accepts the value and keeps all of it.
 
     Raises:
         ValidationError: it does not take it.

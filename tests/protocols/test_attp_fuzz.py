@@ -1,4 +1,4 @@
-"""Whatever a reply holds, `parse` answers; and what `render` writes, it reads."""
+"""`parse` answers any reply without an error, and reads every text that `render` writes."""
 
 from __future__ import annotations
 

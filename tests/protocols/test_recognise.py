@@ -1,4 +1,4 @@
-"""Which format a reply is in."""
+"""The format of a reply is recognised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample arguments: what an example in a prompt calls a tool with."""
+"""Sample arguments: those of a tool's example in a prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a reply in XML holds, `parse` answers; what `render` writes it reads; and no chunking makes a difference."""
+"""`parse` answers any reply in XML without an error, and reads every text that `render` writes, in any chunks."""
 
 from __future__ import annotations
 
@@ -148,7 +148,8 @@ def test_the_same_call_is_the_same_in_every_format(arguments: dict[str, Any]) ->
 @settings(max_examples=120, deadline=None)
 @given(soup)
 def test_no_value_is_invented(reply: str) -> None:
-    """Each value is a piece of the reply, but for the joints between its CDATA sections, or what such a piece says."""
+    """Each value is a piece of the reply without the joints between its CDATA sections, or the decoded text of such a
+    piece."""
     text = reply.replace("\r\n", "\n")
     for call in XML.parse(reply).calls:
         for value in call.arguments.values():

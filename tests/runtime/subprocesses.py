@@ -1,4 +1,4 @@
-"""Scripts in an interpreter of their own, for what only shows when a process forks or ends."""
+"""Scripts in an interpreter of their own, for faults that show only when a process forks or ends."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(Program(len(prog
     sys.exit(f"the filter cannot be loaded: {os.strerror(ctypes.get_errno())}")
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
-"""Puts itself under a filter that refuses what Docker refuses, and becomes the interpreter with the arguments."""
+"""Installs a filter with Docker's refusals, and then executes the interpreter with the arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Place:
     root: Path
     """With `src`, `tests` and `pyproject.toml`."""
     packages: tuple[Path, ...]
-    """Folders with pytest and what else the tests import."""
+    """Folders with pytest and the other packages that the tests import."""
 
 
 HERE = Place(interpreter=Path(sys.executable), root=ROOT, packages=tuple(map(Path, site.getsitepackages())))

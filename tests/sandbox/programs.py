@@ -83,7 +83,7 @@ def answer(call: ProgramCall) -> Answer:
 
 
 class Meeting:
-    """A tool that answers only when so many calls are there at the same time."""
+    """A tool that answers only when a number of calls wait at the same time."""
 
     def __init__(self, parties: int) -> None:
         self._barrier = threading.Barrier(parties)

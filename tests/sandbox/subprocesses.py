@@ -1,4 +1,4 @@
-"""Small Python scripts as processes of their own, for what happens at fork and at exit."""
+"""Small Python scripts as processes of their own, for the behaviour at fork and at exit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`datetime` as module and class at once, and what import statements do."""
+"""`datetime` as module and class at once, and the effect of import statements."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from toolwire.sandbox.report import ProgramError
 
 
 def unmarked(error: ProgramError) -> ProgramError:
-    """Without the lines of markers: where they stand differs from one version of Python to the next."""
+    """Without the lines of markers: their positions differ between versions of Python."""
     lines = [line for line in error.traceback.splitlines(keepends=True) if line == "\n" or line.strip(" ^~\n")]
     return replace(error, traceback="".join(lines))
 

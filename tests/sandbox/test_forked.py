@@ -1,4 +1,4 @@
-"""A child as the host holds it: how it stands once it was killed, and how it ended."""
+"""The host's handle of a child: its state after a kill, and its exit status."""
 
 from __future__ import annotations
 

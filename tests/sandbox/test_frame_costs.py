@@ -1,4 +1,4 @@
-"""Frames cost the host little, whatever they hold: at most 64 MB, and no other thread stands still for long."""
+"""Frames cost the host little, whatever they hold: at most 64 MB, and no other thread is blocked for long."""
 
 from __future__ import annotations
 

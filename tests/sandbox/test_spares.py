@@ -20,7 +20,7 @@ SPARES = 2
 
 
 def spares_of(sandbox: Sandbox) -> list[int]:
-    """The spares, once they are all there and the programs before them are gone."""
+    """The spares, once they are all ready and the earlier programs have ended."""
     process = sandbox.zygotes.current().process_id
     until = time.monotonic() + PATIENCE_S
     while len(found := children_of(process)) != SPARES or any(map(was_given_a_program, found)):
@@ -146,7 +146,7 @@ def test_many_runs_leave_the_zygotes_memory_and_descriptors_as_they_were(sandbox
     after, descriptors_after = state()
     until = time.monotonic() + PATIENCE_S
     while descriptors_after > descriptors and time.monotonic() < until:
-        # The last program's own are closed as soon as its end is told.
+        # The last program's own descriptors are closed as soon as its end is reported.
         after, descriptors_after = state()
     assert descriptors_after <= descriptors
     assert after - memory < 512

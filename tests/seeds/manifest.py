@@ -44,7 +44,7 @@ class Manifest:
     headings: dict[str, tuple[str, ...]]
     """The headings of each seed, by its number."""
     open_count: int
-    """How many promises the file says are open."""
+    """The number of promises that the file lists as open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +77,11 @@ def claims() -> tuple[Claim, ...]:
 
 
 def claims_of(source: str, name: str) -> Iterator[Claim]:
-    """The claims that stand in one module's source.
+    """The claims in one module's source.
 
     Raises:
-        ValueError: a requirement mark stands where pytest would not apply it to a test, or its ids are not literals.
+        ValueError: a requirement mark is at a place at which pytest does not apply it to a test, or its ids are not
+        literals.
     """
     tree = ast.parse(source)
     applied = {mark for expression in _applied(tree.body) for mark in _marks(expression)}

@@ -48,14 +48,14 @@ class Mutant:
     file: str
     """The file, from `src/toolwire`."""
     old: str
-    """Text that stands in the file exactly once."""
+    """Text that is in the file exactly once."""
     new: str
     """The text that replaces it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """How one mutant ended."""
+    """The outcome of one mutant."""
 
     mutant: Mutant
     outcome: Outcome
@@ -73,7 +73,7 @@ def mutated(mutant: Mutant, text: str) -> str:
     """The file's text with the mutant's change.
 
     Raises:
-        ValueError: the old text does not stand in the file exactly once.
+        ValueError: the old text is not in the file exactly once.
         SyntaxError: the new text is not Python there, and would fail any test.
     """
     if (count := text.count(mutant.old)) != 1:

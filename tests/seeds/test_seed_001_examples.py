@@ -1,6 +1,6 @@
 """Every code example of the seed on tool specifications, run as it is written, with the result that it states.
 
-The seed's `...` stand for a value here, and its methods that are only called are there.
+A value replaces each `...` of the seed, and methods that the seed only calls are defined.
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ def test_the_tools_are_registered_tool_functions() -> None:
 
 @pytest.mark.requirement("toolkit.pattern.adapter", "toolkit.design.sources")
 async def test_functions_partials_built_in_finish_and_mcp_tools_live_in_one_toolkit() -> None:
-    # A remote tool runs unasked only where a rule says so.
+    # A remote tool runs without a request only if a rule permits it.
     registry = ToolRegistry(rules=[Rule(effect="auto", tool="remote")])
     toolkit = registry.create_agent_toolkit("ann")
     toolkit.register_tool_function(search)

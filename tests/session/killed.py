@@ -48,7 +48,7 @@ class Attempt:
 
     url: str
     effects: str
-    """The file that says what really happened."""
+    """The file that records the real effects."""
     run_id: str = ""
     """The run to go on with; empty for a new one."""
     dies_at: int = 0
@@ -57,7 +57,7 @@ class Attempt:
 
 
 class Moments:
-    """Counts what happens around effects and records; at one of them the process is gone."""
+    """Counts the moments around effects and records, and ends the process at one of them."""
 
     def __init__(self, dies_at: int) -> None:
         self.dies_at = dies_at
@@ -145,7 +145,7 @@ def damage(effects: list[dict[str, Any]], end: dict[str, Any], *, is_program: bo
     doubled = sum(count - 1 for (tool, _), count in done.items() if tool in ("pay", "move", "post"))
     doubled += max(0, len(keys) - 1)
     if is_program:
-        # A doubt is an error in the program, which ends it; a program that came to its end has done all of it.
+        # A doubt is an error in the program, which ends it; a program that reached its end has made all its calls.
         is_doubt = any(DOUBT in text for text in end["texts"])
         is_success = end["kinds"] == ["success"]
         missing = sum(not done[effect] for effect in EFFECTS)

@@ -36,7 +36,7 @@ def put_reply(store: MemoryStore, run_id: str, made: list[Any]) -> None:
 
 
 def other_orders() -> Iterator[Callable[[list[Any]], list[Any]]]:
-    """Every order in which a recorded call stands elsewhere."""
+    """Every order in which a recorded call has another place."""
     for order in itertools.permutations(range(len(MADE))):
         if [MADE[place] for place in order][1:3] != MADE[1:3]:
             yield lambda made, order=order: [made[place] for place in order]
@@ -188,7 +188,7 @@ def as_said(said: list[tuple[str, int]]) -> list[str]:
 
 
 async def misroutes(store: RunStore, chance: random.Random, runs: int) -> tuple[int, int]:
-    """How many requests there were, and how many answers went to another call than they were for."""
+    """The number of requests, and the number of answers that went to a wrong call."""
     asked = wrong = 0
     for _ in range(runs):
         turn, _, said = await answered(store, chance, chance.randint(2, 16))

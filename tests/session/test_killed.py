@@ -84,7 +84,7 @@ def test_a_run_that_is_killed_at_any_moment_goes_on(tmp_path: Path, moments: dic
         kills += 1
         if not run_id:
             continue
-        # Killed a second time while it is gone on with, somewhere else.
+        # Killed a second time, at another moment, while the run is resumed.
         again = replace(attempt, run_id=run_id, dies_at=moment % 7 + 1)
         try:
             end = lives(again)[-1]
@@ -145,7 +145,7 @@ def test_eight_processes_that_resume_the_same_runs_pay_each_once(
 
 @pytest.mark.threat(18)
 def test_without_one_record_eight_workers_pay_eight_times(tmp_path: Path) -> None:
-    """The control: the same decision handed to eight stores that know nothing of each other."""
+    """The control: the same decision handed to eight independent stores."""
     for place in range(8):
         attempt = Attempt(url=f"sqlite:///{tmp_path}/{place}.db", effects=str(tmp_path / "effects"))
         resumed(attempt, suspended(attempt, 1))

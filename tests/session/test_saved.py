@@ -1,4 +1,4 @@
-"""Runs that an earlier toolwire saved are gone on with by this one, whatever has changed in between."""
+"""This version resumes the runs that earlier versions of toolwire saved."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Programs that wait for a person in their middle: gone through again by record, in another process, any number of
-times, with every call run once."""
+"""Programs that wait for a person midway are replayed in another process, any number of times, and run every call
+once."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ async def test_a_run_that_needs_a_removed_tool_ends_as_unknown_tool_whatever_is_
             ["success", "unknown_tool"],
             ["3", "There is no tool named 'pay'.\nThe tools are: price."],
         )
-    # The run is over: a tool of that name that comes later runs nothing of it.
+    # The run is over: a later tool of that name runs none of its calls.
     registry.register(till.pay)
     again = await session.resume(request.run_id)
     assert (kinds(again), till.paid) == (kinds(turn), [])

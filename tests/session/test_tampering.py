@@ -38,7 +38,7 @@ class Book:
             change(database)
 
     async def resumed(self, run_id: str) -> str:
-        """How going on with the run is refused, or `ran`; whatever waits is approved."""
+        """The code with which resuming the run is refused, or `ran`; all waiting calls are approved."""
         with Store.open(self.url, key=KEY) as store:
             try:
                 waiting = store.pending(run_id)

@@ -1,4 +1,4 @@
-"""Sessions with many tools: the model is told of few, and finds the others."""
+"""Sessions with many tools: the prompt describes a few, and the model finds the others."""
 
 from __future__ import annotations
 

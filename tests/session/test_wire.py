@@ -460,7 +460,7 @@ def test_what_is_no_plain_json_is_refused_and_builds_nothing(payload: str | byte
 @pytest.mark.threat(20)
 @pytest.mark.parametrize("payload", OBJECTS, ids=range(len(OBJECTS)))
 def test_a_gadget_in_plain_json_stays_data_or_is_refused(payload: Any) -> None:
-    """Signed with the very key: the shape alone stands in its way."""
+    """Signed with the right key, so that only its shape can be refused."""
     before = set(sys.modules)
     document = json.loads(SAVED["one_request"])
     assert reading(signed(payload)) == "malformed"

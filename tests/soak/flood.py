@@ -35,7 +35,7 @@ class Forgetting(Recording):
 
 
 async def soak(seconds: float) -> bool:
-    """Prints what became of the calls; whether it is as it has to be."""
+    """Prints the outcomes of the calls, and returns whether they are as expected."""
     normal = p99(await at_capacity(world_of(LIMIT), min(seconds, 10.0)))
     world = world_of(LIMIT)
     # The tests' own record of each call would dominate the growth.

@@ -1,4 +1,4 @@
-"""Runs that are killed at random moments and times, again and again, and gone on with until they end.
+"""Runs that are killed at random moments, again and again, and resumed until they end.
 
 Run: python -m tests.soak.killed_runs [kills] [seed]: that many of each store. `tests/soak/test_killed_runs.py` is the
 short form; `tests/session/test_killed.py` kills at each moment in turn.
@@ -23,7 +23,7 @@ from toolwire.journal.store import Store
 KILLS = 500
 """Kills for each store."""
 MOMENTS = 100
-"""More than a run has: some are not killed, and come to their end."""
+"""More moments than a run has: some runs are not killed and reach their end."""
 LONGEST_S = 0.8
 """Seconds after which a process that is killed by the clock is killed at the latest: about as long as one takes."""
 PROGRAMS = 0.25

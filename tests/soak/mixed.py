@@ -27,7 +27,7 @@ SLOPE_LIMIT_MB_H = 1.0
 ROUND_CALLS = 16
 SAMPLE_S = 1.0
 LONG_SAMPLE_S = 5.0
-"""Samples are kept: one a second would be more than half of what memory may grow."""
+"""Samples are kept in memory: one a second would take more than half of the permitted growth."""
 NO_THREAD_CACHES = "glibc.malloc.tcache_count=0"
 """glibc keeps some freed blocks of each size for each thread. As rarer sizes turn up, that grows with the logarithm of
 the calls, to a quarter of a megabyte a thread. For hours this is more than the leak that the test looks for."""

@@ -18,7 +18,7 @@ LEAK_LIMIT_BYTES = 200_000
 
 
 def grown(registry: ToolRegistry, calls: int) -> int:
-    """Bytes of Python objects that so many calls left behind."""
+    """Bytes of Python objects that a number of calls left behind."""
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]

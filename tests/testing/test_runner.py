@@ -1,4 +1,4 @@
-"""Scripts stand in for programs, wherever programs are run."""
+"""Scripts replace programs wherever programs are run."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ Call = Callable[[ProgramCall], Answer | Parked]
 
 
 class Broken(ScriptedRunner):
-    """Does one thing wrong, whichever way it is asked: subclasses say what."""
+    """Makes one mistake, which its subclass defines, however it is called."""
 
     def __init__(self) -> None:
         super().__init__(RUNNER_PROGRAMS)

@@ -1,4 +1,4 @@
-"""So many calls at once, so many waiting."""
+"""A limited number of calls runs at once, and a limited number waits."""
 
 from __future__ import annotations
 

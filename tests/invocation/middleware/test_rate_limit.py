@@ -1,4 +1,4 @@
-"""No more than so many calls in so many seconds."""
+"""At most a number of calls begins in a period."""
 
 from __future__ import annotations
 
