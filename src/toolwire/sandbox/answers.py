@@ -1,4 +1,4 @@
-"""What a program gets for its calls, and what is kept of them, so that it can be run again to where it was."""
+"""Answers to a program's calls, and the records of them with which a later attempt replays the program."""
 
 from __future__ import annotations
 
@@ -15,86 +15,100 @@ from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.values import TAG, tag
 
 REPLAY_VERSION = 1
-"""Raised when the same program, record and start may behave otherwise than before."""
+"""Raised when the same program, record and start may behave differently than in the version before."""
 AnswerFamily = Literal["tool", "denied", "timeout", "limit", "arguments", "unavailable", "internal"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerError:
-    """Why a call has no value; the program sees it as an exception."""
+    """The reason why a call has no value; the program sees it as an exception.
+
+    Attributes:
+        type_name: Name of the tool's exception; used for the family `tool` only.
+        message: The text for the program; it never holds a traceback of the host.
+        family: Which exception the program sees: `tool` is the tool's own, by name; the others are documented
+            subclasses of ToolError.
+    """
 
     type_name: str
-    """Name of the tool's exception; it counts for the family `tool` only."""
     message: str
-    """What the program reads: never a traceback of the host."""
     family: AnswerFamily = "tool"
-    """Which exception it becomes: `tool` the tool's own, by name; the others a documented class under ToolError."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """What a program gets for a call: a value, or an error."""
+    """The answer to a program's call: a value, or an error.
+
+    Attributes:
+        value: The value; used when `error` is None.
+        error: The error; None when the call has a value.
+    """
 
     value: Any = None
-    """The value; it counts when `error` is None."""
     error: AnswerError | None = None
-    """Why there is none."""
 
 
 class Unanswered(Enum):
-    """What stands in the place of an answer."""
+    """Stands in place of an answer."""
 
     PARKED = "parked"
     DROPPED = "dropped"
 
 
 PARKED = Unanswered.PARKED
-"""The answer to a call that waits for a person. The program runs on until nothing else is left to do."""
+"""The answer to a call that waits for a person. The program runs on until only such calls can bring it further."""
 DROPPED = Unanswered.DROPPED
-"""In a record: the program gave the call up before its answer came."""
+"""Used in a record: the program gave the call up before its answer came."""
 Parked = Literal[Unanswered.PARKED]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """One call that an earlier attempt of the same program made."""
+    """One call that an earlier attempt of the same program made.
+
+    Attributes:
+        ordinal: Position among the program's calls, from 1, in order of issue.
+        tool: The name under which the tool is registered.
+        arguments_digest: `ProgramCall.arguments_digest` of that call.
+        answer: The answer that the program got. PARKED: the call is made again by the normal path. DROPPED: it is not
+            made again.
+        completed: Position in the order of completion, from 1; 0 without an answer.
+        at: Time of the answer, in seconds since the epoch; the program's clocks show it from then on.
+        elapsed_s: Seconds that the program had waited by then; its timers use this time.
+        after: Number of answers that the program had taken when it made the call; None: not compared.
+    """
 
     ordinal: int
-    """Position among the program's calls, from 1, in order of issue."""
     tool: str
-    """The name the tool is registered under."""
     arguments_digest: str
-    """`ProgramCall.arguments_digest` of that call."""
     answer: Answer | Unanswered
-    """What the program got. PARKED: the call is made again, down the normal road. DROPPED: it is not."""
     completed: int = 0
-    """Place in the order of completion, from 1; 0 without an answer."""
     at: float = 0.0
-    """Seconds since the epoch that the program's clocks showed from then on."""
     elapsed_s: float = 0.0
-    """Seconds that the program had waited by then: the time its timers go by."""
     after: int | None = None
-    """Answers that the program had taken when it made the call; None when it is not to be compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """What makes a program resumable: everything it depends on that is not in its source.
+    """Makes a program resumable: holds everything outside of the source on which the program depends.
+
+    Attributes:
+        seed: Seed for everything random: `random`, unseeded generators, `os.urandom`.
+        started_at: Time that the program's clocks show until the first answer, in seconds since the epoch.
+        recorded: Every call of earlier attempts, those without an answer included; pass `ProgramResult.recorded`.
+        on_recorded: Called with the record of each call once it is answered, parked or dropped, before the program sees
+            the outcome. Calls come in order of completion; a later record of a call replaces an earlier one. Called
+            under a lock, from any thread, and with `run_async` on the loop. An exception that it raises ends the
+            program and is raised by the run.
 
     Raises:
-        ConfigurationError: the recorded calls are not all that were made, or their order of completion has holes.
+        ConfigurationError: a call is missing from the recorded calls, or their order of completion has gaps.
     """
 
     seed: int
-    """Of everything random: `random`, unseeded generators, `os.urandom`."""
     started_at: float
-    """Seconds since the epoch at which its clocks stand until the first answer."""
     recorded: tuple[Recorded, ...] = ()
-    """Every call that earlier attempts made, those without an answer too: as `ProgramResult.recorded`."""
     on_recorded: Callable[[Recorded], None] | None = field(default=None, compare=False, repr=False)
-    """Told of each call of this attempt once it is answered, parked or dropped, before the program sees anything of
-    it, in order of completion; a later record of a call takes the place of an earlier one. Called under a lock, from
-    any thread, and with `run_async` on the loop. What it raises ends the program and is raised."""
 
     def __post_init__(self) -> None:
         ordinals = sorted(one.ordinal for one in self.recorded)
@@ -108,17 +122,18 @@ class Replay:
 
 
 def arguments_digest(arguments: Mapping[str, Any]) -> str:
-    """`sha256:` and a hash of the arguments, types that JSON lacks included: 1, 1.0 and Decimal("1") differ.
+    """Returns `sha256:` and a hash of the arguments.
 
-    As `digest_of_tagged(tag(arguments))`, for values of any depth that a program can send.
+    Equal to `digest_of_tagged(tag(arguments))`, for values of any depth that a program can send. Types that JSON lacks
+    count: 1, 1.0 and Decimal("1") differ.
     """
     value: Any = dict(arguments)
-    # Most arguments are the same with tags.
+    # Most arguments are the same with and without tags.
     if TAG in value or not all(kind_of(item) in SCALARS for item in value.values()):
         value = tag(value)
     try:
         text = dump_sorted(value)
-    except ValueError:  # NaN and the like
+    except ValueError:  # NaN or an infinity
         text = dump_sorted(tag(value))
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -130,4 +145,4 @@ def _engine() -> str:
 
 
 replay_engine = _engine()
-"""What a record can be replayed by: another Python, another of our versions or another time zone gives other values."""
+"""The environment that a record belongs to: another Python, replay version or time zone gives other values."""

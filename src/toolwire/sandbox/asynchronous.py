@@ -1,4 +1,4 @@
-"""Drives one program on an asyncio loop: a callback for what it says, and a task for each call."""
+"""Drives one program on an asyncio loop: a callback reads its frames, and each call is a task."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from toolwire.vocabulary.gate import Gate
 Call = Callable[[ProgramCall], Awaitable[Answer | Parked]]
 
 PIECE_BYTES = 16_384
-"""Bytes of small frames that are taken in before others on the loop have their turn: a thousand frames, some
-milliseconds. A transport of the loop's would take sixteen times as many."""
+"""Bytes of small frames to read before other callbacks of the loop run: a thousand frames, a few milliseconds. An
+asyncio transport would read sixteen times as many.
+"""
 _TASKS_GRACE_S = 0.2
 """Seconds that cancelled calls get to end."""
 _clock = time.monotonic
 
 
 class AsyncDrive:
-    """Feeds a live program from a loop's callbacks. All of it in the loop's own thread."""
+    """Feeds a live program from a loop's callbacks. All methods run in the loop's thread, except `_next_frame`."""
 
     def __init__(self, live: LiveProgram, child: Child, call: Call, reader: Executor) -> None:
         self._live = live
@@ -43,13 +44,13 @@ class AsyncDrive:
         self._channel = channel_of(live)
         self._share = Gate(PROGRAM_SHARE)
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        """Calls that have not been given up, by their ordinals."""
+        """Calls that the program has not given up, by ordinal."""
         self._ending: set[asyncio.Task[None]] = set()
-        """Calls that were cancelled and clean up: a second cancellation would cut that off."""
+        """Calls that were cancelled and are cleaning up; a second cancellation would interrupt that."""
         self._reading: asyncio.Future[Frame | None] | None = None
-        """A large frame that another thread reads."""
+        """The large frame that another thread is reading, or None."""
         self._held: CallFrame | None = None
-        """A call for which the open ones leave no room. Nothing is read meanwhile."""
+        """A call that must wait until the open calls leave room. The drive reads nothing meanwhile."""
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._heard: asyncio.Future[None] = self._loop.create_future()
         self._writing: asyncio.WriteTransport | None = None
@@ -60,7 +61,9 @@ class AsyncDrive:
         self._fatal: BaseException | None = None
 
     async def run(self) -> None:
-        """Until the program is over and its calls have ended. Cancelled, it ends both and passes it on."""
+        """Runs until the program is over and its calls have ended. On cancellation it ends both and raises
+        CancelledError.
+        """
         options = start_options(self._live.program)
         self._writable.set()
         try:
@@ -91,7 +94,7 @@ class AsyncDrive:
             self._heard.set_result(None)
 
     def _take(self, data: bytes, first: Callable[[], Frame | None] | None = None) -> None:
-        """Takes the frames of one piece of the channel, after the one that came before them."""
+        """Handles the frames of one piece of the channel, after the frame that `first` returns."""
         live, channel = self._live, self._channel
         try:
             if first is not None and (frame := first()) is not None:
@@ -106,13 +109,13 @@ class AsyncDrive:
                 self._read_large()
         except ProtocolViolation as violation:
             live.give_up("protocol_violation", str(violation))
-        except Exception as error:  # noqa: BLE001 - a loop would only log it, and call again: raised by `run`
+        except Exception as error:  # noqa: BLE001 - the loop would only log it and call again; `run` raises it
             self._end_by(error)
         if live.is_over:
             self._finish()
 
     def _read_large(self) -> None:
-        """Has the next frame read in another thread; the loop reads nothing meanwhile."""
+        """Starts reading the next frame in another thread; the loop reads nothing meanwhile."""
         self._loop.remove_reader(self._child.reader)
         self._reading = asyncio.wrap_future(self._reader.submit(self._next_frame))
         self._reading.add_done_callback(self._take_large)
@@ -123,7 +126,7 @@ class AsyncDrive:
     def _take_large(self, reading: asyncio.Future[Frame | None]) -> None:
         self._reading = None
         if self._live.is_over:
-            # Asked for, so that asyncio does not tell of it as of one that nobody asked for.
+            # Retrieve the exception, or asyncio logs that it was never retrieved.
             reading.exception()
             return
         self._loop.add_reader(self._child.reader, self._read)
@@ -165,7 +168,7 @@ class AsyncDrive:
                 task.add_done_callback(lambda _: self._ended(call.ordinal))
 
     def _ended(self, ordinal: int) -> None:
-        """Gives back the room of a call, and reads on if the program's pipe waits for it."""
+        """Releases the room of a call, and reads on if the program's pipe waits for it."""
         self._live.release(ordinal)
         held = self._held
         if held is None or self._live.is_over:
@@ -180,9 +183,9 @@ class AsyncDrive:
             answer = await self._call(call)
         except asyncio.CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001 - a port that raises is a fault of ours; the program must not hang
+        except Exception as error:  # noqa: BLE001 - a port that raises is our fault; the program must not hang
             answer = Answer(error=fault(error))
-        except BaseException as error:  # noqa: BLE001 - meant for whoever runs the program: raised by `run`
+        except BaseException as error:  # noqa: BLE001 - meant for the caller of `run`, which raises it
             self._end_by(error)
             return
         finally:
@@ -193,7 +196,7 @@ class AsyncDrive:
             return
         answer = only_answer(answer)
         frame = answer_frame(self._channel, call.ordinal, answer)
-        # Answered before it is read: a program that reads nothing must not make its own clock stand still.
+        # Noted before the program reads it: a program that does not read must not stop its own clock.
         if not self._live.answered(call.ordinal, answer, _clock()):
             return
         if not self._writable.is_set():
@@ -207,20 +210,20 @@ class AsyncDrive:
         self._finish()
 
     def _noted(self, note: Callable[[], None]) -> None:
-        """Does what may write the record; what that raises belongs to whoever runs the program."""
+        """Runs a step that may write the record; `run` raises the exceptions of that step."""
         try:
             note()
-        except BaseException as error:  # noqa: BLE001 - raised by `run`
+        except BaseException as error:  # noqa: BLE001 - `run` raises it
             self._end_by(error)
 
     def _go_on(self) -> None:
-        """Sends a resumable program what it waits for, sets its timer, or ends it."""
+        """Sends a waiting resumable program its next answers, sets its timer, or ends it."""
         live = self._live
         if live.replaying is None or not live.replaying.is_waiting or live.is_over:
             return
         data = live.next(_clock())
         if data:
-            # It waits for this one, and gets no other until it waits again: nothing piles up.
+            # The program waits for these bytes and gets no others until it waits again, so nothing piles up.
             self._write(data)
         elif live.is_over:
             self._finish()
@@ -291,7 +294,7 @@ class AsyncDrive:
 
 
 class _Writing(asyncio.BaseProtocol):
-    """The end of the channel that is written to."""
+    """The write end of the channel."""
 
     def __init__(self, writable: asyncio.Event) -> None:
         self._writable = writable
@@ -301,9 +304,9 @@ class _Writing(asyncio.BaseProtocol):
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """The program reads again."""
         self._writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio gives the name
-        """It will not read any more. What it said before is still to be read."""
+        """The program will not read any more. Frames that it sent before are still read."""
         self._writable.set()

@@ -1,7 +1,7 @@
-"""Drives one program with blocking reads, in a worker thread: the quick way for tools that are plain functions.
+"""Drives one program with blocking reads, in a worker thread: the fast way for tools that are plain functions.
 
-A call from plain code is answered in this very thread: one read, the tool, one write. Calls from async code go to
-workers, so that they run side by side; their answers are written by whoever has them.
+A call from plain code is answered in this thread: one read, the tool, one write. Calls from async code go to workers,
+so that they run side by side. The worker that has an answer writes it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from toolwire.vocabulary.errors import Unrepresentable
 
 READ_BYTES = 65_536
 SHARE = PROGRAM_SHARE - 1
-"""Parallel calls of one program that are answered at once. With the call of plain code, each may need one worker."""
+"""Parallel calls of one program that run at once. Together with the call of plain code, each may need one worker."""
 _LONGEST_WAIT_S = 3600.0
-"""After that, waiting begins anew: the kernel counts milliseconds, and to 24 days only."""
+"""Longest wait in one system call, in seconds: the kernel counts milliseconds, up to 24 days."""
 _CANNOT_WAIT = AnswerError(
     type_name="",
     family="denied",
     message="the call waits for a person, and this program cannot be suspended: it is not resumable",
 )
 _CLOSED = (OSError, ValueError)
-"""What reading and writing raise on a closed channel: by the child's end, or by a host that waited long enough."""
+"""Exceptions of reading and writing when the child has ended or the host has closed the channel."""
 _clock = time.monotonic
 
 Call = Callable[[ProgramCall], Answer | Parked]
 
 
 class BlockingDrive:
-    """Reads frames until the program is over. `run` is for one thread, `stop` for any other."""
+    """Reads frames until the program is over. Call `run` from one thread."""
 
     def __init__(self, live: LiveProgram, child: Child, call: Call, callers: Workers) -> None:
         self._live = live
@@ -55,27 +55,27 @@ class BlockingDrive:
         self._callers = callers
         self._share_lock = threading.Lock()
         self._answering = 0
-        """Calls that are answered beside this thread."""
+        """Number of calls that workers are answering."""
         self._has_room = threading.Event()
         """Set when a call has ended."""
         self._queue: deque[ProgramCall] = deque()
-        """Calls that wait until fewer are."""
+        """Calls that wait until fewer are being answered."""
         self._channel = channel_of(live)
         self._write_lock = threading.Lock()
         self._look_at = 0.0
-        """When a clock may have run out."""
+        """The time at which a clock may have run out."""
         self._wake: tuple[float, int] | None = None
         self.fatal: BaseException | None = None
-        """What a call raised that is no error of a tool: it belongs to whoever runs the program."""
+        """A BaseException of a call that is not an Exception; the run raises it to its caller."""
 
     def start(self, options: dict[str, object]) -> None:
-        """Sends the program. Its clock runs from here."""
+        """Sends the program. Its clock starts here."""
         self._live.started_running(_clock())
         first = self._channel.start(self._live.program.source, options)
         self._write(first if self._live.replaying is None else first + self._live.replaying.begin())
 
     def run(self) -> None:
-        """Until the program is over and its last words are read. Raises only what is a fault of ours."""
+        """Runs until the program is over and its last frames are read. Raises only our own faults."""
         try:
             self._serve()
         except ProtocolViolation as violation:
@@ -133,7 +133,7 @@ class BlockingDrive:
             self._answer(call)
 
     def _wait_for_room(self, frame: CallFrame) -> None:
-        """Reads no more until the open calls leave room for this one. The clocks go on."""
+        """Waits until the open calls leave room for this one. Nothing is read meanwhile; the clocks go on."""
         live = self._live
         while not live.is_over:
             self._has_room.clear()
@@ -146,7 +146,7 @@ class BlockingDrive:
                 self._has_room.wait(min(self._look_at - now, _LONGEST_WAIT_S))
 
     def _answer_beside(self, call: ProgramCall) -> None:
-        """Answers a call in a worker: at once, or when one of the program's own has answered another."""
+        """Answers a call in a worker: at once, or after another call of this program when its share is in use."""
         with self._share_lock:
             if self._answering == SHARE:
                 self._queue.append(call)
@@ -155,7 +155,7 @@ class BlockingDrive:
         try:
             self._callers.start(lambda: self._answer_in_turn(call))
         except WorkersExhausted:
-            # Other programs have all workers: this thread answers the call, and reads nothing meanwhile.
+            # Other programs use all workers: this thread answers the call, and reads nothing meanwhile.
             self._answer_in_turn(call)
 
     def _answer_in_turn(self, call: ProgramCall) -> None:
@@ -173,9 +173,9 @@ class BlockingDrive:
     def _answer(self, call: ProgramCall) -> None:
         try:
             answer = self._call(call)
-        except Exception as error:  # noqa: BLE001 - a port that raises is a fault of ours; the program must not hang
+        except Exception as error:  # noqa: BLE001 - a port that raises is our fault; the program must not hang
             answer = Answer(error=fault(error))
-        except BaseException as error:  # noqa: BLE001 - meant for whoever runs the program: raised there
+        except BaseException as error:  # noqa: BLE001 - meant for the caller of the run, which raises it
             self._end_by(error)
             return
         if self._live.replaying is not None:
@@ -193,14 +193,14 @@ class BlockingDrive:
         self._child.kill()
 
     def _noted(self, note: Callable[[], None]) -> None:
-        """Does what may write the record; what that raises belongs to whoever runs the program."""
+        """Runs a step that may write the record; the run raises the exceptions of that step."""
         try:
             note()
-        except BaseException as error:  # noqa: BLE001 - raised there
+        except BaseException as error:  # noqa: BLE001 - the run raises it
             self._end_by(error)
 
     def _go_on(self) -> None:
-        """Sends a resumable program what it waits for, sets its timer, or ends it."""
+        """Sends a waiting resumable program its next answers, sets its timer, or ends it."""
         live = self._live
         if live.replaying is None or not live.replaying.is_waiting or live.is_over:
             return
@@ -208,14 +208,14 @@ class BlockingDrive:
         if data:
             self._write(data)
         elif live.is_over:
-            # Another thread may be reading.
+            # Another thread may be reading; the kill wakes it.
             self._child.kill()
         elif (seconds := live.replaying.patience()) is not None:
             self._set_wake(seconds, 0)
 
     def _set_wake(self, seconds: float, number: int) -> None:
         self._wake = (_clock() + seconds, number)
-        # Never later than it was: who asks for timers without end would put off the other clocks without end.
+        # Never later than before: a program that keeps setting timers would otherwise put off the other clocks.
         self._look_at = min(self._look_at, self._wake[0])
 
     def _look_at_clocks(self, now: float) -> None:
@@ -236,7 +236,7 @@ class BlockingDrive:
             self._go_on()
 
     def _hear_where(self) -> None:
-        """Asks the program where it is, and listens for a moment."""
+        """Asks the program for its place, and reads for at most `STOP_GRACE_S`."""
         self._child.signal(signal.SIGTERM)
         until = _clock() + STOP_GRACE_S
         try:
@@ -252,25 +252,25 @@ class BlockingDrive:
                 if not data:
                     return
         except (*_CLOSED, ProtocolViolation):
-            # It was only to be told where; why it ended is known.
+            # Only the place was missing; the reason of the end is known.
             return
 
     def _write(self, data: bytes) -> None:
-        # A failure is the child's end, and what it said before that is still to be read.
+        # A failed write means that the child has ended; frames that it sent before are still to be read.
         with contextlib.suppress(*_CLOSED), self._write_lock:
             written = self._child.writer.write(data) or 0
             if written < len(data):
                 self._write_rest(memoryview(data)[written:])
 
     def _write_rest(self, rest: memoryview) -> None:
-        """Waits until the child reads; called with the lock held."""
+        """Waits until the child reads, and writes the rest; the caller holds the lock."""
         until = _clock() + min(self._live.limits.wall_s, self._live.limits.deadline_s)
         has_room = select.poll()
         has_room.register(self._child.writer, select.POLLOUT)
         while rest:
             left = min(until - _clock(), _LONGEST_WAIT_S)
             if left <= 0:
-                # It has not read for as long as it may run, and the frame is cut in two: nothing more can be sent.
+                # The child has not read for as long as it may run, and the frame is cut in two: no other can follow it.
                 self._live.give_up(self._live.overdue(_clock()) or "timeout_program")
                 return
             if has_room.poll(left * 1000):
@@ -278,7 +278,7 @@ class BlockingDrive:
 
 
 def channel_of(live: LiveProgram) -> Channel:
-    """The program's channel; a resumable one gets what it is to send from here on."""
+    """Returns the program's channel, and sets `live.replaying` for a resumable program."""
     replay = live.program.replay
     channel = Channel(live.program.tools, live.limits, resumable=replay is not None)
     if replay is not None:
@@ -291,12 +291,12 @@ def channel_of(live: LiveProgram) -> Channel:
 
 
 def only_answer(answer: Answer | Unanswered) -> Answer:
-    """The answer itself; a program that is not resumable cannot wait for a person."""
+    """Returns the answer itself; a program that is not resumable cannot wait for a person and gets an error."""
     return Answer(error=_CANNOT_WAIT) if isinstance(answer, Unanswered) else answer
 
 
 def answer_frame(channel: Channel, ordinal: int, answer: Answer, *times: float) -> bytes:
-    """The frame for an answer; a value that cannot be sent becomes an error that says so."""
+    """Returns the frame for an answer; a value that cannot be sent becomes an error that says so."""
     if answer.error is not None:
         return channel.error(ordinal, answer.error, *times)
     try:
@@ -306,7 +306,7 @@ def answer_frame(channel: Channel, ordinal: int, answer: Answer, *times: float) 
 
 
 def refusal(error: Unrepresentable | Oversized) -> AnswerError:
-    """What a program reads when the tool's value cannot be sent to it."""
+    """Returns the error for a program when the tool's value cannot be sent to it."""
     if isinstance(error, Oversized):
         return AnswerError(
             type_name="",
@@ -319,5 +319,5 @@ def refusal(error: Unrepresentable | Oversized) -> AnswerError:
 
 
 def fault(error: Exception) -> AnswerError:
-    """What a program reads when the host's own part failed; the exception itself is none of its business."""
+    """Returns the error for a program when the host's own code failed; it names only the exception's type."""
     return AnswerError(type_name="", family="internal", message=f"the call could not be made: {type(error).__name__}")

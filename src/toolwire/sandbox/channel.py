@@ -1,23 +1,25 @@
-"""The host's end of a channel as a pure state machine: bytes in, typed frames or a violation out. No descriptors here.
+"""The host's end of a channel as a pure state machine: bytes in, typed frames or a violation out.
 
-From the program:                                          To the program:
+It holds no descriptors.
+
+Frames from the program:                                   Frames to the program:
     ["call", ordinal, tool, parallel, arguments]               ["start", options, source]
-    ["drop", ordinal]        nobody waits for it any more      ["answer", ordinal, value]
+    ["drop", ordinal]        the program gave it up            ["answer", ordinal, value]
     ["print", text]                                            ["error", ordinal, [type, message, family]]
     ["wake", number, seconds]   a timer; replaces the last     ["woke", number]
     ["result", has_value, notice, value]
     ["failed", [type, message, traceback, hint, line]]
     ["stopped", [reason, traceback, line]]
 
-A resumable program says how many answers it had taken when it made a call, and when it waits. It gets its answers
-only then, those that are recorded several at a time, each with the time it was given:
+A resumable program says how many answers it had taken when it made a call, and when it waits. It gets answers only
+while it waits. Recorded answers come several at a time, each with its time:
     ["call", ordinal, tool, parallel, taken, arguments]        ["batch", number of answers that follow]
     ["wait", taken, now, until]    instead of "wake"           ["answer", ordinal, elapsed, at, value]
     ["unfit", text]                in place of all others      ["error", ordinal, elapsed, at, [...]]
 
-The other side is assumed hostile. Lengths are checked before anything is allocated for them; every frame must
-have its exact shape, and its values weigh no more than their cap; anything else is a `ProtocolViolation`, which ends
-the program and is told in its result.
+The channel assumes that the other side is hostile. It checks lengths before it allocates memory for them. Every frame
+must have its exact shape, and its values must not weigh more than their cap. Anything else is a `ProtocolViolation`,
+which ends the program and is reported in its result.
 """
 
 from __future__ import annotations
@@ -56,19 +58,19 @@ from toolwire.sandbox.wire import (
 )
 
 FRAME_SLACK = 65_536
-"""Bytes a frame may have above its payload's own limit: names, numbers and quoting."""
+"""Bytes that a frame may have above its payload's own limit: names, numbers and quoting."""
 RAW_STRINGS_CAP = 1024
 TEXT_CAP = 65_536
-"""Characters in a traceback, message or piece of output."""
+"""Characters in a traceback, a message or a piece of output."""
 WAKE_CAP_S = 1e9
 UNWEIGHED_BYTES = 256
-"""Bytes of a frame for whose weight a guess will do: looking would take as long as reading it."""
+"""Frames up to this size, in bytes, have their weight estimated: to weigh them would take as long as to read them."""
 _UNWEIGHED_FACTOR = 8
 _VARIED = ("var_positional", "var_keyword")
 
 
 class Channel:
-    """One program's channel. `receive` is fed whatever a read returned, in pieces of any size."""
+    """One program's channel. The caller feeds `receive` with the bytes of each read, in pieces of any size."""
 
     def __init__(self, tools: tuple[ProgramTool, ...], limits: Limits, *, resumable: bool = False) -> None:
         self._limits = limits
@@ -83,10 +85,10 @@ class Channel:
         self._raw_sizes: list[int] | None = None
         self._header_bytes = 0
         self._weight = 0
-        """Of the header whose raw strings are still to come."""
+        """Weight of the header whose raw strings are still to come."""
         self._last_ordinal = 0
         self._dropped: set[int] = set()
-        """Ordinals that were dropped: an honest program gives a call up once."""
+        """Ordinals that the program dropped: an honest program gives a call up once."""
         self._readers: dict[str, Callable[[list[Any], int, int], Frame]] = {
             "call": self._call,
             "drop": self._drop,
@@ -102,12 +104,12 @@ class Channel:
             self._readers |= {"wait": self._wait, "unfit": self._unfit}
 
     def receive(self, data: bytes, *, at_most: int | None = None) -> Iterable[Frame]:
-        """The frames that `data` completes. Each is decoded when the caller takes it.
+        """Returns the frames that `data` completes. Each is decoded when the caller takes it.
 
-        Ends before a frame of more than `at_most` bytes; `has_whole` then says that it is there.
+        Stops before a frame of more than `at_most` bytes; `has_whole` is then true.
 
         Raises:
-            ProtocolViolation: the bytes are not what the stubs send. The channel is of no use afterwards.
+            ProtocolViolation: the bytes are not frames that our stubs send. The channel cannot be used afterwards.
         """
         if not self._pending and self._raw_sizes is None:
             size = int.from_bytes(data[:HEADER_BYTES], "big")
@@ -119,40 +121,41 @@ class Channel:
 
     @property
     def missing(self) -> int:
-        """Bytes that the frame under way still lacks, as far as its length is known; 0 between frames."""
+        """Bytes that the current frame still lacks, as far as its length is known; 0 between frames."""
         if not self._pending and self._raw_sizes is None:
             return 0
         return max(self._wanted() - len(self._pending), 0)
 
     @property
     def has_whole(self) -> bool:
-        """Whether a frame lies here as a whole, or its header, and has not been taken."""
+        """True if a whole frame, or its whole header, has been received and not yet taken."""
         is_idle = not self._pending and self._raw_sizes is None
         return not is_idle and len(self._pending) >= self._wanted()
 
     def start(self, source: str, options: dict[str, Any]) -> bytes:
-        """The frame that starts a program. Trusted: it has no cap."""
+        """Returns the frame that starts a program. It is trusted and has no cap."""
         return encode(f'["start",{dump(options)},', source, 1 << 31)
 
     def answer(self, ordinal: int, value: Any, *times: float) -> bytes:
-        """The frame that gives a call its value.
+        """Returns the frame that gives a call its value.
 
         Raises:
-            Unrepresentable, Oversized: the value cannot be sent; answer with an error instead.
+            Unrepresentable: no tag stands for the value; answer with an error instead.
+            Oversized: the frame would be larger than `Limits.call_bytes`; answer with an error instead.
         """
         return encode(_head("answer", ordinal, times), value, self._limits.call_bytes)
 
     def error(self, ordinal: int, error: AnswerError, *times: float) -> bytes:
-        """The frame that gives a call its exception."""
+        """Returns the frame that gives a call its exception."""
         told = [error.type_name[:200], error.message[:TEXT_CAP], error.family]
         return encode(_head("error", ordinal, times), told, 1 << 31)
 
     def batch(self, answers: int) -> bytes:
-        """The frame that says how many answers follow it."""
+        """Returns the frame that says how many answers follow it."""
         return encode('["batch",', answers, 1024)
 
     def woke(self, number: int) -> bytes:
-        """The frame that says a timer has run out."""
+        """Returns the frame that says that a timer has run out."""
         return encode('["woke",', number, 1024)
 
     def _frames(self, at_most: int) -> Generator[Frame]:
@@ -162,7 +165,7 @@ class Channel:
                 yield frame
 
     def _wanted(self) -> int:
-        """Bytes the next piece needs: the rest of a header, a header's frame, or its raw strings."""
+        """Returns the size of the next piece in bytes: the rest of a header, a header's frame, or its raw strings."""
         if self._raw_sizes is not None:
             return sum(self._raw_sizes)
         if len(self._pending) < HEADER_BYTES:
@@ -192,7 +195,7 @@ class Channel:
         return self._frame(parts, self._header_bytes + size, weight, tagged=True)
 
     def _read(self, data: bytes) -> Frame | None:
-        """The frame; None for a header whose raw strings are still to come."""
+        """Returns the frame; None for a header whose raw strings are still to come."""
         size = len(data)
         weight = weigh(data) if size > UNWEIGHED_BYTES else size * _UNWEIGHED_FACTOR
         if weight > WEIGHT_CAP:

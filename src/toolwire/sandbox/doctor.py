@@ -1,4 +1,4 @@
-"""What this machine's sandbox is worth, layer by layer, and what to do about the layers it lacks."""
+"""Diagnosis of this machine's sandbox, layer by layer, with the way to get each missing layer."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from toolwire.vocabulary.errors import SandboxUnavailable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """What was observed on this machine, just now."""
+    """The sandbox's state on this machine, observed when `diagnose` ran.
+
+    Attributes:
+        level: The isolation level that programs get.
+        is_enough: True if programs run here with the default `min_isolation`, which is `kernel`.
+        layers: The layers in the order in which a child sets them up; empty when no sandbox can be started.
+        system: Other facts that the sandbox reports: Python, platform, warm-up.
+        problem: Why no sandbox can be started, and what to do; empty when one was started.
+    """
 
     level: IsolationLevel
-    """The level that programs get."""
     is_enough: bool
-    """Whether programs run without asking for less than `kernel` by name."""
     layers: tuple[Layer, ...]
-    """In the order in which a child puts them on; empty when no sandbox can be started at all."""
     system: dict[str, str]
-    """What else the sandbox says of itself: Python, platform, warm-up."""
     problem: str = ""
-    """Why no sandbox can be started, and what to do; empty when one was."""
 
 
 def diagnose() -> Diagnosis:
-    """Starts a sandbox of its own, lets its self-test run, and ends it: a quarter of a second."""
+    """Starts a new sandbox, runs its self-test, and ends it. Takes about a quarter of a second."""
     try:
         zygote = Zygote()
     except SandboxUnavailable as unavailable:
@@ -37,7 +40,7 @@ def diagnose() -> Diagnosis:
 
 
 def diagnosis_of(isolation: Isolation) -> Diagnosis:
-    """The diagnosis that a sandbox's own report amounts to."""
+    """Returns the diagnosis for a sandbox's own report."""
     layers = layers_of(isolation)
     names = {layer.name for layer in layers}
     return Diagnosis(

@@ -1,4 +1,4 @@
-"""A child as the host holds it: its channel, and the means to end it and to hear of its end."""
+"""A child process as the host holds it: its channel, and the means to end it and to learn its exit status."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPAWN_TIMEOUT_S = 10.0
 _PACKET_BYTES = 65_536
 _FDINFO_BYTES = 1024
 _FDS = 3
-"""What comes with a child: both ends of its channel that are ours, and its pidfd."""
+"""Descriptors that come with a child: our two ends of its channel, and its pidfd."""
 _RIGHTS_SPACE = socket.CMSG_SPACE(_FDS * array.array("i").itemsize)
 
 
@@ -31,24 +31,27 @@ class ZygoteGone(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How a child's process ended, as the kernel told the zygote."""
+    """How a child's process ended, as the kernel told the zygote.
+
+    Attributes:
+        status: A wait status, for `os.waitstatus_to_exitcode`.
+        cpu_s: Processor seconds that it used.
+    """
 
     status: int
-    """A wait status, for `os.waitstatus_to_exitcode`."""
     cpu_s: float
-    """Processor seconds it used."""
 
 
 class Child:
-    """One forked child: its channel and what is needed to end it. Closing it kills it."""
+    """One forked child: its channel and the means to end it. `close` kills it."""
 
     def __init__(
         self, reader: FileIO, writer: FileIO, pidfd: int, status: socket.socket, released: Callable[[], None]
     ) -> None:
         self.reader = reader
-        """What it says."""
+        """Read end: frames from the child."""
         self.writer = writer
-        """What it is told; writing never blocks."""
+        """Write end: frames to the child; writing never blocks."""
         self._released = released
         self._pidfd = pidfd
         self._status = status
@@ -56,7 +59,7 @@ class Child:
         self._closed = False
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal if it still runs. The pidfd cannot mean another process."""
+        """Sends a signal if the child still runs. The pidfd cannot refer to another process."""
         with self._lock:
             if not self._closed:
                 try:
@@ -65,14 +68,14 @@ class Child:
                     return
 
     def kill(self) -> None:
-        """Ends it."""
+        """Kills the child."""
         self.signal(signal.SIGKILL)
 
     def killed(self) -> Exit | None:
-        """Its end as far as it is known once it was killed, without waiting for it; None when nobody can say.
+        """Returns the child's exit after a kill without waiting for it; None when its processor time cannot be read.
 
-        For a program that has told its result: until the kernel has taken its process down is a third of the time
-        that a short one takes, and nothing more is to be learnt from it.
+        Meant for a program that has sent its result. The kernel needs a third of a short program's time to take its
+        process down, and the exit status would add nothing.
         """
         try:
             with self._lock:
@@ -82,12 +85,15 @@ class Child:
         return Exit(status=signal.SIGKILL, cpu_s=cpu_s)
 
     def exit(self, timeout_s: float) -> Exit | None:
-        """Its end; None when the zygote did not tell in time or is gone. Asked once, after `kill` or its own end."""
+        """Returns the child's exit; None when the zygote did not send it in time or is gone.
+
+        Call it once, after `kill` or after the child has ended by itself.
+        """
         _receive_timeout(self._status, timeout_s)
         return _exit_of(self._status)
 
     def close(self) -> None:
-        """Kills it and lets go of its descriptors; safe to repeat and from any thread."""
+        """Kills the child and closes its descriptors; safe to repeat and from any thread."""
         self.kill()
         with self._lock:
             if self._closed:
@@ -101,12 +107,12 @@ class Child:
 
     @property
     def status(self) -> socket.socket:
-        """The socket on which the end is told, for those who wait with an event loop."""
+        """The socket on which the zygote sends the exit status, for waiting on an event loop."""
         return self._status
 
 
 class Spawning:
-    """A child that was asked for. Either `wait` for it, or call `receive` once `status` can be read."""
+    """A child that has been requested. Either `wait` for it, or call `receive` once `status` can be read."""
 
     def __init__(self, status: socket.socket, report: dict[str, str], released: Callable[[], None]) -> None:
         self.status = status
@@ -114,17 +120,17 @@ class Spawning:
         self._released = released
 
     def wait(self) -> Child:
-        """The child; blocks until it is there.
+        """Returns the child; blocks until it is there, at most `SPAWN_TIMEOUT_S`.
 
         Raises:
-            ZygoteGone: the zygote died.
-            SandboxUnavailable: it cannot fork.
+            ZygoteGone: the zygote died, or did not send the child in time.
+            SandboxUnavailable: the zygote cannot fork, or this process may not open more files.
         """
         _receive_timeout(self.status, SPAWN_TIMEOUT_S)
         return self.receive()
 
     def receive(self) -> Child:
-        """The child, when it is there."""
+        """Returns the child once `status` can be read; raises as `wait`."""
         try:
             return self._received()
         except BaseException:
@@ -132,7 +138,7 @@ class Spawning:
             raise
 
     def abandon(self) -> None:
-        """Nobody wants the child any more: its channel closes, and it ends."""
+        """Gives the child up: its channel closes, and it ends."""
         self.status.close()
         self._released()
 
@@ -167,11 +173,11 @@ class Spawning:
 
 
 def _process_id(pidfd: int) -> int:
-    """The id by which this process's namespace knows it.
+    """Returns the child's process id in this process's namespace.
 
     Raises:
-        OSError: there is no /proc here.
-        ValueError: it is gone, or /proc belongs to another namespace.
+        OSError: /proc is missing here.
+        ValueError: the child is gone, or /proc belongs to another namespace.
     """
     if os.readlink("/proc/self") != str(os.getpid()):  # noqa: PTH115 - a path object would cost more than the call
         raise ValueError("/proc is another namespace's")
@@ -184,7 +190,7 @@ def _process_id(pidfd: int) -> int:
 
 
 def _processor_clock(process_id: int) -> int:
-    """The clock of another process's processor time, as the C library's `clock_getcpuclockid` makes it."""
+    """Returns the clock of another process's processor time, as the C library's `clock_getcpuclockid` makes it."""
     return ~process_id << 3 | 2
 
 
@@ -200,7 +206,7 @@ def _exit_of(status: socket.socket) -> Exit | None:
 
 
 def _receive_timeout(receiver: socket.socket, seconds: float) -> None:
-    """A deadline for blocking reads, set in the kernel: `settimeout` costs a poll for each read."""
+    """Sets a deadline for blocking reads in the kernel: `settimeout` costs a poll for each read."""
     whole = int(seconds)
     value = struct.pack("@ll", whole, max(int((seconds - whole) * 1_000_000), 1 if not whole else 0))
     receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, value)

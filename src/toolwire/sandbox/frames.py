@@ -1,4 +1,4 @@
-"""What a program's process says, frame by frame, once it has been read and checked."""
+"""The frames that a program's process sends, after they have been read and checked."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 @dataclass(slots=True)
 class CallFrame:
-    """A tool call; `tool` is a position in the program's tools."""
+    """A tool call; `tool` is an index into the program's tools."""
 
     ordinal: int
     tool: int
     parallel: bool
     arguments: dict[str, Any]
     size: int = field(default=0, compare=False)
-    """Bytes that the arguments took on the way."""
+    """Bytes of the arguments in the frame."""
     weight: int = field(default=0, compare=False)
-    """Bytes that they take here, about."""
+    """Estimated bytes of the arguments in the host's memory."""
     taken: int = 0
-    """Answers that the program had taken by then; 0 if it is not resumable."""
+    """Number of answers that the program had taken by then; 0 if it is not resumable."""
     arguments_digest: str = field(default="", compare=False)
     """Identifies the arguments in another attempt; empty if the program is not resumable."""
 
@@ -33,14 +33,14 @@ class DropFrame:
 
 @dataclass(slots=True)
 class PrintFrame:
-    """Text that was printed."""
+    """Printed text."""
 
     text: str
 
 
 @dataclass(slots=True)
 class WakeFrame:
-    """The program has nothing to do for so many seconds; a later one replaces it."""
+    """The program has nothing to do for `seconds`; a later frame replaces this one."""
 
     number: int
     seconds: float
@@ -48,7 +48,7 @@ class WakeFrame:
 
 @dataclass(slots=True)
 class ResultFrame:
-    """The program came to its end."""
+    """The program ran to its end."""
 
     has_value: bool
     notice: str
@@ -57,7 +57,7 @@ class ResultFrame:
 
 @dataclass(slots=True)
 class FailedFrame:
-    """The program ended by an exception, in its own words."""
+    """The program ended by an exception, as its process describes it."""
 
     type: str
     message: str
@@ -68,7 +68,7 @@ class FailedFrame:
 
 @dataclass(slots=True)
 class StoppedFrame:
-    """Where the program was when a signal told it to stop; `reason` is `cpu` or `asked`."""
+    """The program's place when a signal told it to stop; `reason` is `cpu` or `asked`."""
 
     reason: str
     traceback: str
@@ -77,19 +77,19 @@ class StoppedFrame:
 
 @dataclass(slots=True)
 class WaitFrame:
-    """A resumable program cannot go on without an answer, or until a timer of its own goes off."""
+    """A resumable program cannot go on without an answer, or until one of its timers goes off."""
 
     taken: int
-    """Answers that it has taken."""
+    """Number of answers that it has taken."""
     now_s: float
-    """Its own time."""
+    """The program's own time."""
     until_s: float | None
-    """The time its next timer goes off."""
+    """The program's time at which its next timer goes off; None without a timer."""
 
 
 @dataclass(slots=True)
 class UnfitFrame:
-    """A resumable program cannot be run: something of what it would depend on cannot be served."""
+    """A resumable program cannot be run, because a value it would depend on cannot be served from the record."""
 
     what: str
 

@@ -1,4 +1,4 @@
-"""The sandbox as others use it: runs programs, each in a process of its own, and gives their results."""
+"""The sandbox's public face: runs programs, each in its own process, and returns their results."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 EXIT_TIMEOUT_S = 0.2
-"""Seconds to wait for the kernel's account of a child that was killed; it takes half a millisecond."""
+"""Seconds to wait for the kernel's report on a child that was killed; it takes half a millisecond."""
 DRIVERS_CAP = 2 * LIVE_CAP + QUEUE_CAP
-"""Threads that drive programs: one for each that runs, and one for each that runs or waits and is awaited."""
+"""Threads that drive programs: one for each that runs, and one for each awaited one that runs or waits."""
 _LATE_S = 0.25
 """Seconds after the deadline at which a run returns although a tool is still busy."""
 _CANCEL_TICK_S = 0.02
 
 
 class Sandbox:
-    """Runs programs. One for all threads and event loops of a process: they share its zygote.
+    """Runs programs. All threads and event loops of a process share one sandbox and its zygote.
 
-    Nothing is started until the first run. `close` ends the zygote and whatever still runs.
+    Nothing is started until the first run. `close` ends the zygote and every program that still runs.
     """
 
     def __init__(self, workers: Workers | None = None, zygotes: Zygotes | None = None) -> None:
@@ -50,17 +50,17 @@ class Sandbox:
     def run(
         self, program: Program, call: Callable[[ProgramCall], Answer | Parked], *, cancel: Flag | None = None
     ) -> ProgramResult:
-        """Runs the program in a process of its own and blocks until it is over, at most half a second too long.
+        """Runs the program in its own process and blocks until it is over, at most half a second beyond its deadline.
 
-        `call` answers its tool calls: those of plain code one after the other in one worker thread, those of async
-        code side by side in several. It raises only what is meant for the caller of `run`. When `cancel` becomes
-        set the program is ended.
+        `call` answers the program's tool calls. Calls of plain code come one after the other in one worker thread;
+        calls of async code come side by side in several threads. `call` should raise only exceptions meant for the
+        caller of `run`. When `cancel` becomes set, the program is ended.
 
         Raises:
             Overloaded: too many programs run or wait; nothing was run.
-            SandboxUnavailable: its walls are weaker here than `min_isolation`, or no process can be had.
+            SandboxUnavailable: the isolation here is weaker than `min_isolation`, or no process can be started.
         """
-        # A zygote that has to be started first takes from no program's time.
+        # The start of a zygote must not count as the program's time.
         isolation = self._zygotes.current().isolation
         started = time.monotonic()
         if error := _refusal(program):
@@ -75,11 +75,11 @@ class Sandbox:
     async def run_async(
         self, program: Program, call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
     ) -> ProgramResult:
-        """As `run`, for tools that are awaited: each call becomes a task of the running asyncio loop.
+        """Works as `run`, for tools that are awaited: each call becomes a task of the running asyncio loop.
 
         When the task that awaits this is cancelled, the program is ended and its calls are cancelled.
         """
-        # asyncio costs more to import than all of this: only who has a loop pays for it.
+        # asyncio takes longer to import than the rest of this package: only callers with a loop pay for it.
         from toolwire.sandbox.looping import run_on_loop, zygote_of
 
         zygote = await zygote_of(self._zygotes, self.workers)
@@ -89,7 +89,7 @@ class Sandbox:
         return await run_on_loop(self._zygotes, self._places, self.workers, self._reader, program, call, started)
 
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked]) -> ProgramResult:
-        """As `run`, awaited: for plain tools under an event loop, three times as fast as a task for each call."""
+        """Works as `run`, awaited: for plain tools under an event loop, three times as fast as a task for each call."""
         from toolwire.sandbox.looping import run_in_worker
 
         return await run_in_worker(self._drivers, lambda flag: self.run(program, call, cancel=flag))
@@ -113,7 +113,9 @@ class Sandbox:
         self._make_threads()
 
     def after_fork(self) -> None:
-        """In a forked child of the host: leaves the parent's zygote alone and starts one of its own when needed."""
+        """Resets this sandbox in a forked child of the host; it leaves the parent's zygote alone and starts its own
+        when needed.
+        """
         self._zygotes.forget()
         self._places = Places()
         self._make_threads()
@@ -130,7 +132,7 @@ class Sandbox:
         # A program waits for a place, not for a thread; a call without a free thread is answered in its driver's.
         self._drivers = Workers(DRIVERS_CAP, waiting_cap=0)
         self._callers = Workers(waiting_cap=0)
-        # One thread, for two would share one lock of the interpreter, and each would keep memory of its own.
+        # One thread: two would share the interpreter's lock, and each would keep memory of its own.
         self._reader = concurrent.futures.ThreadPoolExecutor(1, "toolwire-reader")
 
     def _wait_for(self, place: Future[None], until: float) -> None:
@@ -162,7 +164,7 @@ class Sandbox:
 
 
 def _refusal(program: Program) -> ProgramError | None:
-    """Why a program is not started at all; None when it is."""
+    """Returns the reason not to start the program; None when it may start."""
     error = oversize(program)
     if error is None and (refusals := check_source(program)):
         error = refusal(program, refusals)
@@ -170,7 +172,7 @@ def _refusal(program: Program) -> ProgramError | None:
 
 
 def _watch(driving: Future[None], live: LiveProgram, child: Child, cancel: Flag | None) -> None:
-    """Waits for the drive. A tool that never returns does not hold it up beyond the deadline."""
+    """Waits for the drive, at most until the deadline, even if a tool never returns."""
     until = live.started + live.limits.deadline_s + _LATE_S
     while not _is_done(driving, until, _CANCEL_TICK_S if cancel is not None else None):
         if cancel is not None and cancel.is_set():

@@ -1,4 +1,4 @@
-"""Whether the walls that were observed are enough for a program, and what to do where they are not."""
+"""Decides whether the observed isolation is enough for a program, and tells how to get the missing layers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from toolwire.sandbox.report import Isolation, IsolationLevel
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 ENOUGH: IsolationLevel = "kernel"
-"""What programs get at least, unless code asks for less by name."""
+"""The least isolation that programs get, unless code asks for less by name."""
 _LOG = logging.getLogger("toolwire.sandbox")
 _MISSING = "not "
-"""How the report of a layer begins that does not hold, in letters of any size."""
+"""How a layer's report begins when the layer does not hold, in letters of any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """One layer of the sandbox, as this machine has it."""
+    """One layer of the sandbox, as this machine has it.
+
+    Attributes:
+        name: Its key in the report.
+        holds: True if a child that tested the layer was stopped by it.
+        observed: The child's finding.
+        how_to_fix: How to get the layer, in a sentence or two; empty when it holds.
+    """
 
     name: str
-    """Its key in the report."""
     holds: bool
-    """Whether a child that ran into it was stopped."""
     observed: str
-    """What the child found."""
     how_to_fix: str
-    """What brings it, in a sentence or two; empty when it holds."""
 
 
 def layers_of(isolation: Isolation) -> tuple[Layer, ...]:
-    """The layers in the order in which a child puts them on."""
+    """Returns the layers in the order in which a child sets them up."""
     return tuple(
         Layer(
             name=name,
@@ -45,10 +48,10 @@ def layers_of(isolation: Isolation) -> tuple[Layer, ...]:
 
 
 def require(program: Program, isolation: Isolation) -> None:
-    """Lets a program run behind these walls, or not. Below `kernel`, each run is warned of.
+    """Checks that a program may run at this isolation. Below `kernel`, logs a warning for each run.
 
     Raises:
-        SandboxUnavailable: they are weaker than the program's `min_isolation`.
+        SandboxUnavailable: the isolation is weaker than the program's `min_isolation`.
     """
     if not isolation.reaches(program.min_isolation):
         raise too_weak(isolation, program.min_isolation)
@@ -60,7 +63,7 @@ def require(program: Program, isolation: Isolation) -> None:
 
 
 def too_weak(isolation: Isolation, least: str) -> SandboxUnavailable:
-    """The refusal, with what is missing and what to do about it."""
+    """Returns the error for weak isolation, with the missing layers and how to get them."""
     missing = [layer for layer in layers_of(isolation) if not layer.holds]
     observed = "; ".join(f"{layer.name}: {layer.observed}" for layer in missing)
     steps = " ".join(layer.how_to_fix for layer in missing)

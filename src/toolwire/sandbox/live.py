@@ -1,9 +1,8 @@
-"""One running program as the host keeps it: clocks, counters, output, calls, and how it ended.
+"""The host's state of one running program: clocks, counters, output, calls, and how it ended.
 
-Both drivers feed it; it knows no socket, thread or loop. Times come in as seconds of a monotonic clock.
-
-The program's own clock stands still while at least one call waits for its answer. A program that computes in the
-meantime is bounded by its processor seconds and its deadline all the same.
+Both drivers feed it; it has no socket, thread or loop. Times are seconds of a monotonic clock. The program's own clock
+stands still while at least one call waits for its answer. A program that computes meanwhile is still bounded by its
+processor seconds and its deadline.
 """
 
 from __future__ import annotations
@@ -27,22 +26,25 @@ from toolwire.sandbox.report import CallRecord, CallStatus, ProgramStatus
 
 _SHORTEST_S = 0.02
 RECORDED_BYTES = 1_048_576
-"""Bytes of arguments, as they were sent, that the records of one program's calls keep in all. Arguments of which
-each byte takes more than `_RECORDED_FACTOR` bytes of memory count as more."""
+"""Bytes of arguments, as they were sent, that the call records of one program keep in all. Arguments of which each byte
+takes more than `_RECORDED_FACTOR` bytes of memory count as more.
+"""
 _RECORDED_FACTOR = 8
 OPEN_CALLS_BYTES = 67_108_864
-"""Bytes of memory that the arguments of one program's open calls take in all; its pipe waits with the next call."""
+"""Bytes of memory that the arguments of one program's open calls may take in all; beyond it the next call waits in the
+pipe.
+"""
 LIGHT_BYTES = 16_384
 """Bytes of memory up to which a call's arguments do not count there: 64 such calls take a megabyte."""
 NOT_KEPT = "(not kept: the arguments of this program's calls are too large)"
 NOT_RESUMABLE = "NotResumable"
-"""`ProgramError.type` of a resumable program that was not run: what it would depend on cannot be served here."""
+"""`ProgramError.type` of a resumable program that was not run: a value it would depend on cannot be replayed here."""
 STOP_GRACE_S = 0.15
-"""Seconds that a program gets to say where it is, once a clock of ours has run out."""
+"""Seconds that a program gets to report its place, after the host has found one of its clocks run out."""
 
 
 class LiveProgram:
-    """What is known of a program while it runs. The first reason to end is the reason it ended."""
+    """The host's state of a program while it runs. The first reason to end it is the one that counts."""
 
     def __init__(self, program: Program, started: float) -> None:
         self.program = program
@@ -50,22 +52,22 @@ class LiveProgram:
         self.limits = program.limits
         self.started = started
         self.end: ResultFrame | FailedFrame | None = None
-        """The program's own last word."""
+        """The program's own last frame; None if it sent none."""
         self.stop: ProgramStatus | None = None
-        """Why the host ended it."""
+        """The reason why the host ended it; None if the host did not."""
         self.is_over = False
-        """Whether it has ended or is to be ended."""
+        """True if the program has ended or is to be ended."""
         self.detail = ""
-        """More about `stop`: what the violation was."""
+        """More about `stop`, such as the text of the violation."""
         self.place: StoppedFrame | None = None
-        """Where it was when it was stopped, in its own words."""
+        """The place where it was stopped, as its process reported it."""
         self.printed_bytes = 0
         self._lock = threading.Lock()
         self._kept: list[str] = []
         self._kept_bytes = 0
         self._calls: list[CallRecord] = []
         self._open: dict[int, tuple[CallRecord, float]] = {}
-        """Calls under way, with when they were made."""
+        """Open calls, with the time at which each was made."""
         self._weights: dict[int, int] = {}
         """Bytes of each open call's arguments, until the call has ended in the host."""
         self._parked: dict[int, tuple[CallRecord, float]] = {}
@@ -73,24 +75,24 @@ class LiveProgram:
         self._recorded_bytes = 0
         self._running_since: float | None = None
         self.replaying: Replaying | None = None
-        """The record of a resumable program."""
+        """The record of a resumable program; None otherwise."""
 
     @property
     def output(self) -> str:
-        """What was printed, as far as it is kept."""
+        """The printed text, as far as it is kept."""
         return "".join(self._kept)
 
     @property
     def is_asked_where(self) -> bool:
-        """Whether one of its clocks has run out, so that it gets to say where it is."""
+        """True if one of the host's clocks has run out, so that the program is asked for its place."""
         return self.stop in ("timeout_program", "deadline")
 
     def started_running(self, now: float) -> None:
-        """Its clock starts."""
+        """Starts the program's clock."""
         self._running_since = now
 
     def give_up(self, reason: ProgramStatus, detail: str = "") -> bool:
-        """Notes why it has to end; False when it is over already."""
+        """Notes the reason to end the program; returns False when it is over already."""
         with self._lock:
             if self.is_over:
                 return False
@@ -112,7 +114,9 @@ class LiveProgram:
             self.is_over = True
 
     def reserve(self, frame: CallFrame) -> bool:
-        """Takes room for a call's arguments; False when there is none now. A single call always finds room."""
+        """Reserves room for a call's arguments; returns False when room is lacking now. A single call always finds
+        room.
+        """
         with self._lock:
             if self._weights and sum(self._weights.values()) + frame.weight > OPEN_CALLS_BYTES:
                 return False
@@ -120,14 +124,14 @@ class LiveProgram:
             return True
 
     def release(self, ordinal: int) -> None:
-        """Gives back the room of a call that has ended in the host."""
+        """Releases the room of a call that has ended in the host."""
         with self._lock:
             self._weights.pop(ordinal, None)
 
     def called(self, frame: CallFrame, now: float) -> ProgramCall | None:
-        """The call to make; None when there is none: it was answered before, or the program is over."""
+        """Returns the call to make; None when its answer is recorded, or when the program is over."""
         if self.is_over:
-            # Several come in one piece: none counts after the one that ended it.
+            # Several calls can come in one piece; those after the one that ended the program do not count.
             return None
         limits = self.limits
         if len(self._calls) >= limits.calls:
@@ -146,13 +150,13 @@ class LiveProgram:
             status="unknown",
         )
         if not is_kept:
-            # There may still be room for those of a later call.
+            # A later call's smaller arguments may still fit.
             self._recorded_bytes -= size
         if self.replaying is not None and self._is_replayed(record, frame, now, self.replaying):
             return None
         with self._lock:
             if self._running_since is not None and not self._open:
-                # Its own clock stands still.
+                # The program's own clock stands still from here.
                 self._spent += now - self._running_since
                 self._running_since = None
             self._open[ordinal] = record, now
@@ -177,7 +181,7 @@ class LiveProgram:
             self.give_up("divergence", str(diverged))
 
     def settled(self, ordinal: int, answer: Answer | Parked, now: float) -> None:
-        """Notes how a resumable program's call ended, and what is to be sent for it. Raises what `on_recorded` does."""
+        """Notes how a resumable program's call ended, and queues its answer. Raises what `on_recorded` raises."""
         if self.replaying is None or self.is_over:
             return
         if isinstance(answer, Unanswered):
@@ -188,7 +192,9 @@ class LiveProgram:
             self.answered(ordinal, answer, now)
 
     def next(self, now: float) -> bytes:
-        """What is to be sent to a resumable program now. Ends one that only people can bring on."""
+        """Returns the bytes to send to a resumable program now. Suspends the program if only people can bring it
+        further.
+        """
         if self.replaying is None or self.is_over:
             return b""
         try:
@@ -201,17 +207,17 @@ class LiveProgram:
         return data
 
     def answered(self, ordinal: int, answer: Answer, now: float) -> bool:
-        """Notes the answer; False when nobody waits for it any more."""
+        """Notes the answer; returns False when the program no longer waits for it."""
         return self._close(ordinal, "answered" if answer.error is None else "failed", now)
 
     def dropped(self, ordinal: int, now: float) -> None:
-        """Notes that the program does not wait for a call any more. Raises what `on_recorded` does."""
+        """Notes that the program no longer waits for a call. Raises what `on_recorded` raises."""
         if self.replaying is not None and not self.is_over:
             self.replaying.dropped(ordinal, now)
         self._close(ordinal, "dropped", now)
 
     def overdue(self, now: float) -> ProgramStatus | None:
-        """The clock that has run out, if one has."""
+        """Returns the status for the clock that has run out; None when none has."""
         if now - self.started >= self.limits.deadline_s:
             return "deadline"
         running = self._running_since
@@ -220,15 +226,15 @@ class LiveProgram:
         return None
 
     def patience(self, now: float) -> float:
-        """Seconds during which no clock can run out, whatever happens; above 0."""
+        """Returns seconds during which no clock can run out, in any case; above 0."""
         left = self.started + self.limits.deadline_s - now
         running = self._running_since
-        # An answer may set the program's clock going again at any moment.
+        # An answer may restart the program's clock at any moment.
         wall = self.limits.wall_s - self._spent - (now - running if running is not None else 0.0)
         return max(min(left, wall), _SHORTEST_S)
 
     def records(self, now: float) -> tuple[CallRecord, ...]:
-        """Its calls, once it is over: what a tool still gives after that changes nothing."""
+        """Returns the program's calls, once it is over; a tool that answers later changes nothing."""
         with self._lock:
             for record, made_at in self._open.values():
                 record.duration_ms = (now - made_at) * 1000
@@ -241,11 +247,11 @@ class LiveProgram:
 
     @property
     def recorded(self) -> tuple[Recorded, ...]:
-        """What a next attempt is held to."""
+        """The records that the next attempt is compared with."""
         return self.replaying.records if self.replaying is not None else ()
 
     def _is_replayed(self, record: CallRecord, frame: CallFrame, now: float, replaying: Replaying) -> bool:
-        """Whether a call is not to be made: it has been, or it is not the one that was."""
+        """Returns True if the call must not be made: it is recorded, or it differs from the recorded one."""
         record.arguments_digest = frame.arguments_digest
         try:
             known = replaying.made(frame, record.tool, record.arguments_digest, now)
@@ -301,7 +307,7 @@ class LiveProgram:
             self._kept.append(text)
             self._kept_bytes += size
         elif room > 0:
-            # Cut at a character; nothing after it may be kept, or the output would have a hole.
+            # Cut at a character; later text must not be kept, or the output would have a hole.
             part = text.encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore")
             self._kept.append(part)
             self._kept_bytes = self.limits.output_bytes

@@ -1,4 +1,4 @@
-"""Runs programs for an event loop: waits for a place, a child and its end without holding the loop up."""
+"""Runs programs for an event loop: awaits a place, a child and its end without blocking the loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _clock = time.monotonic
 async def run_on_loop(
     zygotes: Zygotes, places: Places, workers: Workers, reader: Executor, program: Program, call: Call, started: float
 ) -> ProgramResult:
-    """Runs a program whose tools are awaited. Errors as `Sandbox.run_async`."""
+    """Runs a program whose tools are awaited. Raises as `Sandbox.run_async`."""
     place = places.take()
     try:
         if not place.done():
@@ -48,7 +48,7 @@ async def run_on_loop(
 
 
 async def run_in_worker(workers: Workers, run: Callable[[threading.Event], ProgramResult]) -> ProgramResult:
-    """Awaits a blocking run. When the awaiting task is cancelled, the run is told by its flag."""
+    """Awaits a blocking run. When the awaiting task is cancelled, the flag tells the run to stop."""
     flag = threading.Event()
     try:
         running = workers.start(lambda: run(flag))
@@ -82,10 +82,11 @@ async def _spawn(zygotes: Zygotes, workers: Workers, program: Program) -> tuple[
 
 
 async def zygote_of(zygotes: Zygotes, workers: Workers) -> Zygote:
-    """A live zygote. Starting one takes a tenth of a second, too long for a loop to stand still.
+    """Returns a live zygote. A worker thread starts one if needed, since that takes a tenth of a second.
 
     Raises:
-        SandboxUnavailable: none can be started here.
+        SandboxUnavailable: a zygote cannot be started here.
+        WorkersExhausted: all worker threads are busy.
     """
     return zygotes.current() if zygotes.is_ready else await asyncio.wrap_future(workers.start(zygotes.current))
 
@@ -111,13 +112,13 @@ async def _readable(descriptor: int, timeout_s: float) -> None:
     """Waits until the descriptor can be read.
 
     Raises:
-        TimeoutError: it could not in so many seconds.
+        TimeoutError: it could not be read within `timeout_s` seconds.
     """
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
     try:
-        # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes as the future is done.
+        # Not `wait_for`: before Python 3.12 it loses a cancellation that comes just as the future is done.
         async with asyncio.timeout(timeout_s):
             await ready
     finally:

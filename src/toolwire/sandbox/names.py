@@ -1,4 +1,4 @@
-"""Which names of a program mean something outside of it: Python's scope rules, for whoever asks about free names."""
+"""Finds the free names of a program by Python's scope rules."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreeName:
-    """A name that is read where the program itself binds it nowhere in sight."""
+    """A reading of a name that no visible scope of the program binds.
+
+    Attributes:
+        name: The name.
+        attribute: The attribute that is read from it directly, as `environ` of `os.environ`; empty without one.
+        node: The node of the name or of the attribute, for its position in the text.
+    """
 
     name: str
-    """The name."""
     attribute: str
-    """The attribute that is read from it at once, as `environ` of `os.environ`; empty when there is none."""
     node: ast.expr
-    """The name, or the attribute, for its place in the text."""
 
 
 def free_names(tree: ast.Module) -> Iterator[FreeName]:
-    """Each reading of a name that the program does not bind, in the order of the text.
+    """Returns each reading of a name that the program does not bind, in the order of the walk.
 
     Raises:
         RecursionError: the program is nested deeper than Python's own stack.
@@ -42,7 +45,9 @@ class _Scope:
     elsewhere: set[str] = field(default_factory=set[str])
 
     def knows(self, name: str) -> bool:
-        """Whether a reading in this scope finds a binding of the program. A class's names end with its own body."""
+        """Returns True if a reading in this scope finds a binding of the program. A class's names end with its own
+        body.
+        """
         scope: _Scope | None = self
         while scope is not None:
             if name in scope.bound and (scope is self or not scope.is_class):
@@ -70,7 +75,7 @@ class _Use:
 
 
 class _Reader:
-    """Collects bindings and readings. Both are needed whole before a reading can be judged."""
+    """Collects bindings and readings. It needs all of both before it can judge a reading."""
 
     def __init__(self) -> None:
         self.uses: list[_Use] = []
@@ -150,7 +155,7 @@ class _Reader:
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, scope: _Scope) -> None:
         inner = _Scope(scope, is_comprehension=True)
-        # The first iterable is evaluated outside; for free names that makes no difference but in a class.
+        # Python evaluates the first iterable in the outer scope; for free names this matters only in a class.
         self._visit(node.generators[0].iter, scope)
         for place, part in enumerate(node.generators):
             self._visit(part.target, inner)
@@ -160,7 +165,7 @@ class _Reader:
             self._visit(element, inner)
 
     def _named(self, node: ast.NamedExpr, scope: _Scope) -> None:
-        """`:=` in a comprehension binds around it."""
+        """Binds the target of `:=` in the scope around a comprehension."""
         holder = scope
         while holder.is_comprehension and holder.outer is not None:
             holder = holder.outer

@@ -1,4 +1,4 @@
-"""How a program ended, put into words and one result."""
+"""Composes the result of a program that is over, and the texts that tell how it ended."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _SAID = {
 
 
 def start_options(program: Program) -> dict[str, Any]:
-    """What the child has to know besides the source.
+    """Returns the options that the child needs besides the source.
 
     Raises:
-        DefinitionError: a tool that a program could not write.
+        DefinitionError: a name of a tool or parameter is not an identifier, so a program could not write it.
     """
     limits, replay = program.limits, program.replay
     options: dict[str, Any] = {
@@ -59,7 +59,7 @@ def _described(tool: ProgramTool) -> list[Any]:
 
 
 def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: float) -> ProgramResult:
-    """The result of a program that is over."""
+    """Returns the result of a program that is over."""
     status = _status(live, end)
     frame = live.end if live.stop is None else None
     value, has_value, notice = None, False, ""
@@ -82,14 +82,14 @@ def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: floa
 
 
 def refusal(program: Program, found: Sequence[Refusal]) -> ProgramError:
-    """What the source checks have against a program."""
+    """Returns the error for a program that the source checks refuse."""
     texts = "\n".join(one.text(program.source) for one in found)
     message = "; ".join(f"line {one.line}: {one.reason}" for one in found)
     return ProgramError(type=REFUSED, message=message, traceback=texts, hint=NOTHING_RAN, line=found[0].line)
 
 
 def oversize(program: Program) -> ProgramError | None:
-    """What to say of a program that is too long; None when it is not."""
+    """Returns the error for a program that is too long; None when it is not."""
     size, cap = len(program.source.encode("utf-8", "surrogatepass")), program.limits.source_bytes
     if size <= cap:
         return None
@@ -98,7 +98,7 @@ def oversize(program: Program) -> ProgramError | None:
 
 
 def not_started(error: ProgramError, isolation: Isolation, duration_s: float) -> ProgramResult:
-    """The result of a program that was refused."""
+    """Returns the result of a program that was refused."""
     return ProgramResult(
         status="failed",
         value=None,
@@ -120,7 +120,7 @@ def _status(live: LiveProgram, end: Exit | None) -> ProgramStatus:
         return "finished"
     if isinstance(live.end, FailedFrame):
         return "memory" if live.end.type == "MemoryError" else "failed"
-    # It went without a word. The kernel's own account tells whether it was the processor limit that ended it.
+    # The program ended without a last frame. The kernel's account shows if the processor limit ended it.
     return "timeout_cpu" if end is not None and _is_by_cpu_limit(end, live.limits) else "crashed"
 
 
@@ -150,7 +150,7 @@ def _own_words(status: ProgramStatus, frame: FailedFrame, limits: Limits) -> Pro
 
 
 def reason(status: ProgramStatus, limits: Limits, detail: str, end: Exit | None) -> str:
-    """Why a program was ended, with the limit, in one line."""
+    """Returns in one line why a program was ended, with the limit."""
     match status:
         case "timeout_cpu":
             return f"the program used more than {_number(limits.cpu_s)} s of processor time."

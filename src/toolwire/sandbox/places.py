@@ -1,4 +1,4 @@
-"""Places for live programs: a cap, a short queue before it, and a typed refusal beyond. For threads and loops alike."""
+"""Places for live programs: a cap, a short queue before it, and a typed refusal beyond. Works for threads and loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUEUE_CAP = 64
 
 
 class Overloaded(ForOperator):
-    """Too many programs run or wait already; nothing of this one has run. Trying again later may help."""
+    """Too many programs run or wait already; this one has not been started. A later attempt may succeed."""
 
     def __init__(self, message: str, *, live: int, waiting: int) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class Overloaded(ForOperator):
 
 
 class Places:
-    """Hands out `live_cap` places. A waiting place is a future, so that a thread and a loop can both wait for it."""
+    """Hands out `live_cap` places. A place is a future, so that a thread and a loop can both wait for it."""
 
     def __init__(self, live_cap: int = LIVE_CAP, queue_cap: int = QUEUE_CAP) -> None:
         self._live_cap = live_cap
@@ -33,7 +33,7 @@ class Places:
         self._waiting: deque[Future[None]] = deque()
 
     def take(self) -> Future[None]:
-        """A future that is done once there is a place; `give_back` it afterwards, waited for or not.
+        """Returns a future that is done once there is a place; the caller must `give_back` it afterwards in every case.
 
         Raises:
             Overloaded: the queue is full.
@@ -50,7 +50,7 @@ class Places:
         return future
 
     def give_back(self, place: Future[None]) -> None:
-        """Frees the place, or leaves the queue."""
+        """Frees the place for the next in the queue, or leaves the queue."""
         with self._lock:
             if place in self._waiting:
                 self._waiting.remove(place)
@@ -64,7 +64,7 @@ class Places:
             self._live -= 1
 
     def overloaded(self) -> Overloaded:
-        """The refusal, with the figures of this moment."""
+        """Returns the error for a full queue, with the present figures."""
         waiting = len(self._waiting)
         return Overloaded(
             f"{self._live} programs run and {waiting} wait for a place; try again later",

@@ -1,4 +1,4 @@
-"""What goes into the sandbox: a program, the tools it may call, and (from `answers.py`) the answers it gets."""
+"""The input of the sandbox: a program and the tools that it may call. Its answers are in `answers.py`."""
 
 from __future__ import annotations
 
@@ -26,79 +26,96 @@ _MIN_ISOLATIONS: tuple[str, ...] = get_args(MinIsolation)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramParameter:
-    """One parameter of a tool, as a program may write it."""
+    """One parameter of a tool, as a program may write it.
+
+    Attributes:
+        name: The tool's own name for it: the key in `ProgramCall.arguments`.
+        program_name: The name that a program writes.
+        kind: How the parameter may be passed.
+        required: True if a call without it is a TypeError. Defaults stay with the tool: an omitted argument is not
+            sent.
+    """
 
     name: str
-    """The tool's own name for it: the key in `ProgramCall.arguments`."""
     program_name: str
-    """The name a program writes."""
     kind: ParameterKind
-    """How it may be given."""
     required: bool
-    """Whether a call without it is a TypeError. A default stays with the tool: what is not given is not sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramTool:
-    """One tool, as a function of the program."""
+    """One tool, as a function of the program.
+
+    Attributes:
+        name: The name under which it is registered: `ProgramCall.tool`.
+        program_name: The identifier that a program writes.
+        parameters: The parameters in the order of the signature.
+        raises: Exceptions that its documentation lists, so that a program can name them.
+        signature: Its signature for messages, as `search(query: str, limit: int = 10)`; made from the parameters when
+            empty.
+        docstring: Its `__doc__` in the program; when this is empty, `__doc__` is the signature.
+    """
 
     name: str
-    """The name it is registered under: `ProgramCall.tool`."""
     program_name: str
-    """The identifier a program writes."""
     parameters: tuple[ProgramParameter, ...] = ()
-    """In the order of the signature."""
     raises: tuple[str, ...] = ()
-    """Exceptions that its documentation lists, so that a program can name them."""
     signature: str = ""
-    """Its signature for messages, as `search(query: str, limit: int = 10)`; made from the parameters when empty."""
     docstring: str = ""
-    """Its `__doc__` in the program, which is the signature when this is empty."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ProgramCall:
-    """A tool call that a running program made. Not frozen, as `Answer`: making one would take twice as long."""
+    """A tool call that a running program made. Not frozen, as `Answer`: a frozen one takes twice as long to make.
+
+    Attributes:
+        ordinal: Position among the program's calls, from 1, in order of issue.
+        tool: The name under which the tool is registered.
+        arguments: Real objects by parameter name; `*rest` is a list under its name, `**more` a dict under its name.
+        parallel: True if async code made it: more calls may come before this one is answered.
+        arguments_digest: Hash of the arguments; a later attempt's call with this ordinal must have the same. Empty for
+            a program that is not resumable.
+    """
 
     ordinal: int
-    """1 for the first call of the program, then one more each time, in order of issue."""
     tool: str
-    """The name the tool is registered under."""
     arguments: dict[str, Any]
-    """Real objects by parameter name; `*rest` is a list under its name, `**more` a dict under its name."""
     parallel: bool
-    """Made in async code: more calls may come before this one is answered."""
     arguments_digest: str = ""
-    """What a later attempt's call of this ordinal must have too; empty for a program that is not resumable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Python that a model wrote, and what it may use."""
+    """Python that a model wrote, and the tools and resources that it may use.
+
+    Attributes:
+        source: The source text.
+        tools: The tools it can call; the names that a program writes must be distinct.
+        limits: Limits on its use of this machine.
+        source_checks: Refuse code that cannot work, with a helpful message, before anything runs. The host's safety
+            never depends on it.
+        min_isolation: The least isolation with which it may run. `process` is for programs that are as trusted as the
+            host.
+        replay: Makes the program resumable and sets its clocks and randomness. None: they are the real ones, and a call
+            that waits for a person is an error to the program.
+    """
 
     source: str
-    """The source text."""
     tools: tuple[ProgramTool, ...] = ()
-    """The tools it can call; the names a program writes are distinct."""
     limits: Limits = field(default_factory=Limits)
-    """What it may use of this machine."""
     source_checks: bool = True
-    """Refuse what cannot work before anything runs, with a message that helps. Never what keeps the host safe."""
     min_isolation: MinIsolation = "kernel"
-    """Without walls as strong as these, nothing runs. `process` is for programs that are as trusted as the host."""
     replay: Replay | None = None
-    """Makes it resumable: clocks and randomness come from here. None: they are the real ones, and a call that waits
-    for a person is an error to the program."""
 
     def __post_init__(self) -> None:
         checked_isolation(self.min_isolation)
 
 
 def checked_isolation(least: MinIsolation) -> MinIsolation:
-    """The same level.
+    """Returns the level unchanged.
 
     Raises:
-        ConfigurationError: it is none that can be asked for.
+        ConfigurationError: it is not a level that can be asked for.
     """
     if least not in _MIN_ISOLATIONS:
         raise ConfigurationError(f"min_isolation={least!r}: give one of {', '.join(map(repr, _MIN_ISOLATIONS))}")

@@ -1,4 +1,4 @@
-"""How the bytes of one frame become values, with a violation for each way in which they cannot."""
+"""Turns the bytes of one frame into values; every defect becomes a ProtocolViolation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from toolwire.vocabulary.values import untag
 
 
 class ProtocolViolation(Exception):
-    """The program's process sent what no stub of ours sends. The text says what."""
+    """The program's process sent bytes that our stubs never send; the text names the defect."""
 
 
 def parsed(data: bytes) -> tuple[list[Any], bool]:
-    """A frame as JSON, and whether its values may have tags. The text is gone by the time the tags are read."""
+    """Returns a frame as JSON, and True if its values may have tags. The text is freed before the tags are read."""
     try:
         text = decode(data) if len(data) > INTEGER_DIGITS_CAP else data.decode("utf-8", "surrogatepass")
         parts, end = scan(text, 0) if len(text) <= INTEGER_DIGITS_CAP else scan_long(text)
@@ -27,12 +27,12 @@ def parsed(data: bytes) -> tuple[list[Any], bool]:
 
 
 def too_heavy(weight: int) -> ProtocolViolation:
-    """The violation of a frame of this weight."""
+    """Returns the violation for a frame of this weight."""
     return ProtocolViolation(f"a frame that takes about {weight:,} bytes once read, at most {WEIGHT_CAP:,}")
 
 
 def raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
-    """The long strings behind a frame."""
+    """Returns the long strings that follow a frame."""
     raws: list[str] = []
     start = 0
     for size in sizes:
@@ -42,12 +42,12 @@ def raw_strings(view: memoryview, sizes: list[int]) -> list[str]:
 
 
 def untagged(value: Any) -> Any:
-    """The value that tags stand for."""
+    """Returns the value that the tags stand for; a defect is a violation."""
     return checked(lambda: untag(value))
 
 
 def checked(read: Callable[[], Any]) -> Any:
-    """What `read` gives; what it raises of a value is a violation."""
+    """Returns the value of `read()`; its ValueError, RecursionError or Unrepresentable becomes a violation."""
     try:
         return read()
     except Unrepresentable as error:

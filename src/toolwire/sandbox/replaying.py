@@ -1,12 +1,13 @@
-"""The record of a resumable program while it runs: what it makes is compared with it, what is answered is added.
+"""The record of a resumable program while it runs: compares its calls with the record and adds their answers.
 
-A program is a function of its source, its start, and the answers it takes, in their order. So a resumable one takes
-answers only where it cannot go on without, one at a time; it is sent them in the order of completion, and only while
-it waits. Each carries the time it was given, and nothing else moves the program's clocks. Its own timers need no
-record: at each wait they go off or not by the time of the next answer, which is the same in every attempt.
+A program is a function of its source, its start, and the answers it takes, in their order. So a resumable program takes
+answers one at a time, and only when it cannot go on without one. The host sends them in the order of completion, and
+only while the program waits. Each answer carries its time, and nothing else moves the program's clocks. The program's
+own timers need no record. At each wait they are compared with the time of the next answer, which is the same in every
+attempt.
 
-No answer of this attempt is given a time before the last one of the record. A program has therefore always come to
-where it was, timers included, before it takes the first of them.
+No answer of this attempt gets a time before the last one of the record. So a program has replayed all its history,
+timers included, before it takes its first new answer.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ from toolwire.sandbox.frames import CallFrame, WaitFrame
 from toolwire.sandbox.reading import ProtocolViolation
 
 BATCH_BYTES = 65_536
-"""Bytes of recorded answers that are sent at once; a single larger one goes alone. The program may be writing while
-they are sent: what fits into the channel's own buffer never makes both sides wait for each other."""
+"""Bytes of recorded answers to send at once; a single larger one goes alone. The program may be writing meanwhile. A
+batch that fits into the channel's own buffer never makes both sides wait for each other.
+"""
 
 _CLOSE_S = 0.0005
-"""A timer may go off so much too early: clocks of two kinds are compared."""
+"""A timer may go off this many seconds too early, since clocks of two kinds are compared."""
 Encode = Callable[[Recorded], bytes]
 
 
 class Diverged(Exception):
-    """The program does what it did not do before. The text names the step."""
+    """The program does not repeat the recorded steps. The text names the step."""
 
 
 class Waiting(NamedTuple):
@@ -40,12 +42,14 @@ class Waiting(NamedTuple):
     since: float
     """Seconds of the host's clock."""
     until_s: float | None
-    """The program's time at which its next timer goes off."""
+    """The program's time at which its next timer goes off; None without a timer."""
 
 
 class Replaying:
-    """One attempt. Safe from any thread; what a method gives to be sent may be sent without a lock, since nothing
-    else will be until the program waits again."""
+    """One attempt. Safe from any thread.
+
+    The bytes that a method returns may be sent without a lock: nothing else is sent until the program waits again.
+    """
 
     def __init__(self, replay: Replay, encode: Encode, batch: Callable[[int], bytes], woke: bytes) -> None:
         self._replay = replay
@@ -62,7 +66,7 @@ class Replaying:
         self._open: set[int] = set()
         self._parked: set[int] = set()
         self._given_up: set[int] = set()
-        """Calls that were dropped before and have been made again, until they are dropped again."""
+        """Calls that are recorded as dropped and have been made again, until they are dropped again."""
         self._elapsed_s = max((one.elapsed_s for one in replay.recorded), default=0.0)
         self._recorded_s = self._elapsed_s
         self._offset = max((one.at - one.elapsed_s for one in answered), default=replay.started_at)
@@ -71,26 +75,27 @@ class Replaying:
 
     @property
     def records(self) -> tuple[Recorded, ...]:
-        """All calls so far, in order of issue, and those that this attempt has not come to."""
+        """All calls so far in order of issue, with the recorded calls that this attempt has not made yet."""
         with self._lock:
             records = self._known | self._records
         return tuple(records[ordinal] for ordinal in sorted(records))
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the program waits, so that something may have to be sent."""
+        """True if the program waits, so that there may be bytes to send."""
         return self._waiting is not None
 
     def begin(self) -> bytes:
-        """What follows the start frame."""
+        """Returns the bytes that follow the start frame."""
         with self._lock:
             return self._next_batch()
 
     def made(self, frame: CallFrame, tool: str, digest: str, now: float) -> Recorded | None:
-        """Notes a call; its record if it has been answered or dropped before, None if it is to be made.
+        """Notes a call. Returns its record if it was answered or dropped before, None if it must be made.
 
         Raises:
-            Diverged: it is not the call that was made before.
+            Diverged: it is not the recorded call.
+            ProtocolViolation: the program says that it took more answers than it was sent.
         """
         with self._lock:
             self._check_taken(frame.taken)
@@ -118,7 +123,8 @@ class Replaying:
         """Notes that the program waits.
 
         Raises:
-            Diverged: it waits although it has the next recorded answer: for a call that it did not make.
+            Diverged: it waits although it has the next recorded answer; so it did not make the call of that answer.
+            ProtocolViolation: its count of answers cannot be true.
         """
         with self._lock:
             self._check_taken(frame.taken)
@@ -131,7 +137,7 @@ class Replaying:
             self._wait(now, frame.until_s)
 
     def settled(self, ordinal: int, answer: Answer, now: float) -> None:
-        """Notes an answer; one that nobody waits for any more is none."""
+        """Notes an answer; ignores it if the program no longer waits for it."""
         with self._lock:
             if ordinal not in self._open:
                 return
@@ -166,10 +172,10 @@ class Replaying:
                 self._note(replace(self._records[ordinal], answer=DROPPED, elapsed_s=self._advance(now)))
 
     def next(self, now: float) -> bytes:
-        """What to send to a program that waits, if there is anything.
+        """Returns the bytes to send to a program that waits; empty when there are none.
 
         Raises:
-            Diverged: it waits for what it did not wait for before.
+            Diverged: it waits without having repeated the recorded calls.
         """
         with self._lock:
             waiting = self._waiting
@@ -192,7 +198,7 @@ class Replaying:
             return self._woke
 
     def patience(self) -> float | None:
-        """Seconds until the timer of a program that waits goes off; None when it waits for none."""
+        """Seconds until the timer of a waiting program goes off; None without a timer."""
         with self._lock:
             waiting = self._waiting
             if waiting is None or waiting.until_s is None:
@@ -201,16 +207,16 @@ class Replaying:
 
     @property
     def is_suspended(self) -> bool:
-        """Whether nothing but people can bring the program on."""
+        """True if only people can bring the program further."""
         with self._lock:
             is_idle = self._waiting is not None and self._sent == len(self._order)
             return is_idle and bool(self._parked) and not self._open
 
     def ended(self) -> None:
-        """Called when the program has come to its own end.
+        """Checks the record when the program has come to its own end.
 
         Raises:
-            Diverged: without having made all the calls that it made before.
+            Diverged: the program has not made all the recorded calls.
         """
         with self._lock:
             if len(self._records) < len(self._known):
@@ -220,7 +226,9 @@ class Replaying:
         self._waiting = Waiting(now, until_s)
 
     def _advance(self, now: float) -> float:
-        """The program's time: it moves while the program waits, and stands still while it computes."""
+        """Advances and returns the program's time: it moves while the program waits, and stands still while it
+        computes.
+        """
         if self._waiting is not None:
             self._elapsed_s += max(now - self._waiting.since, 0.0)
             self._waiting = self._waiting._replace(since=now)
@@ -265,7 +273,7 @@ class Replaying:
         raise Diverged(f"step {frame.ordinal} is a call of {tool!r}{differs}")
 
     def _check_history(self) -> None:
-        """Before it takes anything new, a program must have come to where it was."""
+        """Checks that a program has replayed its history before it takes anything new."""
         if len(self._records) < len(self._known):
             raise self._missing(len(self._records) + 1)
         is_stuck = self._waiting is not None and self._waiting.until_s is None and self._sent == len(self._order)

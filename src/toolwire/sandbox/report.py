@@ -1,4 +1,4 @@
-"""What comes out of the sandbox: how a program ended, what it printed, what it called."""
+"""The output of the sandbox: how a program ended, the text it printed, and the calls it made."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ProgramStatus = Literal[
 ]
 CallStatus = Literal["answered", "failed", "dropped", "parked", "unknown"]
 IsolationLevel = Literal["none", "process", "kernel", "kernel+namespaces"]
-"""From the least to the most. At `none` not even the kernel's limits hold: nothing runs, whatever is asked for."""
+"""Isolation levels, the weakest first. At `none` the kernel's limits do not hold either, and nothing ever runs."""
 MinIsolation = Literal["process", "kernel", "kernel+namespaces"]
 LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
 
@@ -38,97 +38,114 @@ NOTHING_TO_SHOW = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramError:
-    """Why a program did not finish, or what it did not catch."""
+    """The reason why a program did not finish, or the exception that it did not catch.
+
+    Attributes:
+        type: Name of the exception, `SourceRefused` for a program that was not started, `Stopped` for one that was
+            ended.
+        message: The event in one or two sentences.
+        traceback: Traceback in Python's form, with lines of the program only. Ends with the exception; empty when not
+            known.
+        hint: The probable intention and how to write it; empty when it cannot be guessed.
+        line: The program's line; None when not known.
+    """
 
     type: str
-    """Name of the exception, `SourceRefused` for a program that was not started, `Stopped` for one that was ended."""
     message: str
-    """What happened, in one or two sentences."""
     traceback: str = ""
-    """Where, as Python writes it: only lines of the program. Ends with the exception; empty when not known."""
     hint: str = ""
-    """What was probably meant; empty when we cannot tell."""
     line: int | None = None
-    """The program's line; None when not known."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CallRecord:
-    """One call as the host saw it. Filled while the program runs: not frozen, as one is made for each call."""
+    """One call as the host saw it. Not frozen, since the host fills it while the program runs.
+
+    Attributes:
+        ordinal: Position among the program's calls, from 1, in order of issue.
+        tool: The name under which the tool is registered.
+        arguments: By parameter name, as the tool's call received them.
+        status: `dropped`: the program stopped waiting for it. `parked`: it waits for a person. `unknown`: the program
+            ended before the answer came.
+        duration_ms: Milliseconds until its answer, or until the program's end.
+        arguments_digest: As `ProgramCall.arguments_digest`.
+        completed: Position in the order of completion, from 1; 0 without an answer, or in a program that is not
+            resumable.
+        replayed: True if its answer or its drop came from the record, so that nothing was run for it.
+    """
 
     ordinal: int
-    """Position among the program's calls, from 1, in order of issue."""
     tool: str
-    """The name the tool is registered under."""
     arguments: dict[str, Any]
-    """By parameter name, as the tool's call received them."""
     status: CallStatus
-    """`dropped`: the program stopped waiting for it. `parked`: it waits for a person. `unknown`: the program ended
-    before it was answered."""
     duration_ms: float = 0.0
-    """Milliseconds until its answer, or until the program's end."""
     arguments_digest: str = ""
-    """As `ProgramCall.arguments_digest`."""
     completed: int = 0
-    """Place in the order of completion, from 1; 0 without an answer, or in a program that is not resumable."""
     replayed: bool = False
-    """Its answer, or that it was dropped, came from the record: nothing was run for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
-    """What stood between the program and the host."""
+    """The isolation between the program and the host.
+
+    Attributes:
+        level: The level that was observed, not the one that was asked for.
+        report: By layer: the finding of a child that tested it when the zygote started.
+    """
 
     level: IsolationLevel
-    """The level that was observed, not the one asked for."""
     report: dict[str, str]
-    """Layer by layer, what a child that ran into it found when the zygote started."""
 
     def reaches(self, least: IsolationLevel) -> bool:
-        """Whether it is as strong as `least`, and strong enough to run anything at all."""
+        """Returns True if the level is at least `least`, and strong enough to run anything at all."""
         return LEVELS.index(self.level) >= max(LEVELS.index(least), LEVELS.index("process"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramResult:
-    """How a program ended. What it printed and called until then is kept, however it ended."""
+    """How a program ended. Its output and its calls are kept, however it ended.
+
+    Attributes:
+        status: Why it is over.
+        value: Its result; None when `has_value` is false.
+        has_value: True if `__result__` was assigned, or if the last line is an expression that is not None.
+        stdout: The printed text, up to `Limits.output_bytes`.
+        stdout_bytes: Bytes that were printed, kept or not.
+        error: The error; None for a program that finished.
+        calls: Its calls in order of issue, as the host recorded them.
+        isolation: The isolation between it and the host.
+        duration_s: Seconds from start to end, with the time spent waiting for tools and for a free place.
+        cpu_s: Processor seconds, as the kernel counted them; 0 when they are not known.
+        notice: A guess at the intention of a program that finished with nothing to show; empty otherwise.
+        invocation_id: The id that all its calls share, in the log too; empty for a program that the sandbox ran by
+            itself.
+        recorded: All calls of a resumable program, with those of earlier attempts: `Replay.recorded` of the next
+            attempt.
+    """
 
     status: ProgramStatus
-    """Why it is over."""
     value: Any
-    """Its result; None when `has_value` is false."""
     has_value: bool
-    """`__result__` was assigned, or the last line is an expression that is not None."""
     stdout: str
-    """What was printed, up to `Limits.output_bytes`."""
     stdout_bytes: int
-    """Bytes that were printed, kept or not."""
     error: ProgramError | None
-    """None for a program that finished."""
     calls: tuple[CallRecord, ...]
-    """Its calls in order of issue, written by the host."""
     isolation: Isolation
-    """What stood between it and the host."""
     duration_s: float
-    """Seconds from start to end, waiting for tools and for a free place included."""
     cpu_s: float
-    """Processor seconds, as the kernel counted them; 0 when they are not known."""
     notice: str = ""
-    """What a program that finished with nothing to show probably meant to do."""
     invocation_id: str = ""
-    """The id that all its calls share, in the log too; empty for a program that the sandbox ran by itself."""
     recorded: tuple[Recorded, ...] = ()
-    """All calls of a resumable program, earlier attempts' too: `Replay.recorded` of the next attempt."""
 
     @property
     def for_model(self) -> str:
-        """What a model reads: the output, then the result or the error. Output alone is given byte for byte."""
+        """The text for a model: the output, then the result or the error. Output alone is given byte for byte."""
         return self.shown(None)
 
     def shown(self, limit_bytes: int | None) -> str:
-        """`for_model` with output and result cut so that they fit; an error is always whole.
+        """Returns `for_model` with output and result cut so that they fit; an error is never cut.
 
-        The output gives way to the result, which is what the program was run for, up to half of the room.
+        The output gives way to the result, up to half of the room, since the result is the program's purpose.
         """
         result = self._result(limit_bytes)
         output = self.stdout
@@ -170,5 +187,5 @@ def _value_text(value: Any) -> str:
     try:
         return show(value)
     except Unrepresentable:
-        # Python has values that JSON has no word for, such as a dict with tuples as keys.
+        # Python has values that JSON lacks, such as a dict with tuples as keys.
         return repr(value)

@@ -1,4 +1,4 @@
-"""The port of what runs programs: `ProgramRunner`. The sandbox of `host.py` is the one that comes with us."""
+"""The port for programs: `ProgramRunner`. The `Sandbox` of `host.py` is the implementation that comes with toolwire."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from toolwire.sandbox.report import ProgramResult
 
 
 class Flag(Protocol):
-    """What tells a run to stop: a `threading.Event`."""
+    """Tells a run to stop: a `threading.Event`, for example."""
 
     def is_set(self) -> bool:
-        """Whether to stop."""
+        """Returns True if the run must stop."""
         ...
 
 
 class ProgramRunner(Protocol):
     """Runs programs, for all threads and event loops at once. `check_runner` of `toolwire.testing` checks one.
 
-    How a program ends is in its result, whatever it does; what is raised is meant for who runs it.
+    The result tells how a program ended, in every case. Exceptions are for the caller of the run.
     """
 
     def run(
@@ -29,25 +29,26 @@ class ProgramRunner(Protocol):
     ) -> ProgramResult:
         """Runs the program and blocks until it is over; `cancel`, once set, ends it.
 
-        `call` answers its calls, numbered from 1 in order of issue. An `Exception` of it is an error to the program,
-        any other ends the program and is raised here. Where it gives PARKED, a program with `replay` is suspended as
-        soon as nothing else can bring it on; to any other that is an error.
+        `call` answers the program's calls, numbered from 1 in order of issue. An `Exception` that it raises becomes an
+        error to the program. Any other exception ends the program and is raised here. When `call` returns PARKED, a
+        program with `replay` is suspended as soon as only such calls can bring it further; to any other program PARKED
+        is an error.
 
         Raises:
             Overloaded: too many programs run or wait; nothing was run.
-            SandboxUnavailable: its walls are weaker than `min_isolation`; nothing was run.
+            SandboxUnavailable: the isolation is weaker than `min_isolation`; nothing was run.
         """
         ...
 
     async def run_async(
         self, program: Program, call: Callable[[ProgramCall], Awaitable[Answer | Parked]], /
     ) -> ProgramResult:
-        """As `run`, with answers that are awaited on the running asyncio loop.
+        """Works as `run`, with answers that are awaited on the running asyncio loop.
 
         When the task that awaits this is cancelled, the program is ended and its calls are cancelled.
         """
         ...
 
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked], /) -> ProgramResult:
-        """As `run`, awaited: `call` is called in other threads than the loop's, which goes on meanwhile."""
+        """Works as `run`, awaited: `call` runs in other threads than the loop's, and the loop goes on meanwhile."""
         ...

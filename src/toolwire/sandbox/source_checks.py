@@ -1,8 +1,8 @@
-"""Refuses, before anything runs, what cannot work in a program, and says what to write instead.
+"""Refuses code that cannot work in a program before anything runs, and tells the model what to write instead.
 
-Never what keeps the host safe: a program that wants to get round these checks can, and must find the kernel's wall.
-So they count a name only as the real thing. `re.compile`, a tool called `open`, a variable, a parameter, an
-attribute or a text of that name are fine.
+The host's safety never depends on these checks. A program that tries to get round them can, and then meets the kernel's
+walls. So the checks count a name only when it is the real thing. `re.compile`, a tool called `open`, and a variable,
+parameter, attribute or text of that name are fine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolwire.sandbox.program import Program, ProgramTool
 Family = Literal["import", "files", "network", "system", "dynamic code", "environment"]
 
 MODULES = ("math", "json", "datetime", "re", "random", "statistics")
-"""There without import."""
+"""Modules that a program has without an import."""
 _IMPORTABLE = frozenset({*MODULES, "asyncio", "__future__", "json.decoder", "json.encoder"})
 _FILENAME = "<program>"
 _SHOWN_REFUSALS = 8
@@ -29,25 +29,28 @@ _SHOWN_TOOLS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """One thing that a program may not use."""
+    """One thing that a program may not use.
+
+    Attributes:
+        line: Line of the program, from 1.
+        column: Number of characters before it on that line.
+        width: Number of characters that it takes on that line; at least 1.
+        what: The refused text, as the program has it: `import os`, `os.environ`, `eval`.
+        family: Its family, out of a closed set.
+        reason: The reason, a sentence without its full stop.
+        instead: A replacement, in a sentence or two.
+    """
 
     line: int
-    """Line of the program, from 1."""
     column: int
-    """Characters before it on that line."""
     width: int
-    """Characters of it on that line; at least 1."""
     what: str
-    """What is refused, as the program has it: `import os`, `os.environ`, `eval`."""
     family: Family
-    """Which of the closed set of families it belongs to."""
     reason: str
-    """Why, in a sentence without its full stop."""
     instead: str
-    """What to use instead, in a sentence or two."""
 
     def text(self, source: str) -> str:
-        """As Python shows an error: place, line, marker, and what it says."""
+        """Returns the refusal in the form of a Python error: place, line, marker, reason."""
         lines = _lines(source)
         line = lines[self.line - 1] if self.line <= len(lines) else ""
         bare = line.lstrip()
@@ -59,9 +62,9 @@ class Refusal:
 
 
 def check_source(program: Program) -> tuple[Refusal, ...]:
-    """What is wrong with the program, in the order of its lines; empty when it may start.
+    """Returns the program's refusals in the order of its lines; empty when it may start.
 
-    A text that is no Python is not judged here: the child says so with Python's own words.
+    A text that is not Python passes here: the child reports it with Python's own message.
     """
     if not program.source_checks:
         return ()
@@ -108,7 +111,7 @@ class _Checks:
         return self._refusal(free.node, what, family, reason, _NAMES_INSTEAD.get(free.name) or self._instead(family))
 
     def _refusal(self, node: ast.stmt | ast.expr, what: str, family: Family, reason: str, instead: str) -> Refusal:
-        # The parser counts bytes of UTF-8.
+        # The parser counts columns in bytes of UTF-8.
         line = self._lines[node.lineno - 1].encode() if node.lineno <= len(self._lines) else b""
         end = node.end_col_offset if node.end_lineno == node.lineno else len(line)
         return Refusal(
@@ -132,7 +135,7 @@ class _Checks:
 
 
 def _lines(source: str) -> list[str]:
-    """The lines as Python counts them: `splitlines` would also end one at a form feed or U+2028."""
+    """Returns the lines as Python counts them: `splitlines` would also end one at a form feed or U+2028."""
     return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -145,9 +148,9 @@ def _tools_text(tools: tuple[ProgramTool, ...]) -> str:
 
 
 def _quiet_parser() -> None:
-    """Keeps the host's warnings out of what a model wrote, such as "invalid escape sequence".
+    """Keeps warnings about a model's text, such as "invalid escape sequence", out of the host.
 
-    `warnings.catch_warnings` is not safe with threads; a filter for our own file name disturbs nobody.
+    `warnings.catch_warnings` is not safe with threads; a filter for our own file name affects no other code.
     """
     if not warnings.filters or warnings.filters[0] != _PARSER_FILTER:
         warnings.filterwarnings("ignore", module=_PARSER_FILTER[3].pattern)

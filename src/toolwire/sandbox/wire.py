@@ -1,9 +1,9 @@
-"""How one frame is written and read: 4 bytes of length, JSON, and long strings raw behind it.
+"""Writes and reads one frame: 4 bytes of length, JSON, and long strings raw behind it.
 
-A frame is a JSON list whose first item names its kind and whose last item is its payload. A frame with strings
-of more than `RAW_FROM` characters in its payload is wrapped: `["raw", [size, ...], frame]`, where each string is
-`{"$t": "raw", "v": position}` and its bytes follow the header in that order; through JSON they would take four
-times as long. `child/wire.py` is this file's twin on the other side.
+A frame is a JSON list: its first item names its kind, and its last item is its payload. A frame whose payload has
+strings of at least `RAW_FROM` characters is wrapped: `["raw", [size, ...], frame]`. Each such string is `{"$t": "raw",
+"v": position}` there, and its bytes follow the header in that order. Through JSON they would take four times as long.
+`child/wire.py` is this file's twin on the other side.
 """
 
 from __future__ import annotations
@@ -21,26 +21,29 @@ HEADER_BYTES = 4
 RAW_FROM = 16_384
 RAW = "raw"
 LARGE_BYTES = 65_536
-"""Bytes from which a frame is weighed, and decoded beside an event loop: a smaller one takes a few MB and some ms."""
+"""Frames from this size, in bytes, are weighed, and are decoded outside of an event loop. A smaller one takes a few MB
+and a few milliseconds.
+"""
 WEIGHT_CAP = 25_165_824
-"""Bytes that the values of one frame may take in the host's memory. With the bytes and the text that they are read
-from, and a second form while tags are read, a frame stays below 64 MB and holds up other threads for 0.1 s at most."""
+"""Bytes that the values of one frame may take in the host's memory. With its bytes, its text, and a second form while
+tags are read, a frame stays below 64 MB. It holds up other threads for 0.1 s at most.
+"""
 INTEGER_DIGITS_CAP = 4300
-"""Digits of an integer, as Python's own default: reading 400,000 takes a second in which no other thread runs."""
+"""Digits of an integer, as Python's own default: to read 400,000 takes a second in which no other thread runs."""
 _SURROGATES_STEP = 65_536
-"""Bytes that are decoded in one piece where lone surrogates are among them: each costs a quarter of a microsecond."""
+"""Bytes to decode in one piece when lone surrogates are among them: each costs a quarter of a microsecond."""
 _WEIGHTS = ((b"{", 130), (b"[", 90), (b",", 40), (b":", 72), (b'"', 20))
 _WIDEST = 4
 """Bytes that each character of a text takes if one of them is outside of the basic plane."""
 kind_of: Callable[[Any], type[Any]] = type
-"""`type` with one argument, in words that a type checker follows."""
+"""`type` with one argument, with a signature that a type checker follows."""
 _VALUE = "v"
 SCALARS = frozenset({int, bool, float, type(None), str})
 _TAG_TEXT = f'"{TAG}"'
 
 
 class Oversized(Exception):
-    """A frame larger than what the receiving side takes."""
+    """A frame is larger than the receiver accepts."""
 
     def __init__(self, size: int, cap: int) -> None:
         super().__init__(f"{size:,} bytes, at most {cap:,} fit")
@@ -49,10 +52,11 @@ class Oversized(Exception):
 
 
 def encode(head: str, payload: Any, cap: int) -> bytes:
-    """The frame of a head, as text up to the payload (`["answer",7,`), and a payload, which is tagged.
+    """Returns the frame of a head and a payload, which is tagged. The head is text up to the payload, as
+    `["answer",7,`.
 
     Raises:
-        Unrepresentable: the payload holds something that no tag stands for.
+        Unrepresentable: the payload holds a value that no tag stands for.
         Oversized: the frame is larger than `cap` bytes.
     """
     text = _quick(payload)
@@ -66,7 +70,7 @@ def encode(head: str, payload: Any, cap: int) -> bytes:
 
 
 def lift(value: Any, raws: list[bytes]) -> Any:
-    """The tagged value with its long strings moved to `raws`."""
+    """Returns the tagged value with its long strings moved to `raws`."""
     kind = kind_of(value)
     if kind is str:
         if len(value) < RAW_FROM:
@@ -81,10 +85,10 @@ def lift(value: Any, raws: list[bytes]) -> Any:
 
 
 def decode(data: bytes | memoryview) -> str:
-    """The text of UTF-8 with lone surrogates. Other threads get their turn in between, however many there are.
+    """Returns the text of UTF-8 with lone surrogates. It decodes in pieces, so that other threads can run in between.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the data is not such text.
     """
     try:
         return str(data, "utf-8")
@@ -99,10 +103,10 @@ def decode(data: bytes | memoryview) -> str:
 
 
 def settle(value: Any, raws: list[str]) -> Any:
-    """The value with its long strings put into their places, each into one.
+    """Returns the value with its long strings put into their places, each into one.
 
     Raises:
-        ValueError: a place that names no string, or one that another has named; or a string that no place names.
+        ValueError: a place does not name a string, two places name the same one, or a string has no place.
     """
     left: dict[Any, str] = dict(enumerate(raws))
     settled = _settle(value, left)
@@ -112,7 +116,7 @@ def settle(value: Any, raws: list[str]) -> Any:
 
 
 def needs_untag(text: str) -> bool:
-    """Whether the text may hold tags or be nested deeper than values may be; False is certain."""
+    """Returns True if the text may hold tags or be nested deeper than values may be; False is certain."""
     if _TAG_TEXT in text:
         return True
     # Each level takes at least a bracket to open and one to close.
@@ -120,13 +124,13 @@ def needs_untag(text: str) -> bool:
 
 
 def weigh(data: bytes) -> int:
-    """An upper bound of the bytes that reading a frame takes. It counts marks, those within strings too."""
+    """Returns an upper bound of the bytes that reading a frame takes. It counts marks, those within strings too."""
     is_narrow = data.isascii() and b"\\u" not in data
     return len(data) * (1 if is_narrow else _WIDEST) + sum(data.count(mark) * weight for mark, weight in _WEIGHTS)
 
 
 def weight_of(value: Any) -> int:
-    """Bytes that a value takes in memory, each object counted wherever it stands."""
+    """Returns the bytes that a value takes in memory; an object in several places counts at each of them."""
     weight = 0
     left = [value]
     while left:
@@ -141,18 +145,20 @@ def weight_of(value: Any) -> int:
 
 
 def scan_long(text: str) -> tuple[Any, int]:
-    """As `scan`, from the beginning of a text that may hold an endless integer.
+    """Works as `scan`, from the start of a text that may hold an endless integer.
 
     Raises:
-        ValueError: it is no JSON, or it holds an integer of more than `INTEGER_DIGITS_CAP` digits.
-        StopIteration: there is none.
+        ValueError: it is not JSON, or it holds an integer of more than `INTEGER_DIGITS_CAP` digits.
+        StopIteration: the text does not begin with a JSON value.
     """
     is_bounded = 0 < sys.get_int_max_str_digits() <= INTEGER_DIGITS_CAP
     return scan(text, 0) if is_bounded else _scan_bounded(text, 0)
 
 
 def _settle(value: Any, left: dict[Any, str]) -> Any:
-    """Changes lists and objects in place: a frame has just been made of them, and a copy would take as much again."""
+    """Changes lists and objects in place: they were just made for this frame, and a copy would take as much memory
+    again.
+    """
     kind = kind_of(value)
     if kind is list:
         for place, item in enumerate(value):
@@ -174,7 +180,7 @@ def _raw(position: Any, left: dict[Any, str]) -> str:
 
 
 def _character_end(data: bytes | memoryview, end: int) -> int:
-    """The place at or before `end` at which no character is cut in two."""
+    """Returns the position at or before `end` at which no character is cut in two."""
     if end >= len(data):
         return len(data)
     for place in range(end, end - _WIDEST, -1):
@@ -196,7 +202,7 @@ def _encode_tagged(head: str, payload: Any, cap: int) -> bytes:
 
 
 def _quick(payload: Any) -> str | None:
-    """The payload's text if it is flat and small, which most calls and answers are; else None."""
+    """Returns the payload's text if it is flat and small, as in most calls and answers; otherwise None."""
     kind = kind_of(payload)
     if kind is dict:
         for key, item in payload.items():
@@ -225,9 +231,9 @@ def _refuse_constant(name: str) -> Any:
 
 
 dump = dumper(_refuse)
-"""JSON text of a value made of JSON types only."""
+"""Returns the JSON text of a value made of JSON types only."""
 dump_sorted = dumper(_refuse, sort_keys=True)
-"""The same, with the keys of objects in order: equal values give equal texts."""
+"""Works as `dump`, with the keys of objects in order: equal values give equal texts."""
 _CONTAINERS = frozenset({list, dict})
 
 
@@ -239,13 +245,13 @@ def _bounded_integer(digits: str) -> int:
 
 _Scan = Callable[[str, int], tuple[Any, int]]
 scan: _Scan = cast("Any", json.JSONDecoder(parse_constant=_refuse_constant)).scan_once
-"""The JSON value at a place of a text, and where it ends. Strict: no NaN, no Infinity.
+"""Returns the JSON value at a position of a text, and its end position. Strict: no NaN, no Infinity.
 
 Raises:
-    ValueError: it is no JSON.
-    StopIteration: there is none.
+    ValueError: it is not JSON.
+    StopIteration: the text has no JSON value at that position.
 """
 _scan_bounded: _Scan = cast(
     "Any", json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_integer)
 ).scan_once
-"""For a host that has lifted Python's own bound."""
+"""Works as `scan`, for a host that has lifted Python's own bound on digits."""

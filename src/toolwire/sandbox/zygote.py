@@ -1,7 +1,7 @@
-"""The host's side of the fork server: starts it, asks it for children, starts another when it is gone.
+"""The host's side of the fork server: starts it, asks it for children, and starts another when it is gone.
 
-The host itself never forks. Each child comes with its channel, a pidfd to stop it by, and a socket on which
-the zygote tells its exit status; runs share nothing on this side.
+The host itself never forks. Each child comes with its channel, a pidfd to end it by, and a socket on which the zygote
+sends its exit status. Runs share nothing on the host's side.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Zygote:
             self._process = _start_process(theirs, script)
         self._process_id = self._process.pid
         self.isolation = self._wait_ready()
-        """What its self-test observed."""
+        """The level and report that its self-test observed."""
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process runs, as far as can be known without asking it."""
+        """True if its process runs, as far as this can be known without asking it."""
         return self._process.poll() is None
 
     @property
@@ -62,7 +62,8 @@ class Zygote:
         return self._process_id
 
     def ask(self, limits: Limits, *, kind: ChildKind = "any") -> Spawning:
-        """Asks for a child. All but `any` are for measuring: one that was no spare, or one that ends at once.
+        """Asks for a child. The kinds `fresh` and `bare` are for measuring: a child that was not a spare, or one that
+        ends at once.
 
         Raises:
             ZygoteGone: it died.
@@ -85,7 +86,7 @@ class Zygote:
         return Spawning(ours, self.isolation.report, self.released)
 
     def released(self) -> None:
-        """One of its children is over."""
+        """Notes that one of its children is over."""
         with self._lock:
             self._live -= 1
             over = self._retired and self._live <= 0
@@ -101,7 +102,7 @@ class Zygote:
             self.close()
 
     def close(self) -> None:
-        """Ends it and every child of it."""
+        """Ends it and all its children."""
         self._control.close()
         try:
             self._process.wait(timeout=2)
@@ -110,9 +111,11 @@ class Zygote:
             self._process.wait()
 
     def forget(self) -> None:
-        """In a forked child of the host: lets go of what belongs to the parent, and leaves its zygote alone."""
+        """Resets it in a forked child of the host: closes the socket of the parent and leaves the parent's zygote
+        alone.
+        """
         self._control.close()
-        # Popen would complain at its end about a process that still runs and is none of ours.
+        # At its end Popen would warn about a process that still runs; that process belongs to the parent.
         self._process.returncode = 0
 
     def _wait_ready(self) -> Isolation:
@@ -136,7 +139,7 @@ class Zygote:
 
 
 class Zygotes:
-    """Keeps one zygote at hand: started when first needed, again when it died, and after `RUNS_PER_ZYGOTE` runs."""
+    """Keeps one zygote ready. Starts it when first needed, after it died, and after `RUNS_PER_ZYGOTE` runs."""
 
     def __init__(self, script: Path = SCRIPT) -> None:
         self._script = script
@@ -146,15 +149,15 @@ class Zygotes:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a child can be had without starting a zygote first, which takes a tenth of a second."""
+        """True if a child can be had without starting a zygote first, which takes a tenth of a second."""
         current = self._current
         return current is not None and current.is_alive and current.spawned < RUNS_PER_ZYGOTE
 
     def current(self) -> Zygote:
-        """A live zygote.
+        """Returns a live zygote.
 
         Raises:
-            SandboxUnavailable: none can be started here.
+            SandboxUnavailable: a zygote cannot be started here.
         """
         if self.is_ready and self._current is not None:
             return self._current
@@ -171,10 +174,10 @@ class Zygotes:
             return self._current
 
     def spawn(self, limits: Limits, *, kind: ChildKind = "any") -> tuple[Child, Isolation]:
-        """A child and what its zygote observed; blocks until it is there.
+        """Returns a child and its zygote's isolation; blocks until the child is there.
 
         Raises:
-            SandboxUnavailable: no zygote can be started here, or it cannot fork.
+            SandboxUnavailable: a zygote cannot be started here, or it cannot fork.
         """
         try:
             return self._spawn(limits, kind)
@@ -193,7 +196,7 @@ class Zygotes:
             current.retire()
 
     def close(self) -> None:
-        """Ends the zygote and every child of it."""
+        """Ends the zygote and all its children."""
         with self._lock:
             self._closed = True
             current, self._current = self._current, None
@@ -201,7 +204,7 @@ class Zygotes:
             current.close()
 
     def forget(self) -> None:
-        """In a forked child of the host: lets go of the parent's zygote."""
+        """Lets go of the parent's zygote, in a forked child of the host."""
         self._lock = threading.Lock()
         current, self._current = self._current, None
         if current is not None:
@@ -213,7 +216,7 @@ class Zygotes:
 
 
 def lost(gone: ZygoteGone) -> SandboxUnavailable:
-    """What to say when a new zygote dies as well."""
+    """Returns the error for a new zygote that dies as well."""
     return SandboxUnavailable(
         f"the sandbox's process dies before it gives a child: {gone}",
         report={"python": sys.executable},
@@ -233,7 +236,8 @@ def _start_process(control: socket.socket, script: Path) -> subprocess.Popen[byt
         stderr=subprocess.DEVNULL,
         env=environment,
         cwd="/",
-        # Out of reach of the terminal's signals. Not a new session: the scheduler shares time between sessions
-        # first, and a round trip between two of them takes up to a third longer.
+        # Out of reach of the terminal's signals. Not a new session: the scheduler shares time between sessions first,
+        # and a
+        # round trip between two of them takes up to a third longer.
         process_group=0,
     )
