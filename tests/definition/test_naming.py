@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.definition.naming import PROGRAM_MODULES, PROGRAM_OWN_NAMES, program_name
+from toolwire.definition.naming import PROGRAM_OWN_NAMES, program_name
+from toolwire.vocabulary.calls import ASYNCIO, CORE_MODULES, MORE_MODULES
 from toolwire.vocabulary.errors import DefinitionError
 
 
@@ -50,8 +51,10 @@ def test_what_is_written_is_an_identifier_that_hides_nothing(name: str) -> None:
     assert written not in PROGRAM_OWN_NAMES
 
 
-def test_every_module_of_a_program_is_its_own_name() -> None:
-    assert set(PROGRAM_MODULES) <= PROGRAM_OWN_NAMES
+def test_the_first_modules_of_a_program_are_its_own_names_and_a_tool_may_bear_the_name_of_another() -> None:
+    assert {*CORE_MODULES, ASYNCIO} <= PROGRAM_OWN_NAMES
+    assert PROGRAM_OWN_NAMES.isdisjoint(MORE_MODULES)
+    assert {program_name(name) for name in MORE_MODULES} == set(MORE_MODULES)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tests.patience import PATIENCE_S
 from toolwire import Limits, ToolRegistry, ToolResult, ToolSpec
 from toolwire.builtin.code_execution import program_tool
 from toolwire.definition.from_function import tool_of
+from toolwire.vocabulary.calls import PROGRAM_MODULES
 
 
 def add(a: int, b: int) -> int:
@@ -234,7 +235,8 @@ def test_code_execution_tells_a_model_the_signatures_of_what_a_program_may_call(
     tool = registry.get_tool("code_execution")
     assert tool.description == (
         "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
-        "(assigned to __result__ or standing as the last expression), comes back.\n"
+        "(assigned to __result__ or standing as the last expression), comes back. "
+        f"Modules that it may import: {' '.join(PROGRAM_MODULES)}.\n"
         "A program may call:\n"
         "- add(a: int, b: int) -> int"
     )

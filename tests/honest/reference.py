@@ -155,14 +155,17 @@ def _namespace(theme: str) -> dict[str, Any]:
         "math": math, "json": json, "datetime": datetime, "re": re, "random": random, "statistics": statistics,
         "asyncio": asyncio,
     }  # fmt: skip
-    names = {
-        "__name__": "__main__",
-        "__doc__": None,
+    # Where dataclasses and type hints look for what the text of an annotation names.
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    names = vars(main)
+    names |= {
         **modules,
         **{tool.__name__: _as_program_has_it(tool, theme) for tool in TOOLS},
         **{kind.__name__: kind for kind in EXCEPTIONS},
     }
-    return names | {"datetime": _Both("datetime")} if theme == OURS else names
+    if theme == OURS:
+        names["datetime"] = _Both("datetime")
+    return names
 
 
 # -- names of toolwire's own ---------------------------------------------------------------------------------------

@@ -11,12 +11,13 @@ from tests.honest.corpus import HonestProgram, read_programs
 from tests.honest.reference import Outcome, Reference, exact
 from tests.honest.tools import TOOLS, reset
 from toolwire import ToolRegistry
+from toolwire.vocabulary.calls import PROGRAM_MODULES
 
 PROGRAMS = read_programs()
 PYTHON = tuple(program for program in PROGRAMS if program.theme != "not_python")
 LEAST_PROGRAMS = 310
 LOCKED = ("kernel", "kernel+namespaces")
-MODULES = frozenset({"math", "json", "datetime", "re", "random", "statistics", "asyncio"})
+MODULES = frozenset(PROGRAM_MODULES)
 
 
 @pytest.fixture(scope="module")

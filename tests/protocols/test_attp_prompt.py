@@ -12,6 +12,7 @@ from toolwire.definition.from_function import from_function
 from toolwire.definition.stub import stub
 from toolwire.protocols import get
 from toolwire.protocols.base import Language, Thought
+from toolwire.vocabulary.calls import PROGRAM_MODULES
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 
 ATTP = get("attp")
@@ -69,7 +70,7 @@ When no tool is needed any more, answer the user in plain text: no TOML, no tags
 ```
 
 ## Modules
-There without import: math, json, datetime, re, random, statistics, asyncio.
+There without import: ALL_MODULES.
 
 ## Templates
 If it can be done:
@@ -118,7 +119,7 @@ thought = "No listed tool can book a table."
 [tool_call]
 status = "fail"
 message = "I have no tool that books tables. Please call the restaurant. Here I can use: count_lines, now."
-'''
+'''.replace("ALL_MODULES", " ".join(PROGRAM_MODULES))
 
 
 @pytest.mark.requirement(

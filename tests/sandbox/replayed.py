@@ -116,6 +116,20 @@ LINES = {
     "the day": "day = datetime.date.today()\n[echo(day.isoformat()), str(day)]",
     "the time as argument": "echo(datetime.now(datetime.UTC))",
     "a subclass of datetime": "class D(datetime.datetime): pass\n[echo(type(D.now()).__name__), str(D.now())[:13]]",
+    "identities in a dataclass": (
+        "import uuid\nfrom dataclasses import dataclass, field\n@dataclass\nclass Row:\n"
+        "    id: str = field(default_factory=lambda: str(uuid.uuid4()))\n[Row().id, echo(Row().id), Row().id]"
+    ),
+    "digests of what is random": (
+        "import hashlib\n[hashlib.sha256(random.randbytes(9)).hexdigest(), echo(1), random.SystemRandom().random()]"
+    ),
+    "sets of names and values": (
+        "import enum, collections, decimal, fractions, uuid\nKind = enum.Enum('Kind', 'A B C D E')\n"
+        "Point = collections.namedtuple('Point', 'x y')\n"
+        "[str({kind.name for kind in Kind}), echo(1), str({Point(n, str(n)) for n in range(5)}), "
+        "str(set(map(decimal.Decimal, range(5)))), str({fractions.Fraction(n, 7) for n in range(5)}), "
+        "[str(u) for u in {uuid.uuid4() for _ in range(5)}]]"
+    ),
     "the clock of time": "t = random._os.sys.modules['time']\n[t.time(), t.monotonic(), t.strftime('%Y'), echo(1)]",
     "sleep of time": "t = random._os.sys.modules['time']\nt.sleep(1000)\n[echo(1), t.time() > 1706660000]",
     "floats": "[f'{echo(0.1) + 0.2}', f'{add(1e16, 1):.3f}', str(add(0.1, 0.2)), math.sqrt(echo(2))]",
@@ -224,6 +238,25 @@ BY_ORDER = {
         "async def tick():\n    for n in range(4):\n        await asyncio.sleep(0.004)\n        print(await echo(n))\n"
         "async def work():\n    for n in range(4):\n        print('work', await add(n, 1))\n"
         "await asyncio.gather(tick(), work())"
+    ),
+    "all clocks of time": (
+        "import time\nfrom time import time as now, monotonic, perf_counter, process_time, thread_time, gmtime\n"
+        "def look(): return [now(), time.time_ns(), monotonic(), perf_counter(), process_time(), thread_time(), "
+        "time.clock_gettime(time.CLOCK_REALTIME), tuple(gmtime()), time.ctime(), time.strftime('%c'), time.asctime(), "
+        "time.localtime().tm_sec, time.monotonic_ns(), time.perf_counter_ns(), time.process_time_ns()]\n"
+        "[look(), echo(1), look(), echo(2), look()]"
+    ),
+    "a wait by time.sleep": (
+        "import time\nbefore = time.time()\ntime.sleep(7)\n[time.time() - before, echo(1), time.time()]"
+    ),
+    "identities": (
+        "import uuid\ndef look(): return [str(uuid.uuid4()), str(uuid.uuid1()), uuid.getnode(), uuid.uuid1().int]\n"
+        "[look(), echo(str(uuid.uuid4())), look(), echo(uuid.uuid1().hex), look()]"
+    ),
+    "the time elsewhere": (
+        "from zoneinfo import ZoneInfo, available_timezones\n"
+        "[str(datetime.now(ZoneInfo('Asia/Tokyo'))), echo(1), list(available_timezones())[:20], "
+        "datetime.now().astimezone(ZoneInfo('America/Lima')).isoformat()]"
     ),
     "the time after each call": "for n in range(3):\n    echo(n)\n    print(datetime.now())",
     "loop time": (

@@ -32,6 +32,8 @@ PROGRAMS: list[tuple[str, str, str]] = [
     ),
     ("member_without_module", "timedelta(days=1)", "Write `datetime.timedelta`."),
     ("member_without_module", "sqrt(4)", "Write `math.sqrt`."),
+    ("member_without_module", "Counter('aab')", "Write `collections.Counter`."),
+    ("member_without_module", "ZoneInfo('UTC')", "Write `zoneinfo.ZoneInfo`."),
     (
         "misspelt_tool",
         "seach('x')",
@@ -108,6 +110,22 @@ PROGRAMS: list[tuple[str, str, str]] = [
         "module_called",
         "random()",
         "`random` is a module: call one of its functions, such as `random.random()`.",
+    ),
+    (
+        "module_called",
+        "copy({})",
+        "`copy` is a module: call one of its functions, such as `copy.deepcopy(value)`.",
+    ),
+    ("module_called", "numbers(1)", "`numbers` is a module: call one of its functions."),
+    (
+        "module_as_value",
+        "for day in calendar: pass",
+        "`calendar` is the module here: the program gives the name no value of its own.",
+    ),
+    (
+        "module_as_value",
+        "total = numbers + 1",
+        "`numbers` is the module here: the program gives the name no value of its own.",
     ),
     ("misspelt_member", "math.sqr(4)", "Did you mean `math.sqrt`?"),
     ("value_read_as_json", "json.loads(search('x'))", "It is a list already: leave out `json.loads`."),
@@ -186,7 +204,7 @@ def test_a_named_mistake_is_answered_with_its_sentence(run: Runner, name: str, s
 @pytest.mark.parametrize(("line", "is_answered"), [("add(1，2)", True), ("x = 1abc", False), ("x = 1é", False)])
 def test_a_typographic_character_that_is_taken_for_a_part_of_a_number(line: str, is_answered: bool) -> None:
     """As early releases of Python 3.11 say it."""
-    scene = Scene(signatures={}, names={}, line=line)
+    scene = Scene(signatures={}, names={}, modules={}, line=line)
     assert hint(SyntaxError("invalid decimal literal"), scene).startswith("Use the plain") == is_answered
 
 
@@ -210,7 +228,7 @@ def test_an_error_whose_text_cannot_be_had_has_no_hint() -> None:
         def __str__(self) -> str:
             raise ValueError
 
-    assert hint(Odd(), Scene(signatures={}, names={})) == ""
+    assert hint(Odd(), Scene(signatures={}, names={}, modules={})) == ""
 
 
 @pytest.mark.parametrize(

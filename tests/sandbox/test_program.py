@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.sandbox.programs import TOOLS, FakeTools, Runner
-from toolwire.definition.naming import PROGRAM_MODULES
 from toolwire.sandbox.program import Answer, ProgramCall
 from toolwire.sandbox.report import NOTHING_TO_SHOW
+from toolwire.vocabulary.calls import ASYNCIO, CORE_MODULES
 
 
 def test_a_program_that_only_prints_gives_its_output_byte_for_byte(run: Runner) -> None:
@@ -179,7 +179,7 @@ found = {name: value for name, value in globals().items() if name.isidentifier()
 errors = [name for name, value in found.items() if isinstance(value, type) and issubclass(value, Exception)]
 print(sorted(found.keys() - errors))
 """
-    names = [*(tool.program_name for tool in TOOLS), *PROGRAM_MODULES]
+    names = [*(tool.program_name for tool in TOOLS), *CORE_MODULES, ASYNCIO]
     assert run(source).stdout == f"{sorted(names)}\n"
 
 

@@ -14,6 +14,7 @@ from toolwire.sandbox.child import exceptions, imports, source, values
 from toolwire.sandbox.child import wire as child_wire
 from toolwire.sandbox.program import AnswerFamily
 from toolwire.vocabulary import values as host_values
+from toolwire.vocabulary.calls import CORE_MODULES, MORE_MODULES, PROGRAM_MODULES
 from toolwire.vocabulary.errors import Unrepresentable
 
 
@@ -31,7 +32,9 @@ def test_every_family_of_errors_has_its_class() -> None:
 
 
 def test_what_may_be_imported_is_what_is_there() -> None:
-    assert (*source_checks.MODULES, "asyncio") == imports.MODULES
+    assert (imports.CORE_MODULES, imports.MORE_MODULES) == (CORE_MODULES, MORE_MODULES)
+    assert imports.MODULES == PROGRAM_MODULES
+    assert imports.PARTS == source_checks.PARTS
 
 
 def test_the_program_has_one_file_name() -> None:

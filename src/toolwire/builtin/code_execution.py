@@ -28,10 +28,11 @@ from toolwire.sandbox.program import (
     ProgramTool,
     Replay,
     checked_isolation,
+    checked_modules,
 )
 from toolwire.sandbox.report import MinIsolation, ProgramResult, ProgramStatus
 from toolwire.sandbox.runner import ProgramRunner
-from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
 from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.failures import FailureKind
@@ -125,13 +126,20 @@ class HostsMistakes:
             raise self._found[0]
 
 
-def code_execution_tool(tools: Callable[[], Iterable[tuple[str, Tool]]]) -> Tool:
+def code_execution_tool(
+    tools: Callable[[], Iterable[tuple[str, Tool]]], modules: Sequence[str] = PROGRAM_MODULES
+) -> Tool:
     """The tool as models see it: its description lists the signatures of `tools()`, as they are when it is read."""
+    usable = f"Modules that it may import: {' '.join(modules)}."
 
     def describe() -> str:
         signatures = [f"- {signature_line(tool, program_name(name))}" for name, tool in tools()]
         return "\n".join(
-            [DESCRIPTION, "A program may call:" if signatures else "There are no tools to call.", *signatures]
+            [
+                f"{DESCRIPTION} {usable}",
+                "A program may call:" if signatures else "There are no tools to call.",
+                *signatures,
+            ]
         )
 
     return from_schema(
@@ -156,9 +164,11 @@ class CodeExecution:
         limits: Limits,
         source_checks: bool = True,
         min_isolation: MinIsolation = "kernel",
+        modules: Iterable[str] | None = None,
     ) -> None:
         self._runner = runner
         self.limits = limits
+        self.modules = checked_modules(modules)
         self.source_checks = source_checks
         self.min_isolation: MinIsolation = checked_isolation(min_isolation)
         self.last_invocation_id: str | None = None
@@ -251,6 +261,7 @@ class CodeExecution:
             limits=limits,
             source_checks=self.source_checks,
             min_isolation=self.min_isolation,
+            modules=self.modules,
             replay=replay,
         )
 

@@ -6,13 +6,11 @@ import builtins
 import keyword
 import unicodedata
 
+from toolwire.vocabulary.calls import ASYNCIO, CORE_MODULES
 from toolwire.vocabulary.errors import DefinitionError
 
 NAME_LIMIT = 128
 """Maximum number of characters in a tool's name, the most that any provider or MCP accepts."""
-
-PROGRAM_MODULES: tuple[str, ...] = ("math", "json", "datetime", "re", "random", "statistics", "asyncio")
-"""The modules that a program can use without an import."""
 
 _NOT_IN_PROGRAMS = frozenset(
     {
@@ -22,7 +20,7 @@ _NOT_IN_PROGRAMS = frozenset(
 )
 
 PROGRAM_OWN_NAMES: frozenset[str] = frozenset(
-    {*PROGRAM_MODULES, "__result__", *(set(dir(builtins)) - _NOT_IN_PROGRAMS - {"_"})}
+    {*CORE_MODULES, ASYNCIO, "__result__", *(set(dir(builtins)) - _NOT_IN_PROGRAMS - {"_"})}
 )
 """Names with a meaning in every program. A tool with such a name would hide it."""
 

@@ -39,15 +39,17 @@ class BuiltIns:
         *,
         limits: Limits | None = None,
         min_isolation: MinIsolation = "kernel",
+        modules: Iterable[str] | None = None,
     ) -> None:
         """Lets models run programs: adds the tool `code_execution`.
 
         `timeout` is seconds for a whole program, tools included; None is the default of 30. `limits` say more, and
         then stand in its place. `min_isolation` as in `run_program`: where this machine has less, calls fail as
-        `unavailable`.
+        `unavailable`. With `modules` programs may import only these; None means all that programs may import.
 
         Raises:
-            ConfigurationError: `timeout` is not a finite number above 0.
+            ConfigurationError: `timeout` is not a finite number above 0, or `modules` names a module that no program
+                may import.
         """
         from toolwire.facade.programs import programs_entry
         from toolwire.sandbox.limits import Limits
@@ -55,7 +57,12 @@ class BuiltIns:
         parts = self._parts
         limits = limits or Limits.within(_seconds(timeout))
         entry = programs_entry(
-            parts.catalogue, lambda: parts.setup, limits, self._invoke_own, min_isolation=min_isolation
+            parts.catalogue,
+            lambda: parts.setup,
+            limits,
+            self._invoke_own,
+            min_isolation=min_isolation,
+            modules=modules,
         )
         parts.catalogue.add(entry, replace=True)
         parts.catalogue.enable(CODE_EXECUTION)

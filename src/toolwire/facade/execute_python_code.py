@@ -20,8 +20,9 @@ async def execute_python_code(
 ) -> ToolResult:
     """Runs a Python program and gives what it printed, and its result.
 
-    It runs in a sandbox: without files, network or other processes, with the modules math, json, datetime, re, random
-    and statistics. Print what you want to see; a value assigned to __result__ is shown too.
+    It runs in a sandbox: without files, network or other processes. Of Python's standard library it may import what
+    computes, such as math, json, datetime, re, collections, itertools, decimal and zoneinfo. Print what you want to
+    see; a value assigned to __result__ is shown too.
 
     Args:
         code: The Python source text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -18,6 +18,7 @@ from toolwire.facade.setup import Setup
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Inside, Scope
 from toolwire.permission.policy import Policy
+from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
@@ -25,7 +26,7 @@ from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.sandbox.runner import ProgramRunner
-from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 
@@ -61,14 +62,17 @@ def programs_entry(
     call_back: Callable[[str, Mapping[str, Any]], ToolResult],
     *,
     min_isolation: MinIsolation,
+    modules: Iterable[str] | None,
 ) -> Entry:
     """The tool `code_execution` for programs that may call what the catalogue holds.
 
     `call_back` is how its owner's own `run` gets back into the path.
     """
     runtime = setup().runtime
-    tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy))
-    execution = CodeExecution(lambda: program_runner(runtime), limits=limits, min_isolation=min_isolation)
+    execution = CodeExecution(
+        lambda: program_runner(runtime), limits=limits, min_isolation=min_isolation, modules=modules
+    )
+    tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy), execution.modules)
     handle = CodeExecutionTool(tool, execution, call_back)
     return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution)
 
@@ -77,9 +81,22 @@ def told_among(catalogue: Catalogue, setup: Callable[[], Setup], entry: Entry) -
     """An entry as it is told of among these tools: the description of `code_execution` lists them."""
     if entry.name != CODE_EXECUTION or entry.composite is None:
         return entry
-    tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy))
+    modules = program_modules(entry)
+    tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy), modules)
     # The catalogue that it stands in says for itself whether it is disabled, and may say so later.
     return replace(entry, tool=tool, disabled=None)
+
+
+def program_modules(entry: Entry | None) -> tuple[str, ...]:
+    """Returns the modules that programs of this entry may use; all of them if it is not the entry of programs."""
+    execution = None if entry is None else entry.composite
+    return execution.modules if isinstance(execution, CodeExecution) else PROGRAM_MODULES
+
+
+def modules_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, Any]:
+    """Returns `modules` for a prompt that explains programs, or nothing if programs may import all of them."""
+    modules = program_modules(catalogue.find(CODE_EXECUTION))
+    return {"modules": modules} if protocol.writes_programs and modules != PROGRAM_MODULES else {}
 
 
 def offered(catalogue: Catalogue | Selection, policy: Policy) -> list[tuple[str, Tool]]:
@@ -103,6 +120,7 @@ def run_program(
     limits: Limits | None,
     source_checks: bool,
     min_isolation: MinIsolation,
+    modules: Iterable[str] | None,
 ) -> ProgramResult:
     """How a program that may call these tools ended. The owner runs it: only the calls it makes are judged.
 
@@ -115,6 +133,7 @@ def run_program(
         limits=limits or Limits(),
         source_checks=source_checks,
         min_isolation=min_isolation,
+        modules=modules,
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
     scope = setup.scope(catalogue)

@@ -288,6 +288,7 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         limits: Limits | None = None,
         source_checks: bool = True,
         min_isolation: MinIsolation = "kernel",
+        modules: Iterable[str] | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> ProgramResult:
         """Runs a program that may call this registry's tools, in another process, and says how it ended.
@@ -295,9 +296,11 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         Blocks until it ends or `limits` (`Limits()` by default) stop it. `source_checks=False` leaves out the checks
         on the source text, which are there for the model's sake: the sandbox does not rely on them. Behind weaker
         walls than `min_isolation` nothing runs; `process` is for programs that are as trusted as your own code. The
-        program's calls look bound parameters up in `state` first.
+        program's calls look bound parameters up in `state` first. With `modules` the program may import only these;
+        None means all that programs may import.
 
         Raises:
+            ConfigurationError: `modules` names a module that no program may import.
             SandboxUnavailable: no sandbox as strong as that can be had here; it says what to do.
         """
         from toolwire.facade.programs import run_program
@@ -305,7 +308,13 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         parts = self._parts
         setup = parts.setup.with_state(state)
         return run_program(
-            code, parts.catalogue, setup, limits=limits, source_checks=source_checks, min_isolation=min_isolation
+            code,
+            parts.catalogue,
+            setup,
+            limits=limits,
+            source_checks=source_checks,
+            min_isolation=min_isolation,
+            modules=modules,
         )
 
     def _invoke_own(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:

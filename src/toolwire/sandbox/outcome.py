@@ -15,6 +15,7 @@ from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.program import Program, ProgramTool
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.source_checks import Refusal
+from toolwire.vocabulary.calls import PROGRAM_MODULES
 from toolwire.vocabulary.errors import DefinitionError
 
 STOPPED = "Stopped"
@@ -43,6 +44,8 @@ def start_options(program: Program) -> dict[str, Any]:
         "call_bytes": limits.call_bytes,
         "outstanding_calls": limits.outstanding_calls,
     }
+    if program.modules != PROGRAM_MODULES:
+        options["modules"] = list(program.modules)
     if replay is not None:
         options["replay"] = {"seed": replay.seed, "started_at": replay.started_at}
     return options

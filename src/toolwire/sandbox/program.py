@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -18,6 +19,7 @@ from toolwire.sandbox.answers import arguments_digest as arguments_digest
 from toolwire.sandbox.answers import replay_engine as replay_engine
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
+from toolwire.vocabulary.calls import ASYNCIO, PROGRAM_MODULES
 from toolwire.vocabulary.errors import ConfigurationError
 
 ParameterKind = Literal["positional_only", "either", "keyword_only", "var_positional", "var_keyword"]
@@ -96,6 +98,7 @@ class Program:
             never depends on it.
         min_isolation: The least isolation with which it may run. `process` is for programs that are as trusted as the
             host.
+        modules: The modules it may import, from `checked_modules`. They help the model and are no wall.
         replay: Makes the program resumable and sets its clocks and randomness. None: they are the real ones, and a call
             that waits for a person is an error to the program.
     """
@@ -105,6 +108,7 @@ class Program:
     limits: Limits = field(default_factory=Limits)
     source_checks: bool = True
     min_isolation: MinIsolation = "kernel"
+    modules: tuple[str, ...] = PROGRAM_MODULES
     replay: Replay | None = None
 
     def __post_init__(self) -> None:
@@ -120,3 +124,21 @@ def checked_isolation(least: MinIsolation) -> MinIsolation:
     if least not in _MIN_ISOLATIONS:
         raise ConfigurationError(f"min_isolation={least!r}: give one of {', '.join(map(repr, _MIN_ISOLATIONS))}")
     return least
+
+
+def checked_modules(names: Iterable[str] | None) -> tuple[str, ...]:
+    """The modules that programs may use, in their usual order; None means all. `asyncio` always stays.
+
+    Raises:
+        ConfigurationError: The names are one text, or one of them is not among `PROGRAM_MODULES`.
+    """
+    if names is None:
+        return PROGRAM_MODULES
+    if isinstance(names, str):
+        raise ConfigurationError(f"modules={names!r}: give a list of names, such as ['math', 'json']")
+    wanted = {ASYNCIO, *names}
+    if unknown := sorted(wanted.difference(PROGRAM_MODULES)):
+        raise ConfigurationError(
+            f"modules: a program cannot use {', '.join(map(repr, unknown))}; choose among {', '.join(PROGRAM_MODULES)}"
+        )
+    return tuple(name for name in PROGRAM_MODULES if name in wanted)

@@ -19,9 +19,8 @@ from toolwire.sandbox.program import Program, ProgramTool
 
 Family = Literal["import", "files", "network", "system", "dynamic code", "environment"]
 
-MODULES = ("math", "json", "datetime", "re", "random", "statistics")
-"""Modules that a program has without an import."""
-_IMPORTABLE = frozenset({*MODULES, "asyncio", "__future__", "json.decoder", "json.encoder"})
+PARTS = {"json.decoder": "json", "json.encoder": "json", "collections.abc": "collections"}
+"""Modules that can be imported as a part of another one."""
 _FILENAME = "<program>"
 _SHOWN_REFUSALS = 8
 _SHOWN_TOOLS = 8
@@ -82,6 +81,7 @@ class _Checks:
 
     def __init__(self, program: Program) -> None:
         self._tools = program.tools
+        self._modules = program.modules
         self._lines = _lines(program.source)
 
     def refusals(self, tree: ast.Module) -> Iterator[Refusal]:
@@ -94,21 +94,22 @@ class _Checks:
                 yield from self._import(node, name, f"from {name} import ...")
         own = {tool.program_name for tool in self._tools}
         for free in free_names(tree):
-            if free.name in _NAMES and free.name not in own:
+            is_refused = free.name in _NAMES or (free.name, free.attribute) in _ATTRIBUTES
+            if is_refused and free.name not in own:
                 yield self._use(free)
 
     def _import(self, node: ast.stmt, name: str, what: str) -> Iterator[Refusal]:
-        if name in _IMPORTABLE:
+        if name == "__future__" or PARTS.get(name, name) in self._modules:
             return
         root = name.split(".")[0]
         family, reason = _NAMES.get(root, ("import", "a program cannot import it"))
-        instead = _IMPORTS_INSTEAD.get(root) or _NAMES_INSTEAD.get(root) or self._instead(family)
+        instead = _IMPORTS_INSTEAD.get(root) or self._instead_of(root, family)
         yield self._refusal(node, what, family, reason, instead)
 
     def _use(self, free: FreeName) -> Refusal:
         family, reason = _ATTRIBUTES.get((free.name, free.attribute)) or _NAMES[free.name]
         what = f"{free.name}.{free.attribute}" if free.attribute else free.name
-        return self._refusal(free.node, what, family, reason, _NAMES_INSTEAD.get(free.name) or self._instead(family))
+        return self._refusal(free.node, what, family, reason, self._instead_of(free.name, family))
 
     def _refusal(self, node: ast.stmt | ast.expr, what: str, family: Family, reason: str, instead: str) -> Refusal:
         # The parser counts columns in bytes of UTF-8.
@@ -124,9 +125,14 @@ class _Checks:
             instead=instead,
         )
 
+    def _instead_of(self, name: str, family: Family) -> str:
+        if name in _IMPORTERS:
+            return f"There without import: {', '.join(self._modules)}."
+        return _NAMES_INSTEAD.get(name) or self._instead(family)
+
     def _instead(self, family: Family) -> str:
         if family == "import":
-            return f"There without import: {', '.join(MODULES)}. {_tools_text(self._tools)}"
+            return f"There without import: {', '.join(self._modules)}. {_tools_text(self._tools)}"
         if family == "dynamic code":
             return "Write the code itself into the program."
         if family == "environment":
@@ -164,7 +170,7 @@ _DYNAMIC = "a program cannot run text as code"
 _ENVIRONMENT = "a program cannot see the environment or the configuration it runs in"
 
 _NAMES: dict[str, tuple[Family, str]] = {
-    **dict.fromkeys(("open", "os", "pathlib", "io", "shutil", "tempfile", "glob"), ("files", _FILES)),
+    **dict.fromkeys(("open", "os", "pathlib", "shutil", "tempfile", "glob"), ("files", _FILES)),
     **dict.fromkeys(
         ("requests", "http", "socket", "urllib", "httpx", "aiohttp", "ssl", "ftplib"), ("network", _NETWORK)
     ),
@@ -175,29 +181,19 @@ _NAMES: dict[str, tuple[Family, str]] = {
 }
 _ATTRIBUTES: dict[tuple[str, str], tuple[Family, str]] = {
     **dict.fromkeys([("os", name) for name in ("system", "popen", "fork", "kill")], ("system", _SYSTEM)),
+    **dict.fromkeys([("io", name) for name in ("open", "open_code", "FileIO")], ("files", _FILES)),
     **dict.fromkeys([("os", name) for name in ("environ", "getenv", "environb")], ("environment", _ENVIRONMENT)),
 }
 _NAMES_INSTEAD = {
     "eval": "Write the expression itself, or read data with `json.loads(text)`.",
     "exec": "Write the code itself into the program.",
-    "__import__": f"There without import: {', '.join(MODULES)}.",
-    "importlib": f"There without import: {', '.join(MODULES)}.",
 }
+_IMPORTERS = frozenset({"__import__", "importlib"})
 _IMPORTS_INSTEAD = {
-    "time": "Use `datetime.now()` for the time and `await asyncio.sleep(seconds)` to wait.",
-    "collections": "Use a dict: `counts[key] = counts.get(key, 0) + 1`, `groups.setdefault(key, []).append(value)`.",
-    "itertools": "Write the loop out.",
-    "functools": "Write the loop or the function out.",
-    "typing": "Leave it out: `list[str]`, `dict[str, int]` and `str | None` need no import.",
-    "dataclasses": "Use a dict, or a plain class.",
-    "decimal": "Use `int` and `round(value, digits)`, or amounts in the smallest unit.",
     "numpy": "Use `math`, `statistics` and lists.",
     "pandas": "Use lists of dicts, and `statistics` for figures.",
-    "calendar": "Use `datetime.date` and `datetime.timedelta`.",
-    "zoneinfo": "Use `datetime.timezone(datetime.timedelta(hours=1))` or `datetime.UTC`.",
     "dateutil": "Use `datetime.parse(text)` and `datetime.timedelta`.",
-    "string": "Write the characters out, as `'abcdefghijklmnopqrstuvwxyz'`.",
-    "csv": "Use `line.split(',')`, or `json` where the data allows it.",
-    "uuid": "Use `f'{random.getrandbits(128):032x}'`.",
     "logging": "Use `print`.",
+    "secrets": "Use `random.SystemRandom()` or `uuid.uuid4()`.",
+    "inspect": "Use `help(tool)` or `tool.__doc__`.",
 }

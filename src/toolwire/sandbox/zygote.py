@@ -7,6 +7,7 @@ sends its exit status. Runs share nothing on the host's side.
 from __future__ import annotations
 
 import array
+import importlib.util
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import zoneinfo
 from pathlib import Path
 from typing import Literal
 
@@ -227,6 +229,7 @@ def lost(gone: ZygoteGone) -> SandboxUnavailable:
 def _start_process(control: socket.socket, script: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-s", "-S", "-P", "-X", "utf8", str(script)]
     environment = {"PYTHONHASHSEED": HASH_SEED, "LD_BIND_NOW": "1"}
+    environment["PYTHONTZPATH"] = os.pathsep.join(_zone_folders())
     if zone := os.environ.get("TZ"):
         environment["TZ"] = zone
     return subprocess.Popen(  # noqa: S603 - our own script by our own interpreter
@@ -241,3 +244,10 @@ def _start_process(control: socket.socket, script: Path) -> subprocess.Popen[byt
         # round trip between two of them takes up to a third longer.
         process_group=0,
     )
+
+
+def _zone_folders() -> list[str]:
+    """Where this interpreter finds time zones: its search path, then the tzdata package, as `zoneinfo` has it."""
+    package = importlib.util.find_spec("tzdata")
+    places = package.submodule_search_locations if package is not None else None
+    return [*zoneinfo.TZPATH, *(str(Path(place) / "zoneinfo") for place in places or ())]

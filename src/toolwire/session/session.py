@@ -16,7 +16,7 @@ from toolwire.facade.intake import entries_of
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.pages import keep_apart
 from toolwire.facade.policies import PolicySource, policy_of, refuse_wrong_rules
-from toolwire.facade.programs import offered, programs_entry, told_among
+from toolwire.facade.programs import modules_told, offered, program_modules, programs_entry, told_among
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.store import logged, opened
@@ -66,6 +66,7 @@ class Session(Traced, Observed):
         store: str | RunStore | None = None,
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
+        modules: Iterable[str] | None = None,
         always: Iterable[str] | None = None,
         visible: Visible | None = None,
         caller: Caller | None = None,
@@ -83,8 +84,8 @@ class Session(Traced, Observed):
 
         `store` is a `Store` or its URL. With a store, turns and calls are recorded, and a turn without a decision is
         suspended until someone decides. Without one, calls that need a decision do not run. `limits` bound each
-        program. No program runs with weaker isolation than `min_isolation`, "kernel" by default. If both are None, the
-        registry's settings for programs apply.
+        program, and none runs with weaker isolation than `min_isolation` ("kernel"); if both are None, the registry's
+        settings apply. Programs may import only `modules`; None means those of the registry's programs, or all.
 
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
         prompt of a text protocol. None leaves the choice to the protocol, which takes the first value.
@@ -108,11 +109,10 @@ class Session(Traced, Observed):
         offer_search(self._catalogue, lambda: self._setup, always)
         keep_apart(self._catalogue)
         rules = setup.policy if policy is None else policy_of(policy)
-        is_whole = not isinstance(tools, Toolkit) and self._catalogue.is_whole
-        refuse_wrong_rules(rules, self._catalogue, is_whole=is_whole)
+        refuse_wrong_rules(rules, self._catalogue, is_whole=self._catalogue.is_whole and not isinstance(tools, Toolkit))
         setup = replace(setup, policy=rules.for_session(self._known(permissions or {})))
         self._setup = setup if approver is None else replace(setup, approver=approver)
-        self._offer_programs(limits, min_isolation)
+        self._offer_programs(limits, min_isolation, modules)
         self._passes = None if store is None else self._kept_in(opened(store))
         self._taints: frozenset[Label] = frozenset()
 
@@ -133,7 +133,7 @@ class Session(Traced, Observed):
     @property
     def instructions(self) -> str | list[dict[str, Any]]:
         """The description of the tools: the system prompt, or for a native protocol the request's tools."""
-        return self.protocol.describe(self.tools, **self._prompt)
+        return self.protocol.describe(self.tools, **self._prompt, **modules_told(self._catalogue, self.protocol))
 
     @property
     def system_prompt(self) -> str:
@@ -289,10 +289,10 @@ class Session(Traced, Observed):
         passes.restore_rules()
         return passes
 
-    def _offer_programs(self, limits: Limits | None, min_isolation: MinIsolation | None) -> None:
+    def _offer_programs(self, limits: Limits | None, least: MinIsolation | None, modules: Iterable[str] | None) -> None:
         """Adds `code_execution` to the catalogue, unless the existing one applies or a native protocol has none."""
         there = self._catalogue.find(CODE_EXECUTION)
-        if there is not None and limits is None and min_isolation is None:
+        if there is not None and limits is None and least is None and modules is None:
             self._catalogue.add(told_among(self._catalogue, lambda: self._setup, there), replace=True)
             return
         if self.protocol.is_native and there is None:
@@ -302,7 +302,8 @@ class Session(Traced, Observed):
             lambda: self._setup,
             limits or Limits(),
             self._call_back,
-            min_isolation=min_isolation or "kernel",
+            min_isolation=least or "kernel",
+            modules=program_modules(there) if modules is None else modules,
         )
         self._catalogue.add(programs, replace=True)
 

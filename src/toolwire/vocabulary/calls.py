@@ -41,6 +41,24 @@ class WrittenArguments(dict[str, Any]):
         raise NotImplementedError
 
 
+CORE_MODULES: tuple[str, ...] = ("math", "json", "datetime", "re", "random", "statistics")
+"""Global names in every program: a tool of such a name is renamed for programs."""
+
+MORE_MODULES: tuple[str, ...] = (
+    *("collections", "itertools", "functools", "operator", "string", "textwrap", "decimal", "fractions"),
+    *("dataclasses", "enum", "typing", "types", "copy", "time", "calendar", "zoneinfo", "hashlib", "base64"),
+    *("binascii", "heapq", "bisect", "uuid", "unicodedata", "difflib", "csv", "io", "pprint", "abc", "numbers"),
+    *("cmath", "contextlib"),
+)
+"""Found where a program has no name of its own: a tool or variable of such a name hides the module. `io` holds
+`StringIO` and `BytesIO` alone."""
+
+ASYNCIO = "asyncio"
+
+PROGRAM_MODULES: tuple[str, ...] = (*CORE_MODULES, *MORE_MODULES, ASYNCIO)
+"""All of them. `asyncio` is the part that works over the channel."""
+
+
 @dataclass(frozen=True, slots=True, init=False, eq=True)
 class ToolCall:
     """One call that a model asked for, with the model's own arguments.

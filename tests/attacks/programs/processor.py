@@ -43,6 +43,21 @@ class Never:
 while True: sorted(Never() for _ in range(1000))
 """,
         ),
+        busy(
+            "a drain",
+            "lets a deque drain a counter",
+            "import collections, itertools\ncollections.deque(itertools.count(), 0)",
+        ),
+        busy(
+            "a logarithm",
+            "asks for a million digits of it",
+            "import decimal\ndecimal.getcontext().prec = 10**6\ndecimal.Decimal(3).ln()",
+        ),
+        busy(
+            "a comparison of texts",
+            "compares what is quadratic",
+            "import difflib\ndifflib.SequenceMatcher(None, 'ab' * 9999, 'ba' * 9999, autojunk=False).ratio()",
+        ),
         busy("an iterator without end", "lets C code drain what never ends", "max(iter(int, 1))"),
         busy(
             "compiling",

@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 from toolwire.definition.compact_stub import compact_stub
 from toolwire.definition.from_function import tool_of
-from toolwire.definition.naming import PROGRAM_MODULES
 from toolwire.definition.stub import stub
 from toolwire.definition.tool import Tool
 from toolwire.protocols.attp.example import Example, fail_example, success_example
 from toolwire.protocols.attp.render import fail_document, success_document
 from toolwire.protocols.attp.wording import WORDINGS, Wording
 from toolwire.protocols.base import Language, Thought, checked
+from toolwire.vocabulary.calls import PROGRAM_MODULES
 
 StubStyle = Literal["full", "compact"]
 
@@ -24,7 +24,12 @@ _STUBS: dict[StubStyle, Callable[[Tool], str]] = {"full": stub, "compact": compa
 
 
 def describe_attp(
-    tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short", style: StubStyle = "full"
+    tools: Iterable[Any],
+    *,
+    language: Language = "en",
+    thought: Thought = "short",
+    style: StubStyle = "full",
+    modules: Sequence[str] = PROGRAM_MODULES,
 ) -> str:
     """Returns the whole system prompt.
 
@@ -41,7 +46,7 @@ def describe_attp(
         f"{words.title}\n\n{words.introduction}",
         _rules(words, thought),
         f"{words.tools_heading}\n{_tools(known, words, style)}",
-        f"{words.modules_heading}\n{words.modules.format(', '.join(PROGRAM_MODULES))}",
+        f"{words.modules_heading}\n{words.modules.format(' '.join(modules))}",
         _templates(words, thought),
         "\n".join([words.constraints_heading, *(f"- {constraint}" for constraint in words.constraints)]),
         f"{words.success_heading}\n{_shown(success_example(known, words, thought), words)}",

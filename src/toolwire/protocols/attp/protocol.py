@@ -14,7 +14,7 @@ from toolwire.protocols.attp.render import render_attp
 from toolwire.protocols.attp.stream import AttpStream
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.outgoing import writes_encodable
-from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.calls import PROGRAM_MODULES, Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 _HEADER = re.compile(r"^[ \t]*\[[ \t]*tool_call[ \t]*\][ \t]*$", re.MULTILINE)
@@ -52,17 +52,18 @@ class Attp:
         language: Language = "en",
         thought: Thought = "short",
         style: StubStyle = "full",
+        modules: Sequence[str] = PROGRAM_MODULES,
     ) -> str:
         """Returns the system prompt: rules, tools as Python stubs, modules, templates, constraints and two examples.
 
         `thought="full"` asks for four points of reasoning; the default asks for one line. A full thought costs the
         model about two thirds more tokens per call. `style="compact"` describes each tool in fewer tokens: no examples,
-        one line per parameter, and the bounds of its values.
+        one line per parameter, and the bounds of its values. `modules` are the ones that programs may use.
 
         Raises:
             ConfigurationError: The language, the thought style or the stub style is unknown.
         """
-        return describe_attp(tools, language=language, thought=thought, style=style)
+        return describe_attp(tools, language=language, thought=thought, style=style, modules=modules)
 
     def tools_text(self, tools: Iterable[Any], *, language: Language = "en", style: StubStyle = "full") -> str:
         """Returns the Python stubs of the tools in a code fence, as in the system prompt.

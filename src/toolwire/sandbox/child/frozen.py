@@ -11,6 +11,7 @@ import os
 import random
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -177,6 +178,7 @@ def _unserved(clock: Clock) -> str:
         "time.time": time.time() == now and time.monotonic() == clock.elapsed,
         "time.localtime": time.localtime() == _localtime(now) and time.gmtime() == _gmtime(now),
         "unseeded random.Random": first.random() != second.random(),
+        "uuid.uuid1": vars(uuid)["_generate_time_safe"] is None,
         "the order of sets": not sys.flags.hash_randomization,
     }
     return ", ".join(name for name, is_served in checks.items() if not is_served)

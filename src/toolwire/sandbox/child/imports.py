@@ -1,49 +1,77 @@
-"""What a program has without import, and what its import statements do."""
+"""The modules that a program may use, with and without an import statement."""
 
 import __future__
 
 import builtins
-import json
-import json.decoder
-import json.encoder
-import math
-import random
-import re
-import statistics
+import importlib
+import io
 import sys
+import types
+import uuid
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from . import dates
 from .values import kind_of
 
-MODULES = ("math", "json", "datetime", "re", "random", "statistics", "asyncio")
-"""There without import; `asyncio` is the part that works over the channel."""
+CORE_MODULES = ("math", "json", "datetime", "re", "random", "statistics")
+"""Global names of a program."""
+MORE_MODULES = (
+    "collections", "itertools", "functools", "operator", "string", "textwrap", "decimal", "fractions", "dataclasses",
+    "enum", "typing", "types", "copy", "time", "calendar", "zoneinfo", "hashlib", "base64", "binascii", "heapq",
+    "bisect", "uuid", "unicodedata", "difflib", "csv", "io", "pprint", "abc", "numbers", "cmath", "contextlib",
+)  # fmt: skip
+"""Found among its builtins, so that its own names and its tools hide them."""
+ASYNCIO = "asyncio"
+MODULES = (*CORE_MODULES, *MORE_MODULES, ASYNCIO)
+PARTS = {"json.decoder": "json", "json.encoder": "json", "collections.abc": "collections"}
+"""Modules that can be imported as a part of another one."""
+
+
+def load() -> list[str]:
+    """Imports them all, for the zygote: a locked child reads no file. Returns the names of what the machine lacks."""
+    # The C library's way to a time stamp asks a daemon, and puts the machine's hardware address into it.
+    identities: Any = uuid
+    identities._generate_time_safe = None  # noqa: SLF001 - documented nowhere, and the same since Python 3.7
+    identities._GETTERS = []  # noqa: SLF001 - without them the node is a random number
+    for name in (*CORE_MODULES, *MORE_MODULES, *PARTS):
+        module = importlib.import_module(name)
+        for public in getattr(module, "__all__", ()):
+            # Some names of a module are imported when first asked for, as `types.CapsuleType` is.
+            setattr(module, public, getattr(module, public))
+    return [] if dates.load_zones() else ["time zones (the tzdata package, or the system's database)"]
 
 
 def modules(asyncio: Any) -> dict[str, Any]:
-    """The modules a program has, by the name it writes."""
-    return {
-        "math": math,
-        "json": json,
-        "datetime": dates.datetime,
-        "re": re,
-        "random": random,
-        "statistics": statistics,
-        "asyncio": asyncio,
-    }
+    """The modules by the names that a program writes."""
+    found: dict[str, Any] = {name: sys.modules[name] for name in (*CORE_MODULES, *MORE_MODULES)}
+    return found | {"datetime": dates.datetime, "io": _texts(), ASYNCIO: asyncio}
+
+
+def _texts() -> types.ModuleType:
+    """`io`, as far as it needs no file."""
+    module = types.ModuleType("io", "Text and bytes in memory.")
+    vars(module).update(StringIO=io.StringIO, BytesIO=io.BytesIO)
+    return module
 
 
 class Importer:
     """The program's `__import__`: modules that are there anyway, and nothing else unless `is_open`."""
 
-    def __init__(self, present: dict[str, Any]) -> None:
+    def __init__(self, present: Mapping[str, Any]) -> None:
         self.is_open = False
-        self._known = {**present, "__future__": __future__, "json.decoder": json, "json.encoder": json}
-        self._from_forms = {
-            "datetime": dates.import_form(),
-            "json.decoder": json.decoder,
-            "json.encoder": json.encoder,
-        }
+        self._known: dict[str, Any] = {}
+        self._from_forms: dict[str, Any] = {}
+        self.allow(present)
+
+    def allow(self, present: Mapping[str, Any]) -> None:
+        """Lets these modules be imported, and their parts."""
+        parts = {part: present[whole] for part, whole in PARTS.items() if whole in present}
+        self._present = present
+        self._known = {**present, "__future__": __future__, **parts}
+        self._from_forms = {part: sys.modules[part] for part in parts}
+        if "datetime" in present:
+            self._from_forms["datetime"] = dates.import_form()
 
     def __call__(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
         """As the built-in."""
@@ -55,4 +83,9 @@ class Importer:
             return sys.modules[name]
         if self.is_open:
             return builtins.__import__(name, globals, locals, fromlist, level)
-        raise ImportError(f"a program cannot import {name!r}; it has {', '.join(MODULES)} without import", name=name)
+        raise ImportError(f"a program cannot import {name!r}; it has {listed(self._present)} without import", name=name)
+
+
+def listed(present: Collection[str]) -> str:
+    """Their names, in the order of `MODULES`."""
+    return ", ".join(name for name in MODULES if name in present)

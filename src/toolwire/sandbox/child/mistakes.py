@@ -33,8 +33,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(name="json_constant", error="NameError", pattern=_NAME, text=scene.constant),
     Mistake(name="tools_holder", error="NameError", pattern=_NAME, text=scene.holder),
     Mistake(name="absent_module", error="NameError", pattern=_NAME, text=scene.elsewhere),
-    Mistake(name="member_without_module", error="NameError", pattern=_NAME, text=scene.member),
     Mistake(name="misspelt_tool", error="NameError", pattern=_NAME, text=scene.tool),
+    Mistake(name="member_without_module", error="NameError", pattern=_NAME, text=scene.member),
     Mistake(name="misspelt_variable", error="NameError", pattern=_NAME, text=scene.variable),
     Mistake(name="unknown_tool", error="NameError", pattern=_NAME, text=scene.no_such_name),
     Mistake(
@@ -133,6 +133,12 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake(
         name="module_called", error="TypeError", pattern=r"'module' object is not callable", text=scene.called_module
+    ),
+    Mistake(
+        name="module_as_value",
+        error="TypeError",
+        pattern=r"'module' object is not|\bof type 'module'|and 'module'|'module' and|not module\b",
+        text=scene.module_as_value,
     ),
     Mistake(
         name="misspelt_member",

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 from . import hints, imports, tracebacks
@@ -42,13 +42,16 @@ class Stage:
         self._calls = Calls(self._wire, self._output, self._exceptions)
         self._ballast: mmap.mmap | None = mmap.mmap(-1, BALLAST_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._shim = AsyncShim(self._loop)
-        modules = imports.modules(self._shim)
-        self._importer = imports.Importer(modules)
+        self._modules = imports.modules(self._shim)
+        self._importer = imports.Importer(self._modules)
         self._own: dict[str, Any] = dict(vars(builtins))
         """The program's builtins."""
-        self._names: dict[str, Any] = {
-            "__name__": "__main__", "__doc__": None, "__builtins__": self._own, **modules, **DOCUMENTED
-        }  # fmt: skip
+        self._main = ModuleType("__main__")
+        """What dataclasses and type hints find as the module of the program's classes."""
+        self._names: dict[str, Any] = vars(self._main)
+        self._names |= {"__builtins__": self._own, **DOCUMENTED}
+        for name, module in self._modules.items():
+            (self._own if name in imports.MORE_MODULES else self._names)[name] = module
         self._help = Help(self._names)
         self._own |= _own_builtins(self._importer, self._help)
         self._tools = ToolTable([])
@@ -93,6 +96,8 @@ class Stage:
     def _begin(self, options: dict[str, Any]) -> None:
         self._result_bytes = options["result_bytes"]
         self._importer.is_open = not options["source_checks"]
+        if "modules" in options:
+            self._narrow(options["modules"])
         if options["tools"]:
             self._tools = ToolTable(options["tools"])
             self._names.update(self._tools.functions(self._calls))
@@ -101,8 +106,16 @@ class Stage:
             self._help.know(self._tools.signatures)
         self._calls.begin(self._tools.names, options)
 
+    def _narrow(self, allowed: list[str]) -> None:
+        """Takes all other modules away."""
+        for name in self._modules.keys() - set(allowed):
+            del self._modules[name]
+            del (self._own if name in imports.MORE_MODULES else self._names)[name]
+        self._importer.allow(self._modules)
+
     def _run(self, source: str) -> None:
         sys.stdout = sys.stderr = self._output
+        sys.modules["__main__"] = self._main
         tracebacks.seed(source)
         try:
             self._execute(prepare(source, self._tools.names))
@@ -159,6 +172,7 @@ class Stage:
         scene = Scene(
             signatures=self._tools.signatures,
             names=self._names,
+            modules=self._modules,
             frame=frames[-1] if frames else None,
             line=lines[told.line - 1] if told.line and told.line <= len(lines) else "",
         )

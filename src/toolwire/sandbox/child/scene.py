@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any, cast
 
-from .imports import MODULES
+from .imports import MODULES, listed
 from .nearest import nearest
 
 _SHOWN_KEYS = 12
@@ -22,6 +22,8 @@ class Scene:
     """Each tool's signature, by the name a program writes."""
     names: Mapping[str, Any]
     """The program's global names."""
+    modules: Mapping[str, Any]
+    """The modules it may use, by the names it writes."""
     frame: FrameType | None = None
     """The innermost frame of the program; None when it never ran."""
     line: str = ""
@@ -47,12 +49,6 @@ _ELSEWHERE = {
     "numpy": "Use `math` and `statistics`; numbers in a list need no array.",
     "pd": "Use lists of dicts, and `statistics` for figures.",
     "pandas": "Use lists of dicts, and `statistics` for figures.",
-    "time": "Use `datetime.now()` for the time and `await asyncio.sleep(seconds)` to wait.",
-    "collections": "Use a dict: `counts[key] = counts.get(key, 0) + 1`.",
-    "defaultdict": "Use a dict: `groups.setdefault(key, []).append(value)`.",
-    "Counter": "Use a dict: `counts[key] = counts.get(key, 0) + 1`.",
-    "itertools": "Write the loop out.",
-    "functools": "Write the loop out.",
     "os": "A program has no files and no system; use the tools.",
     "sys": "A program has no files and no system; use the tools.",
     "pathlib": "A program has no files and no system; use the tools.",
@@ -68,7 +64,9 @@ def constant(found: re.Match[str], _: Scene) -> str:
     return f"Python writes `{meant}` where JSON and others write `{found[1]}`." if meant else ""
 
 
-def elsewhere(found: re.Match[str], _: Scene) -> str:
+def elsewhere(found: re.Match[str], scene: Scene) -> str:
+    if found[1] in MODULES and found[1] not in scene.modules:
+        return f"This program may not use `{found[1]}`. It may use {listed(scene.modules)}."
     meant = _ELSEWHERE.get(found[1])
     return f"`{found[1]}` is not available in a program. {meant}" if meant else ""
 
@@ -85,9 +83,10 @@ def tool(found: re.Match[str], scene: Scene) -> str:
 
 
 def member(found: re.Match[str], scene: Scene) -> str:
-    for module in MODULES:
-        if hasattr(scene.names.get(module), found[1]):
-            return f"Write `{module}.{found[1]}`."
+    for name, module in scene.modules.items():
+        # Names of `operator` are common words: `add`, `index`, `contains`.
+        if name != "operator" and found[1] in getattr(module, "__all__", dir(module)):
+            return f"Write `{name}.{found[1]}`."
     return ""
 
 
@@ -145,7 +144,7 @@ def length(_: re.Match[str], scene: Scene) -> str:
 
 
 def attribute(found: re.Match[str], scene: Scene) -> str:
-    module = scene.names.get(found[1])
+    module = scene.modules.get(found[1], scene.names.get(found[1]))
     if not isinstance(module, ModuleType):
         return ""
     close = nearest(found[2], dir(module))
@@ -153,10 +152,18 @@ def attribute(found: re.Match[str], scene: Scene) -> str:
 
 
 def called_module(_: re.Match[str], scene: Scene) -> str:
-    for module in MODULES:
-        if re.search(rf"\b{module}\s*\(", scene.line):
-            return f"`{module}` is a module: call one of its functions, such as `{module}.{_USUAL[module]}`."
-    return ""
+    name = next((name for name in scene.modules if re.search(rf"(?<![\w.]){name}\s*\(", scene.line)), "")
+    if not name:
+        return ""
+    usual = f", such as `{name}.{_USUAL[name]}`" if name in _USUAL else ""
+    return f"`{name}` is a module: call one of its functions{usual}."
+
+
+def module_as_value(_: re.Match[str], scene: Scene) -> str:
+    """For a name that the program never gave a value, so that it is the module of that name."""
+    used = re.findall(r"(?<![\w.])[A-Za-z_]\w*", scene.line)
+    name = next((name for name in used if name in scene.modules), "")
+    return f"`{name}` is the module here: the program gives the name no value of its own." if name else ""
 
 
 _USUAL = {
@@ -167,6 +174,14 @@ _USUAL = {
     "random": "random()",
     "statistics": "mean(values)",
     "asyncio": "gather(...)",
+    "copy": "deepcopy(value)",
+    "time": "time()",
+    "pprint": "pformat(value)",
+    "calendar": "monthrange(2024, 2)",
+    "uuid": "uuid4()",
+    "hashlib": "sha256(data)",
+    "collections": "Counter(values)",
+    "zoneinfo": "ZoneInfo('Europe/Paris')",
 }
 
 

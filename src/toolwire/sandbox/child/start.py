@@ -12,8 +12,9 @@ def main() -> None:
     """Loads the package from the folder of this file; no path of the host's is searched."""
     folder = pathlib.Path(__file__).resolve().parent
     places = [str(folder)]
-    # asyncio does without it, and OpenSSL's memory would be mapped into every child.
-    sys.modules["ssl"] = cast("Any", None)
+    # asyncio and hashlib do without them, and OpenSSL's memory would be mapped into every child.
+    for name in ("ssl", "_hashlib"):
+        sys.modules[name] = cast("Any", None)
     spec = importlib.util.spec_from_file_location(PACKAGE, folder / "__init__.py", submodule_search_locations=places)
     if spec is None or spec.loader is None:
         raise SystemExit(f"cannot load {folder}")

@@ -1,9 +1,13 @@
 """Values that JSON lacks, as tags and back. Twin of the host's codec, for what a program can hold."""
 
 import base64
+import dataclasses
 import datetime
+import enum
+import itertools
 import json
 import math
+import uuid
 from collections import deque
 from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, ValuesView
 from decimal import Decimal
@@ -20,6 +24,8 @@ kind_of: Callable[[Any], type[Any]] = type
 _SCALARS = frozenset({str, int, bool, type(None)})
 _AS_LIST = (
     list, map, filter, zip, enumerate, reversed, range, deque, GeneratorType, KeysView, ValuesView, ItemsView,
+    itertools.accumulate, itertools.chain, itertools.combinations, itertools.islice, itertools.pairwise,
+    itertools.permutations, itertools.product, itertools.starmap, itertools.takewhile, itertools.zip_longest,
 )  # fmt: skip
 """Views and iterators of built-in kinds: a program that hands one over means its items."""
 
@@ -96,6 +102,18 @@ def _special(value: Any, path: str, depth: int) -> Any:
         return _bounded(int(value), path)
     if isinstance(value, _AS_LIST):
         return _items(cast("Iterable[Any]", value), path, depth)
+    return _record(value, path, depth)
+
+
+def _record(value: Any, path: str, depth: int) -> Any:
+    """What the classes of a program's own, and of modules that it imports, have as data."""
+    if isinstance(value, enum.Enum):
+        return _tag(value.value, path, _inside(depth, path))
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _mapping(fields, path, depth)
     raise NotData(f"{_named(value)}{_at(path)}")
 
 

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from . import imports
+
 LAZY = (
     "tokenize", "_strptime", "encodings.idna", "encodings.punycode", "encodings.ascii", "encodings.latin_1",
     "encodings.utf_8", "encodings.utf_8_sig", "encodings.utf_16", "encodings.utf_16_le", "encodings.utf_16_be",
@@ -26,7 +28,7 @@ LAZY = (
     "encodings.koi8_r", "encodings.iso8859_2", "encodings.iso8859_5", "encodings.iso8859_15", "encodings.mac_roman",
     "_sitebuiltins", "_colorize", "_pylong", "_sha2",
 )  # fmt: skip
-"""Modules that the six modules, tracebacks or text methods import when they are first needed."""
+"""Modules that the modules of programs, tracebacks or text methods import when they are first needed."""
 _OF_SOME_VERSIONS = frozenset({"_colorize", "_pylong", "_sha2"})
 
 SAMPLE = r"""
@@ -79,7 +81,7 @@ FAILURES = (
 
 def warm_up() -> list[str]:
     """Imports, compiles, runs and fails once with everything that programs usually do; gives what was not possible."""
-    missed = [name for name in LAZY if not _import(name)]
+    missed = [name for name in LAZY if not _import(name)] + imports.load()
     # What a model's text looks like is no part of what its program prints.
     warnings.simplefilter("ignore", SyntaxWarning)
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -138,10 +140,10 @@ def _rehearsal(program: Any, source: str, written: list[bytes]) -> Callable[[], 
     stage = program.Stage(read, write)
 
     def play() -> None:
-        before = sys.stdout, sys.stderr
+        before = sys.stdout, sys.stderr, sys.modules["__main__"]
         try:
             stage.play()
         finally:
-            sys.stdout, sys.stderr = before
+            sys.stdout, sys.stderr, sys.modules["__main__"] = before
 
     return play
