@@ -13,20 +13,20 @@ from benchmarks.kills import start_of, step_number
 from tests.journal.world import started
 from tests.patience import PATIENCE_S
 from toolwire.journal.store import Store
-from toolwire.journal.work import Answer
+from toolwire.journal.work import RecordFuture
 
 
 def test_an_answer_is_a_future() -> None:
     async def awaited() -> int:
-        answer = Answer[int]()
+        answer = RecordFuture[int]()
         waiting = asyncio.wrap_future(answer)
         answer.set_result(3)
         return await waiting
 
     assert asyncio.run(awaited()) == 3
     with pytest.raises(TimeoutError):
-        Answer[int]().result(timeout=0)
-    cancelled = Answer[int]()
+        RecordFuture[int]().result(timeout=0)
+    cancelled = RecordFuture[int]()
     cancelled.cancel()
     with pytest.raises(CancelledError):
         cancelled.result()

@@ -11,7 +11,7 @@ import pytest
 from toolwire import ConfigurationError, Decision, Session, ToolCall, ToolRegistry, execute_python_code
 from toolwire.facade.programs import program_runner, shared_sandbox
 from toolwire.runtime.runtime import default_runtime
-from toolwire.testing import CallFailed, MemoryStore, Script, ScriptedRunner, ScriptTools, programs_run_by
+from toolwire.testing import MemoryStore, Script, ScriptCallFailed, ScriptedRunner, ScriptTools, programs_run_by
 
 PROGRAM = "print(add(a=1, b=2))\npay(amount=3)"
 
@@ -81,7 +81,7 @@ def test_rules_hold_for_the_calls_of_a_script() -> None:
 async def wrong(tools: ScriptTools) -> Any:
     try:
         await tools.call("pay", amount="three")
-    except CallFailed as failed:
+    except ScriptCallFailed as failed:
         tools.print(failed.type_name)
     await tools.call("nothing")
 

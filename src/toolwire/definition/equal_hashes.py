@@ -46,7 +46,7 @@ def within_budget(validate: Validate) -> Validate:
     return validated
 
 
-class _State(threading.local):
+class _BuildState(threading.local):
     """The sets and mappings that this thread is building, innermost last, and the remaining budget."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class _TooManyEqual(Exception):
     """The budget is used up. This is not a ValueError, so that pydantic stops at once."""
 
 
-_STATE = _State()
+_STATE = _BuildState()
 
 _MAPPINGS = frozenset({"dict", "ordered-dict", "frozendict", "counter"})
 _SAFE_KEYS = frozenset({"any", "str", "bytes", "literal", "enum", "bool", "none"})

@@ -15,7 +15,16 @@ from toolwire.definition.input_schema import ToolJsonSchema
 from toolwire.definition.problems import Found, GivenError, complaint, problems_of, told, unexpected
 from toolwire.definition.recursive_types import TooManySteps
 from toolwire.definition.same import same
-from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind, Shape
+from toolwire.definition.shape import (
+    MISSING,
+    ArgumentProblem,
+    Form,
+    Invalid,
+    OutputShape,
+    Parameter,
+    ParameterKind,
+    Shape,
+)
 from toolwire.definition.structured import StructuredValues
 from toolwire.definition.tool import Tool
 from toolwire.definition.validation import Validation
@@ -97,7 +106,7 @@ class ExtendedShape:
         own = [item for item in self.own.parameters(cast("ExtendedForm", form).own) if item.name not in self._covered]
         return (*own, *(self._parameter(name, whole) for name in self.fields))
 
-    def output(self) -> Output:
+    def output(self) -> OutputShape:
         """Returns the output of the tool itself."""
         return self.own.output()
 

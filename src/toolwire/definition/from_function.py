@@ -14,7 +14,7 @@ from toolwire.definition.annotation import annotation_text, is_object
 from toolwire.definition.declared import EFFECT_OPTIONS, declared
 from toolwire.definition.docstring import Docs, read_docstring
 from toolwire.definition.published import PUBLISHED_OPTIONS, published
-from toolwire.definition.shape import MISSING, Form, Output, Parameter, ParameterKind
+from toolwire.definition.shape import MISSING, Form, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import EMPTY, Argument, Signature, plain_function, read_signature, spread_for
 from toolwire.definition.tool import Permission, Tool
 from toolwire.definition.typing_forms import accepting_none, text_metadata
@@ -126,7 +126,7 @@ class FunctionShape:
         )
         self.spread = spread_for(self.signature.arguments, self.signature.context, function)
         self._module: str = getattr(plain_function(function), "__module__", None) or __name__
-        self._output: Output | None = None
+        self._output: OutputShape | None = None
         self._misfits: dict[str, Callable[[Any], str | None]] = {}
 
     @property
@@ -177,18 +177,18 @@ class FunctionShape:
         schema = copy.deepcopy(form.input_schema)
         return tuple(self._parameter(argument, schema) for argument in self.signature.arguments)
 
-    def output(self) -> Output:
+    def output(self) -> OutputShape:
         """Returns the output that the return annotation declares."""
         returns = _awaited(self.signature.returns)
         text = annotation_text(returns)
         if _promises_nothing(returns):
-            return Output(schema=None, is_wrapped=False, annotation=text)
+            return OutputShape(schema=None, is_wrapped=False, annotation=text)
         from toolwire.definition.arguments import output_schema
 
         schema = output_schema(returns)
         if schema is None or is_object(returns):
-            return Output(schema=schema, is_wrapped=False, annotation=text)
-        return Output(schema=_wrapped(schema), is_wrapped=True, annotation=text)
+            return OutputShape(schema=schema, is_wrapped=False, annotation=text)
+        return OutputShape(schema=_wrapped(schema), is_wrapped=True, annotation=text)
 
     def _parameter(self, argument: Argument, schema: dict[str, Any]) -> Parameter:
         node: dict[str, Any] = schema["properties"].get(argument.name, {})

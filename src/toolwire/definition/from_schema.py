@@ -19,7 +19,7 @@ from toolwire.definition.problems import hidden as hidden_problem
 from toolwire.definition.published import PublishedOptions, published
 from toolwire.definition.schema_function import refuse_untakable, signature_of, takable_by
 from toolwire.definition.schema_limits import check_limits
-from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, Output, Parameter, ParameterKind
+from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import Signature
 from toolwire.definition.tool import Check, Permission, Tool
 from toolwire.definition.words import bounded, expected, shown
@@ -179,11 +179,11 @@ class SchemaShape:
         ordered = sorted(self._properties, key=lambda name: name not in required)
         return tuple(self._parameter(name, name in required, form) for name in ordered)
 
-    def output(self) -> Output:
+    def output(self) -> OutputShape:
         """Returns the output that the output schema declares."""
         promised = self._output_schema
         text = "" if promised is None else schema_text(promised, promised)
-        return Output(schema=None, is_wrapped=False, annotation=text)
+        return OutputShape(schema=None, is_wrapped=False, annotation=text)
 
     def _parameter(self, name: str, required: bool, form: Form) -> Parameter:
         own = self._properties[name]

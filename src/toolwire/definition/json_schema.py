@@ -16,7 +16,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, specification_with
 
 from toolwire.definition.problems import Found, invalid, missing, unexpected
-from toolwire.definition.schema_keywords import DEPTH_LIMIT, RUN, STEPS_LIMIT, Exceeded, Run, bounded, brief
+from toolwire.definition.schema_keywords import DEPTH_LIMIT, RUN, STEPS_LIMIT, Exceeded, SchemaRun, bounded, brief
 from toolwire.definition.schema_limits import (
     SCHEMA_LEVELS_LIMIT,
     SCHEMA_NODES_LIMIT,
@@ -98,7 +98,7 @@ class Validator:
         Raises:
             DefinitionError: The schema is at fault: the check of small arguments does not end.
         """
-        token = RUN.set(Run(patterns=self._patterns, choices=self._choices))
+        token = RUN.set(SchemaRun(patterns=self._patterns, choices=self._choices))
         try:
             for error in cast("Iterator[ValidationError]", self._validator.iter_errors(brief(arguments))):
                 yield from self._found(error, depth=8)
@@ -208,7 +208,7 @@ _SCHEMA_DEPTH_LIMIT = 4 * SCHEMA_LEVELS_LIMIT
 def _schema_error(schema: Mapping[str, Any], label: str) -> ValidationError | None:
     """Returns the first reason why the schema is not a JSON schema, or None."""
     validator, patterns = _schemas_validator(_draft(schema))
-    token = RUN.set(Run(patterns=patterns, steps_limit=_SCHEMA_STEPS_LIMIT, depth_limit=_SCHEMA_DEPTH_LIMIT))
+    token = RUN.set(SchemaRun(patterns=patterns, steps_limit=_SCHEMA_STEPS_LIMIT, depth_limit=_SCHEMA_DEPTH_LIMIT))
     try:
         return next(validator.iter_errors(brief(schema)), None)
     except (Exceeded, RecursionError) as error:

@@ -10,7 +10,7 @@ from toolwire.definition.docstring import Docs
 from toolwire.definition.from_schema import SchemaShape
 from toolwire.definition.parameters import ToolParameter, schema_of
 from toolwire.definition.schema_limits import check_limits
-from toolwire.definition.shape import Form, Invalid, Output, Parameter, ParameterKind, Validated
+from toolwire.definition.shape import Form, Invalid, OutputShape, Parameter, ParameterKind, Validated
 from toolwire.definition.signature import Signature, read_signature
 from toolwire.definition.tool import Permission, Tool, checked_permission
 
@@ -168,6 +168,6 @@ class LiveShape:
         """Returns the parameters, required ones first."""
         return self.now().parameters(form)
 
-    def output(self) -> Output:
+    def output(self) -> OutputShape:
         """Returns the output, which declares nothing."""
         return self.now().output()

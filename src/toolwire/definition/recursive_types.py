@@ -56,7 +56,7 @@ def within_steps(validate: Validate) -> Validate:
     return validated
 
 
-class _State(threading.local):
+class _CallBudget(threading.local):
     """The remaining steps and errors of the call in this thread."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class _State(threading.local):
         self.errors = 0
 
 
-_STATE = _State()
+_STATE = _CallBudget()
 
 
 def _step(value: Any, validate: Validate) -> Any:

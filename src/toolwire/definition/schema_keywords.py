@@ -1,6 +1,7 @@
 """JSON Schema keywords with bounded cost: jsonschema's own with a step counter, or replacements.
 
-A `Run` is one validation. Keyword functions find it in a context variable, since jsonschema passes on no data of ours.
+A `SchemaRun` is one validation. Keyword functions find it in a context variable, since jsonschema passes on no data
+of ours.
 Error messages use `repr` of values. Values and schemas are therefore made `brief`, so that their `repr` is short.
 """
 
@@ -44,7 +45,7 @@ class Exceeded(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class SchemaRun:
     """The state of one validation."""
 
     patterns: Patterns
@@ -97,7 +98,7 @@ class Run:
         return found.found_in(text)
 
 
-RUN: ContextVar[Run] = ContextVar("run")
+RUN: ContextVar[SchemaRun] = ContextVar("run")
 """The current validation."""
 
 

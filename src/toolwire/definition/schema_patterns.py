@@ -20,7 +20,7 @@ PATTERN_STATES_LIMIT = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class SchemaPattern:
     """A pattern that is checked here."""
 
     found_in: Callable[[str], bool]
@@ -33,7 +33,7 @@ class Pattern:
 class Patterns:
     """The patterns of one schema, by their text."""
 
-    checked: Mapping[str, Pattern]
+    checked: Mapping[str, SchemaPattern]
     """The patterns that are checked here."""
     unchecked: tuple[str, ...]
     """The patterns that the engine cannot hold. Only the tool itself can check them."""
@@ -47,7 +47,7 @@ def patterns_of(schema: Any, label: str) -> Patterns:
     Raises:
         DefinitionError: A pattern is not a regular expression.
     """
-    checked: dict[str, Pattern] = {}
+    checked: dict[str, SchemaPattern] = {}
     unchecked: list[str] = []
     texts, are_for_names = _texts(schema)
     states = 0
@@ -105,12 +105,12 @@ def searching(pattern: str, *, ignore_case: bool = False) -> Callable[[str], boo
         raise ValueError(str(error).strip().splitlines()[-1].removeprefix("error: ")) from error
 
 
-def _compiled(rewritten: _Rewriting) -> Pattern | None:
+def _compiled(rewritten: _Rewriting) -> SchemaPattern | None:
     try:
         validator = SchemaValidator(core_schema.str_schema(pattern=rewritten.text))
     except SchemaError:
         return None
-    return Pattern(found_in=_searching(validator), states=rewritten.states)
+    return SchemaPattern(found_in=_searching(validator), states=rewritten.states)
 
 
 def _refuse_broken(pattern: str, label: str) -> None:

@@ -150,7 +150,7 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class OutputShape:
     """The output of a tool."""
 
     schema: dict[str, Any] | None
@@ -199,6 +199,6 @@ class Shape(Protocol):
         """Returns all parameters in order. The schema of a hidden one is empty."""
         ...
 
-    def output(self) -> Output:
+    def output(self) -> OutputShape:
         """Returns the output that the author declared."""
         ...

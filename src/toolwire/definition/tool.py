@@ -17,7 +17,7 @@ from toolwire.definition.shape import (
     ArgumentProblem,
     Form,
     Invalid,
-    Output,
+    OutputShape,
     Parameter,
     ParameterKind,
     Shape,
@@ -108,7 +108,7 @@ class Tool:
         self._output_schema = None if output_schema is None else _checked_output(name, output_schema)
         self._spread: Spread | None = shape.spread
         self._docs_read: Docs | None = None
-        self._output_read: Output | None = None
+        self._output_read: OutputShape | None = None
         self._compiled: tuple[Form, Mapping[str, Binding]] | None = None
         self._digest: tuple[tuple[Form, str, str], str] | None = None
         self.bindings = Bindings(label=f"tool {name!r}", shape=shape)
@@ -283,7 +283,7 @@ class Tool:
         return self._shape
 
     @property
-    def _output(self) -> Output:
+    def _output(self) -> OutputShape:
         if self._output_read is None:
             self._output_read = self._shape.output()
         return self._output_read

@@ -17,7 +17,7 @@ from toolwire.journal.fence import Lease, LeaseLost, touch
 from toolwire.journal.forms import call_of
 from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.journal.sealing import Sealer
-from toolwire.journal.steps import BEGUN, Kept, begin_again, is_begun
+from toolwire.journal.steps import BEGUN, KeptStep, begin_again, is_begun
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Start, Step
@@ -42,11 +42,11 @@ class Attempt:
     run_id: str
     lock: threading.Lock
     """The ledger's lock, held while its steps change."""
-    steps: dict[str, Kept]
+    steps: dict[str, KeptStep]
     """The ledger's steps by key."""
-    kept: Kept
+    kept: KeptStep
     """The new state of the step."""
-    before: Kept | None
+    before: KeptStep | None
     """The state of the step on record; None for a new step."""
 
     def refused(self, connection: Connection, error: Exception) -> ToolResult:

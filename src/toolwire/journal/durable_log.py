@@ -8,7 +8,7 @@ from typing import Any
 
 from toolwire.journal.events import call_event, call_row, request_event
 from toolwire.journal.history import LogFilter
-from toolwire.journal.log import Ended, ExecutionLog, LogEntry, check_limit, entry_of, row_of, seconds_of
+from toolwire.journal.log import EndedCall, ExecutionLog, LogEntry, check_limit, entry_of, row_of, seconds_of
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.errors import ConfigurationError
@@ -42,7 +42,7 @@ class DurableLog(ExecutionLog):
         self._keep_entries = keep_entries
         self._prune_at = time.monotonic()
 
-    def ended(self, record: Ended, /) -> None:
+    def ended(self, record: EndedCall, /) -> None:
         """Records one call. It becomes durable soon after."""
         self.store.tell(call_event(row_of(record)))
         self._prune_when_due()

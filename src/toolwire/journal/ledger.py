@@ -36,7 +36,7 @@ from toolwire.journal.steps import (
     ENDED,
     NOTED,
     USED,
-    Kept,
+    KeptStep,
     Story,
     begun_row,
     end_of,
@@ -45,7 +45,7 @@ from toolwire.journal.steps import (
     root_of,
 )
 from toolwire.journal.tables import RUNS
-from toolwire.journal.work import Answer, Kind, Work
+from toolwire.journal.work import Kind, RecordFuture, Rows, Work
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key
@@ -157,7 +157,7 @@ class RunLedger:
         Returns a failure if it must not run: it was begun elsewhere, the lease is lost, or its approval does not fit.
         """
         now = time.time()
-        future = Answer[float | ToolResult]()
+        future = RecordFuture[float | ToolResult]()
         data = written(start_form(start))
         with self._lock:
             refused = self._refusal(start, len(data))
@@ -165,7 +165,7 @@ class RunLedger:
                 future.set_result(refused)
                 return future
             before = self._steps.get(start.step.key)
-            kept = Kept(step=start.step, start=start, started_at=now, is_running=True)
+            kept = KeptStep(step=start.step, start=start, started_at=now, is_running=True)
             if before is not None and start.is_composite:
                 kept.started_at = before.started_at
             self._steps[start.step.key] = kept
@@ -189,7 +189,7 @@ class RunLedger:
 
     def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
         """Records the end of the step. Returns the result that counts: the failure `limit` if the run is full."""
-        future, now = Answer[ToolResult](), time.time()
+        future, now = RecordFuture[ToolResult](), time.time()
         with self._lock:
             is_begun = (before := self._steps.get(step.key)) is not None and before.start is not None
         end = end_of(step, result, self._story.shared, is_begun=is_begun)
@@ -198,7 +198,7 @@ class RunLedger:
             if not is_kept:
                 result = too_much_to_keep(step, result.call, len(end.data))
                 end = end_of(step, result, self._story.shared, is_begun=is_begun)
-            kept = self._steps.setdefault(step.key, Kept(step=step))
+            kept = self._steps.setdefault(step.key, KeptStep(step=step))
             kept.result, kept.is_running = result, False
             if not is_kept and not is_begun:
                 # The call may run again, and recording each refusal would need room as well.
@@ -267,7 +267,7 @@ class RunLedger:
         if not self._is_given_up:
             self._is_given_up = True
             return self._database.run(job)
-        future = Answer[None]()
+        future = RecordFuture[None]()
         future.set_result(None)
         return future
 
@@ -290,9 +290,7 @@ class RunLedger:
     def _run(self, job: Callable[[Connection], T]) -> Future[T]:
         return self._database.run(job, self._refused)
 
-    def _put(
-        self, records: Sequence[tuple[Kind, Mapping[str, Any]]], future: Answer[Any] | None = None, answer: Any = None
-    ) -> None:
+    def _put(self, records: Rows, future: RecordFuture[Any] | None = None, answer: Any = None) -> None:
         if self._lease is not None:
             records = [self._touching(time.time()), *records]
             otherwise = None if future is None else partial(not_settled, self.run_id, answer)

@@ -29,7 +29,7 @@ spare.
 """
 
 
-class Ended(Protocol):
+class EndedCall(Protocol):
     """The record of one call that an observer receives (`invocation.scope.CallRecord`)."""
 
     call: ToolCall
@@ -87,7 +87,7 @@ class ExecutionLog:
         """Per entry its bytes, its names and times, and its values; newest first."""
         self._bytes = 0
 
-    def ended(self, record: Ended, /) -> None:
+    def ended(self, record: EndedCall, /) -> None:
         """Records one call. Arguments and result are copied, so that later changes do not reach the log."""
         row = row_of(record)
         head, values = row[:_HEAD], marshal.dumps(row[_HEAD:])
@@ -139,7 +139,7 @@ class ExecutionLog:
             self._bytes = 0
 
 
-def row_of(record: Ended) -> tuple[Any, ...]:
+def row_of(record: EndedCall) -> tuple[Any, ...]:
     """Returns the call as the row that `entry_of` reads. Arguments and result are copied."""
     call, result = record.call, record.result
     failure = result.failure

@@ -85,7 +85,7 @@ USED = Rows(3, "UPDATE requests SET state = 'done' WHERE request_id = ? AND stat
 
 
 @dataclass(slots=True, kw_only=True)
-class Kept:
+class KeptStep:
     """A step of a run, as the ledger has it in memory."""
 
     step: Step
@@ -102,7 +102,7 @@ class Kept:
 class Story:
     """All that is on record about the calls of one run."""
 
-    steps: dict[str, Kept]
+    steps: dict[str, KeptStep]
     ended: list[str]
     """Keys of the ended steps, in order."""
     notes: list[tuple[str, Mapping[str, Any]]]
@@ -220,13 +220,13 @@ def story_of(connection: Connection, sealer: Sealer, run_id: str) -> Story:
             story.size += len(row.ended)
             text = sealer.open(row.ended, "steps", run_id, row.key, "ended")
             form, step, result = read(text, partial(_end_read, start, values))
-            story.steps[row.key] = Kept(step=step, start=start, started_at=row.started_at, result=result)
+            story.steps[row.key] = KeptStep(step=step, start=start, started_at=row.started_at, result=result)
             story.ended.append(row.key)
             if len(text) > LARGE_BYTES or form["form"] > WHOLE:
                 values[row.key] = form["result"]["data"]
                 story.share(row.key, values[row.key])
         elif start is not None:
-            story.steps[row.key] = Kept(step=start.step, start=start, started_at=row.started_at)
+            story.steps[row.key] = KeptStep(step=start.step, start=start, started_at=row.started_at)
     return story
 
 
@@ -237,7 +237,7 @@ def _end_read(
     return {"form": form["form"], **found}, *ended_of(found)
 
 
-def root_of(ended: Iterable[Kept]) -> str:
+def root_of(ended: Iterable[KeptStep]) -> str:
     """Returns `sha256:` over the ended steps, in order. Every process with the same steps gets the same value."""
     hashed = sha256()
     for kept in ended:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -25,7 +25,7 @@ _rank = attrgetter("rank")
 _LOG = logging.getLogger("toolwire.store")
 
 
-class Answer(Future[T], Generic[T]):
+class RecordFuture(Future[T], Generic[T]):
     """The future of a record. It resolves after the commit."""
 
     shown = ""
@@ -63,15 +63,19 @@ class Kind(Protocol):
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> object: ...
 
 
+Rows: TypeAlias = Sequence[tuple[Kind, Mapping[str, Any]]]
+"""Rows to write, each with its kind."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Work:
     """One thing to write. It is written whole or not at all, also when other work of its transaction fails."""
 
-    future: Answer[Any] | None
+    future: RecordFuture[Any] | None
     """Resolved after the commit; None when no caller waits."""
     job: Callable[[Connection], Any] | None = None
     """Writes and returns the answer. The writer may roll it back and run it a second time."""
-    records: Sequence[tuple[Kind, Mapping[str, Any]]] = ()
+    records: Rows = ()
     """Without a job: rows that can be written without a look at the database."""
     answer: Any = None
     """The future's result. With a job, the job's return value replaces it."""

@@ -14,7 +14,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine
 
 from toolwire.journal.transactions import Transactions
-from toolwire.journal.work import Answer, Work, fail
+from toolwire.journal.work import RecordFuture, Work, fail
 from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Writer:
         self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
     ) -> Future[T]:
         """Adds a job. The future resolves with its return value after the commit; `otherwise` is that of `Work`."""
-        future = Answer[T]()
+        future = RecordFuture[T]()
         self.put(Work(future=future, job=job, otherwise=otherwise))
         return future
 

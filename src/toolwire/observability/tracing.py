@@ -69,7 +69,7 @@ class SpanTracer:
         self.metrics = CallMetrics(meter_provider)
         self.redact = redact
 
-    def call(self, call: ToolCall, *, tool: str | None, description: str, caller: Caller, run_id: str) -> CallSpan:
+    def call(self, call: ToolCall, *, tool: str | None, description: str, caller: Caller, run_id: str) -> OtelCallSpan:
         """Opens the span of a call and makes it current. `tool` is None for an unknown tool name."""
         attributes: dict[str, AttributeValue] = {
             names.OPERATION_NAME: names.EXECUTE_TOOL,
@@ -83,13 +83,13 @@ class SpanTracer:
             attributes[names.TOOL_DESCRIPTION] = description
         if caller.agent:
             attributes[names.AGENT_NAME] = caller.agent
-        return CallSpan(self, call, tool, attributes)
+        return OtelCallSpan(self, call, tool, attributes)
 
-    def approval(self, tool: str, request_id: str) -> ApprovalSpan:
+    def approval(self, tool: str, request_id: str) -> OtelApprovalSpan:
         """Opens the span of a wait for a person and makes it current."""
-        return ApprovalSpan(self, tool, {names.TOOL_NAME: tool, names.REQUEST_ID: request_id})
+        return OtelApprovalSpan(self, tool, {names.TOOL_NAME: tool, names.REQUEST_ID: request_id})
 
-    def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> TurnSpan:
+    def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> OtelTurnSpan:
         """Opens the span of a turn and makes it current. `given_ids` maps toolwire's call ids to the provider's."""
         attributes: dict[str, AttributeValue] = {
             names.OPERATION_NAME: names.RUN_TURN,
@@ -98,7 +98,7 @@ class SpanTracer:
         }
         if caller.agent:
             attributes[names.AGENT_NAME] = caller.agent
-        return TurnSpan(self, _named(names.RUN_TURN, caller.agent), attributes, given_ids)
+        return OtelTurnSpan(self, _named(names.RUN_TURN, caller.agent), attributes, given_ids)
 
 
 class _Current:
@@ -140,7 +140,7 @@ class _Current:
         return duration_s
 
 
-class CallSpan(_Current):
+class OtelCallSpan(_Current):
     """The span of one call."""
 
     __slots__ = ("_call", "_is_from_record", "_outer", "_tool", "_tracer")
@@ -210,7 +210,7 @@ class CallSpan(_Current):
             _LOG.exception("a call could not be measured")
 
 
-class ApprovalSpan(_Current):
+class OtelApprovalSpan(_Current):
     """The span of a wait for a person."""
 
     __slots__ = ()
@@ -223,7 +223,7 @@ class ApprovalSpan(_Current):
         self._close({names.VERDICT: verdict or "none"})
 
 
-class TurnSpan(_Current):
+class OtelTurnSpan(_Current):
     """The span of a session's turn."""
 
     __slots__ = ("_ids",)

@@ -123,11 +123,11 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
         name = found["called"] or found["tagged"]
         if name is not None and not named(name, known):
             continue
-        return _Reader(text, known).read(found.start(), is_marked=name is None and found["action"] is None)
+        return _ForeignReader(text, known).read(found.start(), is_marked=name is None and found["action"] is None)
     return None
 
 
-class _Reader:
+class _ForeignReader:
     def __init__(self, text: str, known: KnownTools) -> None:
         self._text = text
         self._known = known

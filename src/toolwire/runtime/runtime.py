@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolwire.runtime.portal import Portal
 
 
-class Part(Protocol):
+class SharedPart(Protocol):
     """A shared resource that holds threads, files or processes."""
 
     def close(self) -> None:
@@ -28,7 +28,7 @@ class Part(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Part)
+R = TypeVar("R", bound=SharedPart)
 
 
 class Runtime:
@@ -36,7 +36,7 @@ class Runtime:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, SharedPart] = {}
         self._workers: Workers | None = None
         self._holders = 0
         self.has_ended = False
@@ -69,7 +69,7 @@ class Runtime:
                     part = self._parts[key] = make()
         return cast("R", part)
 
-    def find(self, key: str) -> Part | None:
+    def find(self, key: str) -> SharedPart | None:
         """Returns the part with that key, or None if it was not created."""
         return self._parts.get(key)
 

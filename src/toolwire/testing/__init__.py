@@ -19,8 +19,8 @@ from toolwire.testing.observers import MakeObserver as MakeObserver
 from toolwire.testing.observers import check_observer as check_observer
 from toolwire.testing.protocols import PROTOCOL_CHECKS as PROTOCOL_CHECKS
 from toolwire.testing.protocols import check_protocol as check_protocol
-from toolwire.testing.runner import CallFailed as CallFailed
 from toolwire.testing.runner import Script as Script
+from toolwire.testing.runner import ScriptCallFailed as ScriptCallFailed
 from toolwire.testing.runner import ScriptedRunner as ScriptedRunner
 from toolwire.testing.runner import ScriptTools as ScriptTools
 from toolwire.testing.runner_programs import RUNNER_PROGRAMS as RUNNER_PROGRAMS
@@ -44,7 +44,6 @@ __all__ = [
     "RUNNER_PROGRAMS",
     "SINK_CHECKS",
     "ApproverFails",
-    "CallFailed",
     "ListSink",
     "MakeLedger",
     "MakeObserver",
@@ -61,6 +60,7 @@ __all__ = [
     "Replayer",
     "Said",
     "Script",
+    "ScriptCallFailed",
     "ScriptTools",
     "ScriptedRunner",
     "check_approver",

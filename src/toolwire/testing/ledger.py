@@ -16,7 +16,7 @@ from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key
 
 
 @dataclass(slots=True)
-class _Kept:
+class _LedgerStep:
     step: Step
     start: Start | None = None
     started_at: float = 0.0
@@ -34,7 +34,7 @@ class _Asked:
 class Records:
     """The records that outlive a process. Pass them to a second `MemoryLedger` to simulate a restart."""
 
-    steps: dict[str, _Kept] = field(default_factory=dict[str, _Kept])
+    steps: dict[str, _LedgerStep] = field(default_factory=dict[str, _LedgerStep])
     ended: list[str] = field(default_factory=list[str])
     requests: dict[str, _Asked] = field(default_factory=dict[str, _Asked])
     notes: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict[str, list[Mapping[str, Any]]])
@@ -107,7 +107,7 @@ class MemoryLedger:
     def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
         """Implements `Ledger.settle`."""
         self.story.append(("settle", step.key))
-        kept = self.records.steps.setdefault(step.key, _Kept(step))
+        kept = self.records.steps.setdefault(step.key, _LedgerStep(step))
         kept.result = result
         self.records.ended.append(step.key)
         self._running.discard(step.key)
@@ -152,7 +152,7 @@ class MemoryLedger:
         self._running.add(start.step.key)
         if kept is not None and kept.start is not None and start.is_composite:
             return kept.started_at
-        self.records.steps[start.step.key] = _Kept(start.step, start, time.time())
+        self.records.steps[start.step.key] = _LedgerStep(start.step, start, time.time())
         return self.records.steps[start.step.key].started_at
 
 

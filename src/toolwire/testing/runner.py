@@ -15,7 +15,7 @@ from toolwire.sandbox.isolation import require
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import Isolation, IsolationLevel, ProgramResult
 from toolwire.sandbox.runner import Flag
-from toolwire.testing.scripted import Ended, ScriptedProgram
+from toolwire.testing.scripted import ScriptedProgram, ScriptEnded
 from toolwire.vocabulary.errors import ConfigurationError
 
 _RAISED: Mapping[AnswerFamily, str] = {
@@ -28,7 +28,7 @@ _RAISED: Mapping[AnswerFamily, str] = {
 """The exception that a program sees for each family. Any other family is a ToolError unless the tool names its own."""
 
 
-class CallFailed(Exception):
+class ScriptCallFailed(Exception):
     """A call of a script failed. If the script does not catch it, the program fails."""
 
     def __init__(self, error: AnswerError) -> None:
@@ -38,17 +38,17 @@ class CallFailed(Exception):
         """Name of the exception that a program would see."""
 
 
-class _Asked:
+class _ScriptCall:
     """A call of a script; awaiting it returns the value."""
 
     def __init__(self, tool: str, arguments: dict[str, Any]) -> None:
         self.tool = tool
         self.arguments = arguments
 
-    def __await__(self) -> Generator[_Asked, Answer, Any]:
+    def __await__(self) -> Generator[_ScriptCall, Answer, Any]:
         answer = yield self
         if answer.error is not None:
-            raise CallFailed(answer.error)
+            raise ScriptCallFailed(answer.error)
         return answer.value
 
 
@@ -60,8 +60,8 @@ class ScriptTools:
         """The printed text, piece by piece."""
 
     def call(self, tool: str, /, **arguments: Any) -> Awaitable[Any]:
-        """Calls a tool by its registered name and returns its value. A failed call raises `CallFailed`."""
-        return _Asked(tool, arguments)
+        """Calls a tool by its registered name and returns its value. A failed call raises `ScriptCallFailed`."""
+        return _ScriptCall(tool, arguments)
 
     def print(self, *values: object) -> None:
         """Prints as a program does."""
@@ -139,24 +139,24 @@ async def _driven(
     running: ScriptedProgram,
     call: Callable[[ProgramCall], Awaitable[Answer | Parked]],
     cancel: Flag | None,
-) -> Ended:
+) -> ScriptEnded:
     answer: Answer | None = None
     while cancel is None or not cancel.is_set():
         try:
             asked = steps.send(answer)
         except StopIteration as end:
             return running.finished(end.value)
-        except CallFailed as failed:
-            return Ended("failed", type_name=failed.type_name, message=str(failed))
+        except ScriptCallFailed as failed:
+            return ScriptEnded("failed", type_name=failed.type_name, message=str(failed))
         except Exception as error:  # noqa: BLE001 - like an exception that a program does not catch
-            return Ended("failed", type_name=type(error).__name__, message=str(error))
-        if not isinstance(asked, _Asked):
+            return ScriptEnded("failed", type_name=type(error).__name__, message=str(error))
+        if not isinstance(asked, _ScriptCall):
             raise ConfigurationError(f"a script awaits {asked!r}: let it await nothing but tools.call(...)")
         answered = await running.answer(asked.tool, asked.arguments, call)
-        if isinstance(answered, Ended):
+        if isinstance(answered, ScriptEnded):
             return answered
         answer = answered
-    return Ended("cancelled")
+    return ScriptEnded("cancelled")
 
 
 def _key(source: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolwire.sandbox.program import ProgramParameter, ProgramTool
-from toolwire.testing.runner import CallFailed, Script, ScriptTools
+from toolwire.testing.runner import Script, ScriptCallFailed, ScriptTools
 
 SUMS = "rows = [echo(value=n) for n in (3, 1, 2)]\nprint('told', rows)\n__result__ = {'rows': rows}"
 CATCHES = "try:\n    fail()\nexcept ToolError as error:\n    print(type(error).__name__, error)"
@@ -24,7 +24,7 @@ async def _sums(tools: ScriptTools) -> Any:
 async def _catches(tools: ScriptTools) -> None:
     try:
         await tools.call("fail")
-    except CallFailed as failed:
+    except ScriptCallFailed as failed:
         tools.print(failed.type_name, failed)
 
 

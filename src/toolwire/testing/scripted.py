@@ -15,7 +15,7 @@ from toolwire.sandbox.report import CallRecord, CallStatus, Isolation, ProgramEr
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ScriptEnded:
     """The end of a script."""
 
     status: ProgramStatus
@@ -42,7 +42,7 @@ class ScriptedProgram:
 
     async def answer(
         self, tool: str, arguments: dict[str, Any], call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
-    ) -> Answer | Ended:
+    ) -> Answer | ScriptEnded:
         """Returns the answer to a call, or the end of the script at this call."""
         if tool not in {one.name for one in self._program.tools}:
             return Answer(error=AnswerError(type_name="NameError", message=f"name {tool!r} is not defined"))
@@ -61,19 +61,19 @@ class ScriptedProgram:
         )
         return await self._replayed(made, call)
 
-    def finished(self, value: Any) -> Ended:
+    def finished(self, value: Any) -> ScriptEnded:
         """Returns the end of a script that returned. A recorded call that it did not make is a divergence."""
         left = sorted(ordinal for ordinal in self._recorded if ordinal > len(self._calls))
         if left:
             tool = self._recorded[left[0]].tool
-            return Ended("divergence", message=f"the program ended without step {left[0]}, a call of {tool!r}")
-        return Ended("finished", value)
+            return ScriptEnded("divergence", message=f"the program ended without step {left[0]}, a call of {tool!r}")
+        return ScriptEnded("finished", value)
 
     def failed(self, type_name: str, message: str, output: str) -> ProgramResult:
         """Returns the result of a failed program."""
-        return self.result(Ended("failed", type_name=type_name, message=message), output)
+        return self.result(ScriptEnded("failed", type_name=type_name, message=message), output)
 
-    def result(self, ended: Ended, output: str) -> ProgramResult:
+    def result(self, ended: ScriptEnded, output: str) -> ProgramResult:
         """Returns the result of a program that has ended."""
         return ProgramResult(
             status=ended.status,
@@ -89,7 +89,7 @@ class ScriptedProgram:
             recorded=tuple(self._recorded[ordinal] for ordinal in sorted(self._recorded)),
         )
 
-    def _error(self, ended: Ended) -> ProgramError | None:
+    def _error(self, ended: ScriptEnded) -> ProgramError | None:
         if ended.status == "finished":
             return None
         message = ended.message
@@ -99,10 +99,10 @@ class ScriptedProgram:
 
     async def _replayed(
         self, made: ProgramCall, call: Callable[[ProgramCall], Awaitable[Answer | Parked]]
-    ) -> Answer | Ended:
+    ) -> Answer | ScriptEnded:
         known = self._recorded.get(made.ordinal)
         if known is not None and (differs := _difference(known, made)):
-            return Ended("divergence", message=f"step {made.ordinal} is a call of {made.tool!r}{differs}")
+            return ScriptEnded("divergence", message=f"step {made.ordinal} is a call of {made.tool!r}{differs}")
         if known is not None and isinstance(known.answer, Answer):
             self._answered += 1
             self._note(made, known.answer, replayed=True)
@@ -120,7 +120,7 @@ class ScriptedProgram:
             record = replace(record, answer=answer, completed=self._answered, at=time.time())
         self._keep(record)
         self._note(made, answer)
-        return answer if isinstance(answer, Answer) else Ended("suspended")
+        return answer if isinstance(answer, Answer) else ScriptEnded("suspended")
 
     def _keep(self, record: Recorded) -> None:
         replay = self._program.replay

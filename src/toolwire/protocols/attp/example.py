@@ -9,7 +9,7 @@ from typing import Any
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Tool
 from toolwire.protocols.attp.render import call_source, fail_document, success_document
-from toolwire.protocols.attp.wording import Unfit, Wording
+from toolwire.protocols.attp.wording import AttpWording, Unfit
 from toolwire.protocols.base import Thought
 from toolwire.protocols.samples import sample_arguments
 
@@ -28,7 +28,7 @@ class Example:
     reply: str
 
 
-def success_example(tools: Sequence[Tool], words: Wording, thought: Thought) -> Example:
+def success_example(tools: Sequence[Tool], words: AttpWording, thought: Thought) -> Example:
     """Returns a request that needs two calls, and the program that makes them. It uses two tools if possible."""
     samples = _samples(tools)
     if not samples:
@@ -51,7 +51,7 @@ def success_example(tools: Sequence[Tool], words: Wording, thought: Thought) -> 
     )
 
 
-def fail_example(tools: Sequence[Tool], words: Wording, thought: Thought) -> Example:
+def fail_example(tools: Sequence[Tool], words: AttpWording, thought: Thought) -> Example:
     """Returns a request that none of the tools can meet, and the reply that says so."""
     unfit = _unfit(tools, words)
     thinking = unfit.thought
@@ -90,7 +90,7 @@ def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]]) -> str:
     return f"{''.join(lines)}__result__ = {result}\n"
 
 
-def _request(tool: Tool, words: Wording) -> str:
+def _request(tool: Tool, words: AttpWording) -> str:
     first = tool.description.strip().partition("\n")[0]
     # An outside author's description must not appear as a user's request.
     if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
@@ -98,7 +98,7 @@ def _request(tool: Tool, words: Wording) -> str:
     return first if first[-1] in ".。!！?？" else f"{first}{words.full_stop}"
 
 
-def _unfit(tools: Sequence[Tool], words: Wording) -> Unfit:
+def _unfit(tools: Sequence[Tool], words: AttpWording) -> Unfit:
     offered = " ".join(f"{tool.name} {tool.description}" for tool in tools).lower()
     return next(
         (unfit for unfit in words.unfit if not any(word in offered for word in unfit.words)),

@@ -41,7 +41,7 @@ Following = Literal["structure", "closing fence", "end", "something else"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class AttpLayout:
     """A reply and the position of its document."""
 
     text: str
@@ -100,7 +100,7 @@ def line_end(text: str, position: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def find_layout(text: str) -> Layout:
+def find_layout(text: str) -> AttpLayout:
     """Finds the document of a reply.
 
     Raises:
@@ -119,7 +119,7 @@ def find_layout(text: str) -> Layout:
         problems.append(_repair("The code fence around the reply was left out.", text, fence_start))
     if text[:fence_start].strip():
         problems.append(Problem(message="The text before the document was left out.", repaired=True, place="line 1"))
-    return Layout(
+    return AttpLayout(
         text=text,
         start=start,
         fence="" if opening is None else opening[1],

@@ -14,7 +14,7 @@ from toolwire.definition.stub import stub
 from toolwire.definition.tool import Tool
 from toolwire.protocols.attp.example import Example, fail_example, success_example
 from toolwire.protocols.attp.render import fail_document, success_document
-from toolwire.protocols.attp.wording import WORDINGS, Wording
+from toolwire.protocols.attp.wording import WORDINGS, AttpWording
 from toolwire.protocols.base import Language, Thought, checked
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 
@@ -67,22 +67,22 @@ def attp_tools_text(tools: Iterable[Any], *, language: Language = "en", style: S
     return _tools([tool_of(tool) for tool in tools], WORDINGS[language], style)
 
 
-def _rules(words: Wording, thought: Thought) -> str:
+def _rules(words: AttpWording, thought: Thought) -> str:
     rules = (*words.rules, words.thought_rule[thought])
     return "\n".join([words.rules_heading, *(f"{number}. {rule}" for number, rule in enumerate(rules, 1))])
 
 
-def _tools(tools: Sequence[Tool], words: Wording, style: StubStyle) -> str:
+def _tools(tools: Sequence[Tool], words: AttpWording, style: StubStyle) -> str:
     stubs = ("\n\n" if style == "full" else "\n").join(_STUBS[style](tool).strip() for tool in tools)
     return f"```python\n{stubs}\n```" if tools else words.no_tools
 
 
-def _templates(words: Wording, thought: Thought) -> str:
+def _templates(words: AttpWording, thought: Thought) -> str:
     thinking = words.thought_template[thought]
     success = success_document(thought=thinking, target=words.target_template, code=words.code_template)
     fail = fail_document(thought=thinking, message=words.message_template)
     return f"{words.templates_heading}\n{words.success_template}\n{success}\n{words.fail_template}\n{fail}"
 
 
-def _shown(example: Example, words: Wording) -> str:
+def _shown(example: Example, words: AttpWording) -> str:
     return f"{words.request.format(example.request)}\n{words.reply}\n{example.reply}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.protocols.attp.document import Source, reply_of
-from toolwire.protocols.attp.layout import STRUCTURE, Layout, find_layout, is_fence, line_end
+from toolwire.protocols.attp.layout import STRUCTURE, AttpLayout, find_layout, is_fence, line_end
 from toolwire.protocols.attp.program import CompileBudget
 from toolwire.protocols.attp.values import ValueReader
 from toolwire.protocols.base import Refusal
@@ -51,13 +51,13 @@ def recover(text: str, *, raw: str, problems: tuple[Problem, ...], error: tomlli
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Recovered:
     document: Mapping[str, Any]
     problems: tuple[Problem, ...] = ()
     prose_after: str = ""
 
 
-def _strict(layout: Layout) -> _Found | None:
+def _strict(layout: AttpLayout) -> _Recovered | None:
     """Returns the document if it is valid TOML without the text around it."""
     text = layout.text
     if not layout.problems:
@@ -73,11 +73,11 @@ def _strict(layout: Layout) -> _Found | None:
         except tomllib.TOMLDecodeError:
             continue
         if layout.closes(end) or _is_whole(document, layout):
-            return _Found(document=document, problems=_around(layout, end, rest), prose_after=rest.strip())
+            return _Recovered(document=document, problems=_around(layout, end, rest), prose_after=rest.strip())
     return None
 
 
-def _is_whole(document: Mapping[str, Any], layout: Layout) -> bool:
+def _is_whole(document: Mapping[str, Any], layout: AttpLayout) -> bool:
     """True if the document that ends the reply is complete. A quote in its program may have cut it short."""
     table = document.get("tool_call")
     code = cast("dict[str, Any]", table).get("code") if isinstance(table, dict) else None
@@ -85,7 +85,7 @@ def _is_whole(document: Mapping[str, Any], layout: Layout) -> bool:
     return not isinstance(code, str) or (programs.has_result(code) if layout.fence else programs.compiles(code))
 
 
-def _around(layout: Layout, end: int, rest: str) -> tuple[Problem, ...]:
+def _around(layout: AttpLayout, end: int, rest: str) -> tuple[Problem, ...]:
     """Returns the problems of the text after a document that ends here."""
     place = line(layout.text, end)
     if rest.strip():
@@ -99,14 +99,14 @@ def _around(layout: Layout, end: int, rest: str) -> tuple[Problem, ...]:
 class _Documents:
     """Reads the lines of a reply one by one until its first document is complete."""
 
-    layout: Layout
+    layout: AttpLayout
     reader: ValueReader
     top: dict[str, Any] = field(default_factory=dict[str, Any])
     table: dict[str, Any] | None = None
     prose: list[str] = field(default_factory=list[str])
     has_fence_after: bool = False
 
-    def first(self) -> _Found:
+    def first(self) -> _Recovered:
         """Returns the first document.
 
         Raises:
@@ -130,9 +130,9 @@ class _Documents:
         self.reader.problems.extend(_around(self.layout, position, "\n".join([*self.prose, rest])))
         return self._found("\n".join([*self.prose, rest]).strip())
 
-    def _found(self, prose_after: str) -> _Found:
+    def _found(self, prose_after: str) -> _Recovered:
         document = self.top if self.table is None else {**self.top, "tool_call": self.table}
-        return _Found(document=document, problems=tuple(self.reader.problems), prose_after=prose_after)
+        return _Recovered(document=document, problems=tuple(self.reader.problems), prose_after=prose_after)
 
     def _take(self, found: re.Match[str]) -> int:
         if self.prose:

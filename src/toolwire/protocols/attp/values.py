@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from toolwire.protocols.attp.layout import STRUCTURE, Following, Layout, line_end
+from toolwire.protocols.attp.layout import STRUCTURE, AttpLayout, Following, line_end
 from toolwire.protocols.attp.program import CompileBudget
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line
@@ -48,7 +48,7 @@ class Value:
 class ValueReader:
     """Reads the values of one reply, counts the cost and notes the repairs."""
 
-    layout: Layout
+    layout: AttpLayout
     problems: list[Problem] = field(default_factory=list[Problem])
     programs: CompileBudget = field(default_factory=CompileBudget)
     repairs_left: int = _REPAIR_LIMIT

@@ -20,7 +20,7 @@ class Unfit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
+class AttpWording:
     """Every text of the prompt. `{}` is replaced by names."""
 
     title: str
@@ -69,7 +69,7 @@ class Wording:
     unfit: tuple[Unfit, ...]
 
 
-_ENGLISH = Wording(
+_ENGLISH = AttpWording(
     title="# How to use tools: ATTP",
     introduction=(
         "You can use tools: reply with a TOML document, and you read what its program gives.\n"
@@ -150,7 +150,7 @@ _ENGLISH = Wording(
     ),
 )
 
-_CHINESE = Wording(
+_CHINESE = AttpWording(
     title="# 工具使用方式：ATTP",
     introduction=(
         "你可以使用工具：回复一份 TOML 文档，其中的 Python 程序会被运行，随后你会读到它的结果。\n不再需要工具时，"
@@ -228,4 +228,4 @@ _CHINESE = Wording(
     ),
 )
 
-WORDINGS: dict[Language, Wording] = {"en": _ENGLISH, "zh": _CHINESE}
+WORDINGS: dict[Language, AttpWording] = {"en": _ENGLISH, "zh": _CHINESE}

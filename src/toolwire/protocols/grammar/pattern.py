@@ -79,7 +79,7 @@ def read_pattern(pattern: str, least: int = 0, most: int | None = None) -> Node:
     Raises:
         Untranslatable: A grammar cannot express the pattern, or the pattern does not fit the lengths.
     """
-    node = _Reader(pattern).read()
+    node = _PatternReader(pattern).read()
     if isinstance(node, Repeat) and isinstance(node.part, One):
         top = min(given for given in (node.most, most, max(least, node.least) + _MORE) if given is not None)
         return _fitting(Repeat(node.part, max(node.least, least), top), least, most)
@@ -133,7 +133,7 @@ def _longest(node: Node) -> int:
             return _longest(part) * (least if most is None else most)
 
 
-class _Reader:
+class _PatternReader:
     """Parses one pattern from left to right."""
 
     def __init__(self, pattern: str) -> None:

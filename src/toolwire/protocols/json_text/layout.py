@@ -91,7 +91,7 @@ class FencePiece:
 
 
 @dataclass(slots=True, kw_only=True)
-class Layout:
+class JsonLayout:
     """The parts of a reply, in order. Prose is plain text."""
 
     pieces: list[JsonPiece | FencePiece | str] = field(default_factory=list[JsonPiece | FencePiece | str])
@@ -99,7 +99,7 @@ class Layout:
     problems: list[Problem] = field(default_factory=list[Problem])
 
 
-def find_layout(text: str, *, has_fences: bool = True) -> Layout:
+def find_layout(text: str, *, has_fences: bool = True) -> JsonLayout:
     """Returns the parts of a reply, or with `has_fences=False` those of a fence's content.
 
     Raises:
@@ -128,7 +128,7 @@ def looks_like_a_call(text: str, position: int) -> bool:
 class _Walk:
     def __init__(self, text: str, *, has_fences: bool) -> None:
         self.text = text
-        self.found = Layout()
+        self.found = JsonLayout()
         self._has_fences = has_fences
         self._prose_from = 0
         self._values_left = VALUE_LIMIT // 2
@@ -147,7 +147,7 @@ class _Walk:
             "json": self._json,
         }
 
-    def layout(self) -> Layout:
+    def layout(self) -> JsonLayout:
         position = 0
         while found := LANDMARK.search(self.text, position):
             position = max(self._steps[str(found.lastgroup)](found), found.end())

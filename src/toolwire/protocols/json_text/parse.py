@@ -14,7 +14,7 @@ from toolwire.protocols.json_text.calls import (
     calls_of,
     named_call,
 )
-from toolwire.protocols.json_text.layout import FencePiece, JsonPiece, Layout, find_layout, plainly_holds_a_call
+from toolwire.protocols.json_text.layout import FencePiece, JsonLayout, JsonPiece, find_layout, plainly_holds_a_call
 from toolwire.protocols.names import known_tools
 from toolwire.protocols.reading.incoming import line, read_incoming, text_given
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
@@ -81,7 +81,7 @@ class _Taken:
         self.places.add(place)
 
 
-def _calls(text: str, layout: Layout, known: KnownTools) -> _Taken | None:
+def _calls(text: str, layout: JsonLayout, known: KnownTools) -> _Taken | None:
     """Returns the calls outside fences. If some are between tags, only those count, else those on their own lines."""
     pieces = [(place, piece) for place, piece in enumerate(layout.pieces) if isinstance(piece, JsonPiece)]
     marked = [(place, piece) for place, piece in pieces if piece.is_marked]
@@ -106,7 +106,7 @@ def _found(text: str, piece: JsonPiece, known: KnownTools) -> FoundCalls | None:
         raise Refusal(str(refusal), place=refusal.problem.place or line(text, piece.start)) from refusal
 
 
-def _fenced(text: str, layout: Layout, known: KnownTools) -> _Taken | None:
+def _fenced(text: str, layout: JsonLayout, known: KnownTools) -> _Taken | None:
     """Returns the calls of a fence that begins or ends the reply, or of fences that are the whole reply.
 
     Any other fence is a quotation.
@@ -133,7 +133,7 @@ def _fenced(text: str, layout: Layout, known: KnownTools) -> _Taken | None:
     return whole
 
 
-def _tell_of_fences(text: str, layout: Layout, known: KnownTools, taken: _Taken) -> None:
+def _tell_of_fences(text: str, layout: JsonLayout, known: KnownTools, taken: _Taken) -> None:
     """Reports a call in a fence that was not taken. It may be an example, but must not disappear silently.
 
     Raises:
@@ -182,7 +182,7 @@ def _inside(text: str, fence: FencePiece, known: KnownTools) -> _Taken | None:
     return taken
 
 
-def _program(text: str, layout: Layout, known: KnownTools) -> ToolCall | None:
+def _program(text: str, layout: JsonLayout, known: KnownTools) -> ToolCall | None:
     """Returns the program of a reply that is one Python block and nothing else.
 
     If tools are known, the reply is an answer unless programs are offered or the block calls a known tool.

@@ -11,7 +11,7 @@ from toolwire.protocols.attp.render import call_source
 from toolwire.protocols.base import Language, Thought, checked
 from toolwire.protocols.json_text.render import render_call
 from toolwire.protocols.json_text.types import tool_text
-from toolwire.protocols.json_text.wording import WORDINGS, Wording
+from toolwire.protocols.json_text.wording import WORDINGS, JsonWording
 from toolwire.protocols.samples import sample_arguments
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
@@ -55,14 +55,14 @@ def _listed(tools: Sequence[Tool]) -> list[Tool]:
     return [tool for tool in tools if tool.name != CODE_EXECUTION]
 
 
-def _tools(tools: Sequence[Tool], words: Wording) -> str:
+def _tools(tools: Sequence[Tool], words: JsonWording) -> str:
     listed = _listed(tools)
     lines = "\n".join(tool_text(tool) for tool in listed)
     program = _program(_samples(listed), words) if len(listed) < len(tools) else ""
     return "\n\n".join(section for section in (lines, program) if section)
 
 
-def _rules(words: Wording, thought: Thought) -> str:
+def _rules(words: JsonWording, thought: Thought) -> str:
     rules = [rule for rule in (*words.rules, words.thought_rule[thought]) if rule]
     form = '<tool_call>\n{"name": "...", "arguments": {...}}\n</tool_call>'
     return "\n".join([words.heading, words.introduction, form, *(f"- {rule}" for rule in rules)])
@@ -78,7 +78,7 @@ def _samples(tools: Sequence[Tool]) -> list[tuple[Tool, Mapping[str, Any]]]:
     return [(tool, samples[0]) for tool, samples in telling[:2]]
 
 
-def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: Wording) -> str:
+def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: JsonWording) -> str:
     if not samples:
         return ""
     request = words.and_then.join(dict.fromkeys(_request(tool, words) for tool, _ in samples))
@@ -86,12 +86,12 @@ def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: Wording) 
     return "\n".join([words.example, f"> {request}", *calls])
 
 
-def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: Wording) -> str:
+def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: JsonWording) -> str:
     calls = [call_source(tool.name, arguments, tool.visible_parameters) for tool, arguments in samples]
     return words.program.format(f"__result__ = [{', '.join(calls)}]\n")
 
 
-def _request(tool: Tool, words: Wording) -> str:
+def _request(tool: Tool, words: JsonWording) -> str:
     first = tool.description.strip().partition("\n")[0]
     # An outside author's description must not appear as a user's request.
     is_told = first and len(first) <= _REQUEST_LIMIT and not tool.is_outside

@@ -8,7 +8,7 @@ from toolwire.protocols.base import Language, Thought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
+class JsonWording:
     """Every text of the prompt."""
 
     heading: str
@@ -26,7 +26,7 @@ class Wording:
     and_then: str
 
 
-_ENGLISH = Wording(
+_ENGLISH = JsonWording(
     heading="# Tools",
     introduction="To use a tool, write its call as JSON between the tags, then stop: you will read the result.",
     rules=(
@@ -48,7 +48,7 @@ _ENGLISH = Wording(
     and_then=" ",
 )
 
-_CHINESE = Wording(
+_CHINESE = JsonWording(
     heading="# 工具",
     introduction="要使用工具，把调用写成 JSON 放在标签之间，然后停下：随后你会读到结果。",
     rules=(
@@ -69,4 +69,4 @@ _CHINESE = Wording(
     and_then="",
 )
 
-WORDINGS: dict[Language, Wording] = {"en": _ENGLISH, "zh": _CHINESE}
+WORDINGS: dict[Language, JsonWording] = {"en": _ENGLISH, "zh": _CHINESE}

@@ -34,7 +34,7 @@ def inlined(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     A reference to a schema that contains it cannot be expanded. It is reduced to the type of its target. So are the
     references beyond a fixed number, because a few references can describe a schema of exponential size.
     """
-    writing = _Writing(root=schema)
+    writing = _Expansion(root=schema)
     whole = writing.out(schema, ())
     kept = {key: value for key, value in whole.items() if key not in ("$defs", "definitions")}
     return kept, tuple(dict.fromkeys(writing.lost))
@@ -91,7 +91,7 @@ _SINGLE = frozenset(
 
 
 @dataclass(slots=True, kw_only=True)
-class _Writing:
+class _Expansion:
     """The state of one expansion of references."""
 
     root: Mapping[str, Any]

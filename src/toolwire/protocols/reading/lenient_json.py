@@ -47,7 +47,7 @@ _CUT = "The JSON ends before it is closed: it was cut off, so it was not run. Wr
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Scalar:
     """A scalar or key, and the piece of text that it was read from."""
 
     value: Any
@@ -63,7 +63,7 @@ class Lenient:
     """The position in the text where the value ends."""
     problems: tuple[Problem, ...]
     """The mistakes, one per kind, each with its first position."""
-    said: tuple[Said, ...]
+    said: tuple[Scalar, ...]
     """Every key and scalar of the value, in order."""
 
 
@@ -75,7 +75,7 @@ def read_lenient(text: str, position: int = 0, *, depth: int = DEPTH_LIMIT, valu
     Raises:
         Refusal: The value is truncated or ambiguous, or exceeds a limit.
     """
-    reader = _Reader(text=text, position=position, depth=depth, values=values)
+    reader = _JsonReader(text=text, position=position, depth=depth, values=values)
     value = reader.value("top")
     found = Lenient(value=value, end=reader.position, problems=reader.problems(), said=tuple(reader.said))
     check_said(found)
@@ -100,11 +100,11 @@ def place(text: str, position: int) -> str:
     return f"line {text.count(chr(10), 0, position) + 1}, column {position - text.rfind(chr(10), 0, position)}"
 
 
-class _Reader:
+class _JsonReader:
     def __init__(self, *, text: str, position: int, depth: int, values: int) -> None:
         self.text = text
         self.position = position
-        self.said: list[Said] = []
+        self.said: list[Scalar] = []
         self._depth = depth
         self._values_left = values
         self._slips: dict[str, int] = {}
@@ -214,7 +214,7 @@ class _Reader:
         return self._keep(_WORDS[word], word)
 
     def _keep(self, value: Any, source: str) -> Any:
-        self.said.append(Said(value, source))
+        self.said.append(Scalar(value, source))
         self._count()
         return value
 
@@ -268,7 +268,7 @@ def _scalars(value: Any) -> Iterator[Any]:
 _ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
 
-def _is_said(piece: Said) -> bool:
+def _is_said(piece: Scalar) -> bool:
     """True if the value can be what its source says. The check does not reuse the parser's own decoding."""
     value, source = piece.value, piece.source
     if not isinstance(value, str):

@@ -70,13 +70,13 @@ def scan(text: str, known: Known, *, is_strict: bool = True) -> Scanned:
     if is_json(text):
         # Anything like a call is inside a JSON string here.
         return Scanned(calls=(), text=text.strip(), thought="", failure=None, problems=())
-    reading = _Reading(text=text, known=known, repairs=Repairs(text), is_strict=is_strict)
+    reading = _Scan(text=text, known=known, repairs=Repairs(text), is_strict=is_strict)
     reading.read(0)
     return reading.result()
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reading:
+class _Scan:
     text: str
     known: Known
     repairs: Repairs
@@ -327,7 +327,7 @@ class _Reading:
             return False
         # Truncated, because nothing in the fence may extend beyond it.
         text = self.text[: last[0].start()] if last else self.text
-        inner = _Reading(text=text, known=self.known, repairs=Repairs(text), is_strict=self.is_strict)
+        inner = _Scan(text=text, known=self.known, repairs=Repairs(text), is_strict=self.is_strict)
         inner.read(mark.end())
         if _WRAPPERS.sub("", "".join(inner.pieces)).strip() or not (inner.calls or inner.failure is not None):
             return False
