@@ -1,4 +1,4 @@
-"""`start_call`, `poll_call`, `cancel_call`: a model starts what takes long, and comes back for the result."""
+"""`start_call`, `poll_call`, `cancel_call`: a model starts a long call, and asks for its result later."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.results import ToolResult
 
 WAIT_LIMIT_S = 30
-"""Seconds that one `poll_call` waits at most: a model's turn goes on, and it may ask again."""
+"""Longest wait of one `poll_call`, in seconds: a model's turn must go on, and it may ask again."""
 
 _ID: dict[str, Any] = {"type": "string", "description": f"The id that {START_CALL} gave"}
 
 
 class Calls(Protocol):
-    """What these tools are handles of."""
+    """The background calls that these tools start, poll and cancel."""
 
     def start_for(self, context: CallContext, tool: str, arguments: Mapping[str, Any]) -> ToolResult: ...
     def poll_for(self, context: CallContext, id: str, wait_s: float) -> ToolResult: ...
@@ -26,7 +26,7 @@ class Calls(Protocol):
 
 
 def background_tools(calls: Calls) -> list[Tool]:
-    """The tools as models see them."""
+    """Returns the tools as models see them."""
 
     def start_call(tool: str, arguments: dict[str, Any], context: CallContext) -> ToolResult:
         return calls.start_for(context, tool, arguments)

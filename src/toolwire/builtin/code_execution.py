@@ -58,10 +58,13 @@ FAMILIES: Mapping[FailureKind, AnswerFamily] = {
     "inactive_tool": "unavailable",
     "unavailable": "unavailable",
 }
-"""Which of the program's exception classes a failed call raises there; any other kind is a plain ToolError."""
+"""The exception class that a failed call raises in the program, by kind of failure; any other kind is a plain
+ToolError.
+"""
 
 _READS_DOCSTRINGS = re.compile(r"__doc__|\bhelp\b|\bgetattr\b")
-"""Found in each program that reads a docstring. Other programs are not sent any: making and sending them takes time."""
+"""Found in each program that reads a docstring. Other programs get no docstrings: making and sending them takes time.
+"""
 
 STOPPED: Mapping[ProgramStatus, FailureKind] = {
     "failed": "tool_error",
@@ -74,11 +77,11 @@ STOPPED: Mapping[ProgramStatus, FailureKind] = {
     "cancelled": "interrupted",
     "divergence": "divergence",
 }
-"""The kind of failure that each way to stop is; what is not here, the program did to itself: a tool_error."""
+"""The kind of failure for each way to stop; any other status is the program's own fault, a tool_error."""
 
 
 class Inside(Entered, Protocol):
-    """What the path lends a tool that makes calls of its own."""
+    """The path's interface for a tool that makes calls of its own."""
 
     @property
     def can_suspend(self) -> bool: ...
@@ -97,7 +100,7 @@ class Inside(Entered, Protocol):
 
 
 class HostsMistakes:
-    """Keeps wrong values of the host's that calls of a program came upon, until the program has ended."""
+    """Keeps the host's wrong bound values that a program's calls met, until the program has ended."""
 
     answer = Answer(
         error=AnswerError(
@@ -106,7 +109,7 @@ class HostsMistakes:
             family="unavailable",
         )
     )
-    """The answer for the program. The value and its place are for the host alone."""
+    """The answer for the program. The value and its name are only for the host."""
 
     def __init__(self) -> None:
         self._found: list[BoundValueError] = []
@@ -121,7 +124,7 @@ class HostsMistakes:
         return True
 
     def raise_first(self) -> None:
-        """Raises the first one, if there is any."""
+        """Raises the first mistake, if there is one."""
         if self._found:
             raise self._found[0]
 
@@ -129,7 +132,7 @@ class HostsMistakes:
 def code_execution_tool(
     tools: Callable[[], Iterable[tuple[str, Tool]]], modules: Sequence[str] = PROGRAM_MODULES
 ) -> Tool:
-    """The tool as models see it: its description lists the signatures of `tools()`, as they are when it is read."""
+    """Returns the tool as models see it. Its description lists the signatures of `tools()`, read anew each time."""
     usable = f"Modules that it may import: {' '.join(modules)}."
 
     def describe() -> str:
@@ -155,7 +158,7 @@ def code_execution_tool(
 
 
 class CodeExecution:
-    """Runs programs in a sandbox; every call they make goes down the path that this one came by."""
+    """Runs programs in a sandbox; each call that a program makes goes down the same path as the program's own call."""
 
     def __init__(
         self,
@@ -172,13 +175,15 @@ class CodeExecution:
         self.source_checks = source_checks
         self.min_isolation: MinIsolation = checked_isolation(min_isolation)
         self.last_invocation_id: str | None = None
-        """`tr_ptc_` and hex digits: the id that all calls of the latest program to end share; None before the first."""
+        """`tr_ptc_` and hex digits: the id that all calls of the program that ended last share; None before the first.
+        """
 
     async def __call__(self, validated: Validated, inside: Inside) -> Outcome:
-        """The program's output and result as text; `metadata["program"]` has the whole `ProgramResult`.
+        """Runs the program and returns its output and result as text; `metadata["program"]` has the whole
+        `ProgramResult`.
 
-        `metadata["isolation"]` is what stood between the program and the host, for the log. Where calls may wait for a
-        person, a program of which nothing else is left to do is `Pending` with them.
+        `metadata["isolation"]` is the isolation between the program and the host, for the log. A program that can go on
+        only after its waiting calls gives `Pending` with them, if calls may wait for a person.
         """
         gone = _gone(inside)
         if gone is not None:
@@ -194,13 +199,13 @@ class CodeExecution:
         return result_of_program(result, inside)
 
     async def run(self, source: str, inside: Inside, waiting: list[Pending] | None = None) -> ProgramResult:
-        """How the program ended; `waiting` receives its calls that wait for a person.
+        """Runs the program and returns how it ended; `waiting` receives its calls that wait for a person.
 
         Raises:
             Overloaded: too many programs are running already.
             SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
-            BoundValueError: a call of the program would have used a value of the host's that does not fit. The program
-                ends before it is raised.
+            BoundValueError: a call of the program would have used a bound value of the host that does not fit. It is
+                raised after the program has ended.
         """
         is_kept = inside.can_suspend and bool(inside.ledger_id)
         run_id = program_id(inside) if is_kept else new_id("tr_ptc")
@@ -209,7 +214,7 @@ class CodeExecution:
 
         parent = inside.call.id
 
-        # Calls are numbered and named by us: what the program claims about itself is never believed.
+        # The host numbers and names the calls: it never trusts the program's own claims.
         def child(call: ProgramCall) -> ToolCall:
             if is_kept:
                 note_issue(inside, call)
@@ -267,7 +272,7 @@ class CodeExecution:
 
 
 def _gone(inside: Inside) -> ToolResult | None:
-    """The end of a program that called a tool which is not here any more: it cannot be brought back to its place."""
+    """Returns the failure of a program that called a removed tool, since it cannot be replayed; else None."""
     called = dict.fromkeys(str(note["tool"]) for note in inside.notes)
     there = {name for name, _ in inside.tools} if called else set[str]()
     for name in called:
@@ -283,7 +288,9 @@ def _gone(inside: Inside) -> ToolResult | None:
 
 
 def program_tool(name: str, tool: Tool, *, is_told: bool) -> ProgramTool:
-    """What a program needs to know of a tool to call it; with `is_told` the annotated signature and docstring too."""
+    """Returns a tool as the sandbox describes it to a program; with `is_told` also the annotated signature and
+    docstring.
+    """
     written = program_name(name)
     return ProgramTool(
         name=name,
@@ -314,10 +321,10 @@ def _answer(result: ToolResult) -> Answer:
 
 
 def result_of_program(result: ProgramResult, inside: Inside) -> ToolResult:
-    """The result of the call that ran the program."""
+    """Returns the result of the call that ran the program."""
     isolation = {"level": result.isolation.level, "report": dict(result.isolation.report)}
     metadata = {"program": result, "isolation": isolation, "invocation_id": result.invocation_id}
-    # Output and result are cut each for itself: a flood of prints must not take the result away.
+    # Output and result are cut separately: a flood of prints must not displace the result.
     text = result.shown(inside.result_limit_bytes)
     if result.status == "finished":
         return ToolResult(True, text, None, metadata, content=(TextBlock(type="text", text=text),), call=inside.call)

@@ -1,4 +1,4 @@
-"""A program's record: what its run has kept of its calls, in the form that the sandbox replays."""
+"""A program's record: the calls that its run has kept, in the form that the sandbox replays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN_ID_DIGITS = 16
 
 
 class Entered(Protocol):
-    """What the path lends the program of a recorded run."""
+    """The path's interface for the program of a recorded run."""
 
     call: ToolCall
     started_at: float
@@ -33,12 +33,12 @@ class Entered(Protocol):
 
 
 def program_id(inside: Entered) -> str:
-    """`tr_ptc_` and hex digits: the same each time the recorded program is gone through."""
+    """Returns `tr_ptc_` and hex digits: the same for each attempt of the recorded program."""
     return f"tr_ptc_{_hash(inside)[:RUN_ID_DIGITS]}"
 
 
 def replay_of(inside: Entered, answer: Callable[[ToolResult], Answer]) -> Replay:
-    """What makes the program end up where it was; it notes what it does from there on."""
+    """Returns the replay that brings the program to its former place; new steps are noted in the run."""
 
     def note(one: Recorded) -> None:
         inside.note(_entry(one))
@@ -52,7 +52,7 @@ def replay_of(inside: Entered, answer: Callable[[ToolResult], Answer]) -> Replay
 
 
 def note_issue(inside: Entered, call: ProgramCall) -> None:
-    """Says that the program made this call, before anything is done about it."""
+    """Notes that the program made this call, before the call is handled."""
     inside.note({"ordinal": call.ordinal, "tool": call.tool, "digest": call.arguments_digest, "state": "parked"})
 
 
@@ -75,14 +75,14 @@ def _recorded(inside: Entered, answer: Callable[[ToolResult], Answer]) -> tuple[
     latest: dict[int, Mapping[str, Any]] = {}
     for entry in inside.notes:
         known = latest.get(entry["ordinal"])
-        # That a call was issued says less than how it ended, whichever was written last.
+        # The note of a call's end replaces the note of its issue, whichever was written last.
         if known is None or known["state"] == "parked":
             latest[entry["ordinal"]] = entry
     found: list[Recorded] = []
     for ordinal in range(1, len(latest) + 1):
         entry = latest.get(ordinal)
         if entry is None:
-            # A crash took the note of an earlier call: what comes after it is looked up call by call.
+            # A crash lost the note of an earlier call: the calls after it are looked up one by one.
             break
         found.append(_one(entry, results.get(f"{program_id(inside)}/{ordinal}"), answer))
     return _in_order(found)
@@ -113,7 +113,7 @@ def _one(entry: Mapping[str, Any], result: ToolResult | None, answer: Callable[[
 
 
 def _in_order(found: list[Recorded]) -> tuple[Recorded, ...]:
-    """The same with completions counted without holes: the end of what was cut off may have left some."""
+    """Returns the records with completions counted without gaps; the cut-off part may have left some."""
     ended = sorted((one for one in found if isinstance(one.answer, Answer)), key=lambda one: one.completed)
     places = {one.ordinal: place for place, one in enumerate(ended, 1)}
     return tuple(_placed(one, places.get(one.ordinal, 0)) for one in found)

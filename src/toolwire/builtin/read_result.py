@@ -17,14 +17,14 @@ DESCRIPTION = (
     "and as offset the number that stands beside it."
 )
 NOTE_BYTES = 160
-"""Bytes of a page's own line, beside which its text must fit into a result."""
+"""Bytes reserved in a result for a page's own line; the page's text must fit beside it."""
 
 Find = Callable[[str, CallContext], KeptText | None]
-"""The text of that id for who makes the call; None when there is none."""
+"""Returns the text with that id for the caller; None when there is none."""
 
 
 def read_result_tool(find: Find) -> Tool:
-    """The tool as models see it."""
+    """Returns the tool as models see it."""
 
     def read_result(id: str, offset: int, context: CallContext) -> str | ToolResult:
         kept = find(id, context)

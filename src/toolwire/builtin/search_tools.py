@@ -1,4 +1,4 @@
-"""`search_tools`: finds the tools that do what a model wants, and says how to call them."""
+"""`search_tools`: finds tools for a model's need, and says how to call them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ DESCRIPTION = (
 )
 
 FOUND_DEFAULT = 5
-"""Tools that one search gives: the right one is nearly always among them."""
+"""Tools that one search gives by default: the right one is nearly always among them."""
 FOUND_LIMIT = 10
-"""The most that a model may ask for: a longer list says that it should ask for something else."""
+"""The most tools that a model may ask for: if it needs more, it should search for something else."""
 ANSWER_LIMIT_BYTES = 24_000
-"""Bytes of stubs in one answer, three quarters of what a result may have; tools beyond have their first line alone."""
+"""Bytes of stubs in one answer, three quarters of a result's limit; further tools show only their first line."""
 SUMMARY_LIMIT = 200
 """Characters of the first line of a tool that is not shown whole."""
 QUERY_LIMIT = 500
-"""Characters of a query: some sentences, each of whose words is looked up."""
+"""Characters of a query: a few sentences. Each of their words is looked up."""
 
 Find = Callable[[str, int], Sequence[Tool]]
-"""The tools that answer a query best, best first, at most so many, under the names that they have here."""
+"""Returns the tools that answer a query best, best first, at most as many as the limit, under their local names."""
 
 
 def search_tools_tool(find: Find) -> Tool:
-    """The tool as models see it."""
+    """Returns the tool as models see it."""
 
     def search_tools(query: str, limit: int) -> ToolResult:
         found = find(query, limit)
@@ -83,13 +83,13 @@ def _found(tools: Sequence[Tool]) -> str:
 
 
 def _stub(tool: Tool) -> str:
-    """The stub, and above it the name where a program writes another one."""
+    """Returns the stub, with the tool's name above it if programs write another name."""
     text = stub(tool).removesuffix("\n    pass")
     return text if program_name(tool.name) == tool.name else f"{tool.name}\n{text}"
 
 
 def _line(tool: Tool) -> str:
-    """What it is, and how to read more of it."""
+    """Returns the tool's name and summary, and how to read more of it."""
     summary = tool.description.strip().partition("\n")[0]
     return f"{tool.name}: {summary[:SUMMARY_LIMIT]}\n(Search for {tool.name!r} to see its parameters.)"
 

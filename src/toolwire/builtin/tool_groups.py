@@ -30,7 +30,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def activate_tool_groups_tool(groups: Groups, selection: Callable[[], Selection]) -> Tool:
-    """The tool as models see it: its description lists the groups of `selection()` that a model may switch."""
+    """Returns the tool as models see it. Its description lists the groups of `selection()` that a model may switch."""
 
     def offered() -> list[ToolGroup]:
         return [group for group in selection().groups() if groups.is_switchable(group.name)]

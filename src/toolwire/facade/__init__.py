@@ -1,1 +1,1 @@
-"""What users hold: tools, registries, toolkits. Thin: the work is done in the layers below."""
+"""The classes that users hold: tools, registries, toolkits. Thin: the layers below do the work."""

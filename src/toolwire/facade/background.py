@@ -28,19 +28,19 @@ from toolwire.vocabulary.results import ToolResult
 RUNNING_LIMIT = 32
 """Calls that run in the background at once: half of the workers, so that calls in the foreground find one."""
 KEPT_LIMIT = 100
-"""Results that are kept: those that were fetched go first, then the oldest."""
+"""Results that are kept. When there are more, fetched results are dropped first, then the oldest."""
 CLOSE_GRACE_S = 2.0
-"""Seconds that `close` waits for calls it cancelled: an async tool has one to clean up."""
+"""Seconds that `close` waits for calls it cancelled: an async tool has one second to clean up."""
 _ID_BYTES = 16
 _ITSELF = frozenset({START_CALL, POLL_CALL, CANCEL_CALL})
 
 
 class BackgroundCall:
-    """One call that was started. Any thread may look at it."""
+    """One call that was started. Any thread may read it."""
 
     def __init__(self, call: ToolCall, caller: Caller, run: Run) -> None:
         self.id = os.urandom(_ID_BYTES).hex()
-        """By which it is asked for; nobody can guess it."""
+        """The id to ask for it; it cannot be guessed."""
         self.call = call
         """The call."""
         self.caller = caller
@@ -61,11 +61,11 @@ class BackgroundCall:
 
     @property
     def result(self) -> ToolResult | None:
-        """How it ended; None while it runs."""
+        """The call's result; None while it runs."""
         return self.ended.result() if self.ended.done() else None
 
     def cancel(self) -> bool:
-        """Stops it; False when it had ended already."""
+        """Stops the call; returns False when it had ended already."""
         with self._lock:
             if self.ended.done():
                 return False
@@ -82,20 +82,20 @@ class BackgroundCall:
         self.begin()
 
     def _fail(self, mistake: BoundValueError) -> None:
-        """Raises the mistake to those that wait for its start or its end."""
+        """Raises the mistake in threads and tasks that wait for its start or its end."""
         with self._lock:
             for waited in (self.ended, self.begun):
                 if not waited.done():
                     waited.set_exception(mistake)
 
     def begin(self) -> None:
-        """Lets those go that wait for its start."""
+        """Resolves `begun`, for threads and tasks that wait for its start."""
         with self._lock:
             if not self.begun.done():
                 self.begun.set_result(None)
 
     async def go(self, scope: Scope) -> None:
-        """Makes the call, on the loop that this is awaited on."""
+        """Makes the call on the running event loop."""
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         with self._lock:
@@ -118,15 +118,15 @@ class BackgroundCall:
 
 
 def interrupted(call: ToolCall) -> ToolResult:
-    """The result of a call that was cancelled."""
+    """Returns the result of a call that was cancelled."""
     return ToolResult.failed("interrupted", f"{call.name!r} was cancelled before it ended.", call=call)
 
 
 class BackgroundCalls:
-    """Starts calls and keeps their results until they are fetched. Made by `registry.background`.
+    """Starts calls and keeps their results until they are fetched. `registry.background` makes it.
 
-    They run on a loop and threads of their own, whichever loop they were started from. Each goes down the whole path:
-    what is wrong, denied or refused by a person has its result at once.
+    The calls run on the runtime's own loop and threads, independent of the loop that started them. Each goes down the
+    whole path. A call that is wrong or denied has its result at once.
     """
 
     def __init__(self, runtime: Runtime, offer: Callable[[], tuple[Catalogue, Setup]]) -> None:
@@ -149,17 +149,17 @@ class BackgroundCalls:
     async def astart(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
     ) -> BackgroundCall:
-        """`start` for callers that run an event loop."""
+        """Works as `start`, for callers that run an event loop."""
         started = self._start_own(name, arguments, state)
         await asyncio.shield(asyncio.wrap_future(started.begun))
         return started
 
     def poll(self, id: str) -> ToolResult | None:
-        """How the call ended; None while it runs. An id that is not here is a failed result."""
+        """Returns the call's result; None while it runs. An unknown id gives a failed result."""
         return self.wait(id, 0)
 
     def wait(self, id: str, timeout_s: float | None = None) -> ToolResult | None:
-        """How the call ended, waited for so many seconds (None: as long as it takes); None when it still runs."""
+        """Waits for the call and returns its result; None if it still runs after `timeout_s` (None: no limit)."""
         found = self._calls.get(id)
         if found is None:
             return _unknown(id)
@@ -170,7 +170,9 @@ class BackgroundCalls:
         return None
 
     async def await_result(self, id: str) -> ToolResult:
-        """How the call ended, for callers that run an event loop. Giving up waiting does not cancel the call."""
+        """Waits for the call's result, for callers that run an event loop. Cancelling the wait does not cancel the
+        call.
+        """
         found = self._calls.get(id)
         if found is None:
             return _unknown(id)
@@ -179,15 +181,15 @@ class BackgroundCalls:
         return result
 
     def cancel(self, id: str) -> bool:
-        """Stops the call; False when it had ended already or is not here.
+        """Stops the call; returns False when it had ended already or the id is unknown.
 
-        An async tool is cancelled. A sync one cannot be: its outcome is then unknown.
+        An async tool is cancelled. A sync tool cannot be; the outcome of its call is then unknown.
         """
         found = self._calls.get(id)
         return found is not None and found.cancel()
 
     def close(self) -> None:
-        """Cancels all calls that run; their results say that they were interrupted."""
+        """Cancels all running calls; their results say that they were interrupted."""
         running = [call for call in list(self._calls.values()) if call.cancel()]
         deadline = time.monotonic() + CLOSE_GRACE_S
         for call in running:
@@ -198,13 +200,13 @@ class BackgroundCalls:
     # -- for models ---------------------------------------------------------------------------------------------
 
     def start_for(self, context: CallContext, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """What a model is told whose call of `start_call` this is."""
+        """Starts a call for a model; returns the result of the model's `start_call`."""
         if tool in _ITSELF:
             message = f"{tool!r} cannot be started in the background."
             return ToolResult.failed("invalid_arguments", message, hint="Call it directly.", path="tool")
         scope: Scope = context.scope
         call = ToolCall(tool, arguments, id=f"{context.call_id}/1", parent=context.call_id)
-        # What has been read when it starts, it knows; what it reads, counts when its result is read.
+        # The call knows the labels that its starter had read. The labels it reads itself count when its result is read.
         run = Run(() if scope.run is None else scope.run.taints)
         started = self._start(call, replace(scope, run=run, result_limit_bytes=None), context.caller)
         started.begun.result()
@@ -216,7 +218,7 @@ class BackgroundCalls:
         return ToolResult(True, text, metadata={"background_id": started.id})
 
     def poll_for(self, context: CallContext, id: str, wait_s: float) -> ToolResult:
-        """The result, or that there is none yet."""
+        """Returns the call's result, or a text that it still runs."""
         found = self._calls.get(id)
         if found is None or found.caller != context.caller:
             return _unknown(id)
@@ -230,7 +232,7 @@ class BackgroundCalls:
         return result
 
     def cancel_for(self, context: CallContext, id: str) -> ToolResult:
-        """Whether it was stopped."""
+        """Cancels the call, and returns a text that says if it was still running."""
         found = self._calls.get(id)
         if found is None or found.caller != context.caller:
             return _unknown(id)
@@ -269,7 +271,7 @@ class BackgroundCalls:
             sink=None,
         )
         task = self._runtime.portal.start(lambda: started.go(surrounded))
-        # A loop that is closed ends tasks that never began.
+        # A closed loop ends tasks that never began.
         task.add_done_callback(lambda _: started.end(interrupted(call)))
         return started
 

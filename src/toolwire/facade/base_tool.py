@@ -15,21 +15,21 @@ from toolwire.vocabulary.results import ToolResult
 
 
 class ToolPermission(Enum):
-    """Whether a tool's calls run unasked."""
+    """The permission of a tool: run its calls, ask a person first, or refuse them."""
 
     AUTO = "auto"
     """Run at once."""
     CONFIRM = "confirm"
-    """Ask a person first; with nobody to ask, do not run."""
+    """Ask a person first; without an approver the call does not run."""
     DENY = "deny"
     """Never run."""
 
 
 class BaseTool(ABC):
-    """A tool with a class of its own. Keywords that the constructor does not know become `config`.
+    """A tool with its own class. Keywords that the constructor does not know become `config`.
 
-    `permission`, `description` and the parameters count as they are at each call and each description, in programs,
-    toolkits and resumed runs too. The name is the one under which it was registered.
+    `permission`, `description` and the parameters are read anew at each call and each description, also in programs,
+    toolkits and resumed runs. The tool's name is the one under which it was registered.
     """
 
     def __init__(
@@ -43,18 +43,21 @@ class BaseTool(ABC):
 
     @abstractmethod
     def get_parameters(self) -> list[ToolParameter]:
-        """The parameters, in order. Asked at each call: give a list that is there already, or one quickly made."""
+        """Returns the parameters, in order. Called at each call, so return an existing list, or one that is quick to
+        make.
+        """
 
     @abstractmethod
     async def execute(self, **params: Any) -> ToolResult:
-        """Does the work with validated arguments. A plain value that it returns counts as the data."""
+        """Does the work with validated arguments. A plain value that it returns becomes the result's data."""
 
     def validate_params(self, params: dict[str, Any]) -> str | None:
-        """What is wrong with the arguments, in words for the model, or None.
+        """Returns the error in the arguments, in words for the model, or None.
 
         Called with arguments that fit the schema, before permission is asked. Override it for rules that a schema
-        cannot say; as it stands it checks for missing and unknown parameters. The text that it returns is the call's
-        `error` as it is, and the model reads it. Anything else but None runs nothing, and the owner is told.
+        cannot express. The default checks for missing and unknown parameters. The returned text becomes the call's
+        `error` unchanged, and the model reads it. If it returns another value than a text or None, the tool does not
+        run and the owner is told.
         """
         names = {parameter.name for parameter in self.get_parameters()}
         missing = [
@@ -66,15 +69,15 @@ class BaseTool(ABC):
         return "; ".join(said) or None
 
     async def __call__(self, **params: Any) -> ToolResult:
-        """Validates and runs: its owner's own call, asked of nobody."""
+        """Validates and runs. This is the owner's own call, without permission checks."""
         return await direct.run_async(self.__tool__(), params)
 
     def run(self, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """The same for callers without an event loop."""
+        """Works as a call of the object, for callers without an event loop."""
         return direct.run(self.__tool__(), arguments or {})
 
     def __tool__(self) -> Tool:
-        """The live tool below, made when first asked for, and again after the object was renamed or copied."""
+        """Returns the live tool below. It is made on first use, and again after the object was renamed or copied."""
         tool = getattr(self, "_defined", None)
         if tool is None or not tool.is_of(self):
             tool = self._defined = LiveTool(self)

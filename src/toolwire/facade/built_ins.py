@@ -1,4 +1,4 @@
-"""The tools that come with toolwire, as a registry's owner switches them on and off."""
+"""The tools that come with toolwire; a registry's owner switches them on and off."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.spill import Spill
 
 CODE_EXECUTION_TIMEOUT_S = 30.0
-"""Seconds from a program's start to its end, tools included: longer than a few slow look-ups, short of a stuck turn."""
+"""Seconds from a program's start to its end, tools included: enough for a few slow look-ups, too short for a stuck
+turn.
+"""
 
 
 class BuiltIns:
@@ -43,13 +45,13 @@ class BuiltIns:
     ) -> None:
         """Lets models run programs: adds the tool `code_execution`.
 
-        `timeout` is seconds for a whole program, tools included; None is the default of 30. `limits` say more, and
-        then stand in its place. `min_isolation` as in `run_program`: where this machine has less, calls fail as
-        `unavailable`. With `modules` programs may import only these; None means all that programs may import.
+        `timeout` is the seconds for a whole program, tools included; None means the default of 30. `limits` replace it
+        and bound more. `min_isolation` is as in `run_program`; calls fail as `unavailable` if this machine offers less.
+        With `modules` programs may import only these; None means all modules that programs may import.
 
         Raises:
-            ConfigurationError: `timeout` is not a finite number above 0, or `modules` names a module that no program
-                may import.
+            ConfigurationError: `timeout` is not a finite number above 0, or `modules` names a module that programs may
+                not import.
         """
         from toolwire.facade.programs import programs_entry
         from toolwire.sandbox.limits import Limits
@@ -68,15 +70,15 @@ class BuiltIns:
         parts.catalogue.enable(CODE_EXECUTION)
 
     def disable_code_execution(self) -> None:
-        """Takes `code_execution` away again; does nothing when it is not there."""
+        """Removes `code_execution` again; does nothing when it is not registered."""
         if self._code_execution is not None:
             self._parts.catalogue.remove(CODE_EXECUTION)
 
     def enable_tool_search(self, *, always: Iterable[str] = ()) -> None:
-        """Lets models search for tools instead of being told of all of them: adds the tool `search_tools`.
+        """Lets models search for tools, so that prompts need not list all of them: adds the tool `search_tools`.
 
-        Sessions then tell of it, of the tools that `always` names (`*` stands for any text), and of what was found.
-        All tools can be called as before.
+        Sessions then list `search_tools`, the tools named in `always` (`*` stands for any text), and the tools found so
+        far. All tools can still be called.
 
         Raises:
             RegistrationError: a tool of yours has that name.
@@ -89,7 +91,7 @@ class BuiltIns:
         parts.catalogue.enable(SEARCH_TOOLS)
 
     def disable_tool_search(self) -> None:
-        """Takes `search_tools` away again: sessions tell of all tools. Does nothing when it is not there."""
+        """Removes `search_tools` again; sessions then list all tools. Does nothing when it is not registered."""
         from toolwire.facade.finding import finder_in
 
         if finder_in(self._parts.catalogue) is not None:
@@ -98,8 +100,9 @@ class BuiltIns:
     def enable_result_pages(self, spill: Spill | None = None) -> None:
         """Lets models read on in results that are too long for them: adds the tool `read_result`.
 
-        A model gets the first page of such a result, and an id. `spill` is where the whole is kept: by default in
-        memory, 16 MiB here and as much in each toolkit and session; what nobody read for the longest time goes first.
+        A model gets the first page of such a result, and an id. `spill` keeps the whole text. By default it is in
+        memory, with 16 MiB here and as much in each toolkit and session; the least recently read texts are dropped
+        first.
 
         Raises:
             RegistrationError: a tool of yours has that name.
@@ -111,14 +114,14 @@ class BuiltIns:
         self._parts.catalogue.enable(READ_RESULT)
 
     def disable_result_pages(self) -> None:
-        """Takes `read_result` away again: long results are cut. Does nothing when it is not there."""
+        """Removes `read_result` again; long results are then cut. Does nothing when it is not registered."""
         there = self._parts.catalogue.find(READ_RESULT)
         if there is not None and there.spill is not None:
             self._parts.catalogue.remove(READ_RESULT)
 
     @property
     def background(self) -> BackgroundCalls:
-        """Calls that nobody waits for: `start`, `poll`, `wait`, `cancel`."""
+        """Calls that run in the background: `start`, `poll`, `wait`, `cancel`."""
         from toolwire.facade.background import BackgroundCalls
 
         parts = self._parts
@@ -127,7 +130,7 @@ class BuiltIns:
         return parts.background
 
     def enable_background_calls(self) -> None:
-        """Lets models start calls that take long: adds the tools `start_call`, `poll_call` and `cancel_call`.
+        """Lets models start long calls in the background: adds the tools `start_call`, `poll_call` and `cancel_call`.
 
         Raises:
             RegistrationError: a tool of yours has one of these names.
@@ -142,7 +145,7 @@ class BuiltIns:
             catalogue.enable(tool.name)
 
     def disable_background_calls(self) -> None:
-        """Takes these tools away again; what was started runs on. Does nothing when they are not there."""
+        """Removes these tools again; started calls run on. Does nothing when they are not registered."""
         catalogue, background = self._parts.catalogue, self._parts.background
         for name in (START_CALL, POLL_CALL, CANCEL_CALL):
             there = catalogue.find(name)

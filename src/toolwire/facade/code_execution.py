@@ -1,4 +1,4 @@
-"""`CodeExecutionTool`: the registry's door to programs."""
+"""`CodeExecutionTool`: runs programs for the owner of a registry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CodeExecutionTool:
-    """Runs programs that call the tools of one registry. Made by `registry.enable_code_execution()`."""
+    """Runs programs that call the tools of one registry. `registry.enable_code_execution()` makes it."""
 
     name = CODE_EXECUTION
 
@@ -26,26 +26,26 @@ class CodeExecutionTool:
         self._invoke = invoke
 
     def __tool__(self) -> Tool:
-        """The tool as models see it."""
+        """Returns the tool as models see it."""
         return self._tool
 
     @property
     def description(self) -> str:
-        """What a model is told: what it does, and the signatures of the tools that a program may call now."""
+        """The description for models: its purpose, and the signatures of the tools that a program may call now."""
         return self._tool.description
 
     def execute(self, code: str) -> str:
-        """What the program printed and its result, as a model would read it; an error reads like Python's."""
+        """Runs a program and returns its output and result as a model would read them; an error reads like Python's."""
         return self._invoke(CODE_EXECUTION, {"code": code}).text
 
     def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """The same as a result; `arguments` holds `code`."""
+        """Works as `execute`, and returns a `ToolResult`; `arguments` holds `code`."""
         return self._invoke(CODE_EXECUTION, arguments)
 
     @property
     def last_invocation_id(self) -> str | None:
-        """`tr_ptc_` and hex digits: the id that all calls of the program that ended last share; None before the first.
+        """The id that all calls of the program that ended last share: `tr_ptc_` and hex digits; None before the first.
 
-        Where programs run side by side, read `ProgramResult.invocation_id` or `metadata["invocation_id"]` instead.
+        If programs run side by side, read `ProgramResult.invocation_id` or `metadata["invocation_id"]` instead.
         """
         return self._execution.last_invocation_id

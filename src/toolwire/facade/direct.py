@@ -1,4 +1,4 @@
-"""An owner's own call of one tool: validate, bind, run. No call that a model caused comes this way."""
+"""An owner's own call of one tool: validate, bind, run. A call that a model caused never comes this way."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from toolwire.vocabulary.results import ToolResult
 
 
 def run(tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
-    """How the call ended, from a thread without an event loop or from inside one (which it then blocks)."""
+    """Runs the call in this thread and returns its result; it blocks an event loop of this thread."""
     if not tool.is_async:
         return step(_run(tool, arguments, _blocking_scope()))
     return default_runtime().portal.run(lambda: run_async(tool, arguments))
 
 
 async def run_async(tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
-    """How the call ended, awaited on the running loop; a sync tool runs in a worker meanwhile."""
+    """Runs the call on the running loop and returns its result; a sync tool runs in a worker thread."""
     return await _run(tool, arguments, _asynchronous_scope())
 
 
@@ -55,12 +55,12 @@ def _blocking_scope() -> Scope:
 
 @cache
 def _asynchronous_scope() -> Scope:
-    # asyncio is imported only by who runs a loop already.
+    # Import asyncio here: only callers with a loop need it.
     from toolwire.invocation.asynchronous import AsynchronousPorts
 
     return _scope(AsynchronousPorts(default_runtime()))
 
 
 def _scope(ports: Ports) -> Scope:
-    """Nothing to call, nobody to ask: an owner's call stands alone."""
+    """Returns a scope without tools and without an approver, for an owner's single call."""
     return Scope(catalogue=Catalogue(), policy=Policy(), ports=ports)

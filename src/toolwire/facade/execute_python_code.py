@@ -9,9 +9,9 @@ from pydantic import Field
 from toolwire.vocabulary.results import ToolResult
 
 TIMEOUT_S = 30.0
-"""Seconds a program has unless the model asks for other ones: as with `enable_code_execution`."""
+"""Seconds for a program unless the model asks for another time: as with `enable_code_execution`."""
 TIMEOUT_LIMIT_S = 300.0
-"""Seconds a model may ask for: a long calculation, not a stuck turn."""
+"""The most seconds that a model may ask for: enough for a long calculation, too short for a stuck turn."""
 
 
 async def execute_python_code(

@@ -1,4 +1,4 @@
-"""Tool search for a catalogue: the entry `search_tools`, and which tools a model is told of without searching."""
+"""Tool search for a catalogue: the entry `search_tools`, and the tools that a model is told of without searching."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from toolwire.vocabulary.calls import SEARCH_TOOLS
 from toolwire.vocabulary.errors import ConfigurationError
 
 REMEMBERED_LIMIT = 50
-"""Found tools that a session goes on telling its model of, the latest: ten searches; more were a long list again."""
+"""Found tools that a session keeps in its prompt, the latest: ten searches. More would be a long list again."""
 
 
 class ToolFinder:
-    """Finds tools for models. Made by `registry.enable_tool_search()`."""
+    """Finds tools for models. `registry.enable_tool_search()` makes it."""
 
     name = SEARCH_TOOLS
 
     def __init__(self, entries: Callable[[], Iterable[Entry]], *, always: Iterable[str], remembers: bool) -> None:
-        """`entries` are what may be found at that moment; `always`, names or patterns, the model is told of anyway.
+        """`entries` returns the tools that can be found; `always` holds names or patterns of tools that are always
+        listed.
 
-        One that `remembers` also tells of what it has found: it belongs to one conversation.
+        With `remembers`, found tools are listed from then on; such a finder belongs to one conversation.
         """
-        # Loaded here: who never searches needs none of it.
+        # Import here: callers that never search do not need it.
         from toolwire.catalogue.search import ToolSearch
 
         if isinstance(always, str):
@@ -43,29 +44,29 @@ class ToolFinder:
         self._tool = search_tools_tool(self.find)
 
     def __tool__(self) -> Tool:
-        """The tool as models see it."""
+        """Returns the tool as models see it."""
         return self._tool
 
     @property
     def found(self) -> tuple[str, ...]:
-        """The names it remembers, the latest last."""
+        """The names that it remembers, the latest last."""
         return tuple(self._found)
 
     def find(self, query: str, limit: int) -> list[Tool]:
-        """The tools that answer the query best, best first, under their names here."""
+        """Returns the tools that answer the query best, best first, under their local names."""
         tools = [entry.described for entry in self._search.find(query, limit)]
         if self._remembers:
             self._remember([tool.name for tool in tools])
         return tools
 
     def tells_of(self, name: str) -> bool:
-        """Whether a model is told of that tool without searching for it."""
+        """Returns True if a model is told of that tool without searching for it."""
         return name == SEARCH_TOOLS or name in self._found or any(_fits(name, one) for one in self.always)
 
     def _remember(self, names: list[str]) -> None:
         with self._lock:
             kept = [name for name in self._found if name not in names]
-            # Replaced as a whole: another thread may be reading it.
+            # Replaced as a whole, since another thread may be reading it.
             self._found = dict.fromkeys([*kept, *reversed(names)][-REMEMBERED_LIMIT:])
 
 
@@ -74,14 +75,16 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def search_entry(catalogue: Catalogue, setup: Callable[[], Setup], *, always: Iterable[str]) -> Entry:
-    """The tool `search_tools` for what the caller sees of the catalogue then and the policy does not deny."""
+    """Returns the tool `search_tools`. It finds the tools that the caller sees at that time and the policy does not
+    deny.
+    """
     return _entry(ToolFinder(lambda: _findable(catalogue, setup()), always=always, remembers=False))
 
 
 def offer_search(catalogue: Catalogue, setup: Callable[[], Setup], always: Iterable[str] | None) -> None:
-    """Puts a search of its own into a session's catalogue: what is found in one conversation is no other's.
+    """Puts a new search into a session's catalogue, so that conversations do not share found tools.
 
-    None: only where there is a search already, and as that has it.
+    With `always=None` it does so only if the catalogue has a search already, and takes that one's `always`.
 
     Raises:
         ConfigurationError: `always` names a tool that is not there.
@@ -103,7 +106,7 @@ def offer_search(catalogue: Catalogue, setup: Callable[[], Setup], always: Itera
 
 
 def at_home(entry: Entry, catalogue: Catalogue, setup: Callable[[], Setup]) -> Entry:
-    """An entry that comes from another catalogue: its search must find what is here, and nothing that is there."""
+    """Returns the entry for its new catalogue: a search or a result store must not reach into the old one."""
     if isinstance(entry.handle, ToolFinder):
         return search_entry(catalogue, setup, always=entry.handle.always)
     if entry.spill is not None:
@@ -114,7 +117,7 @@ def at_home(entry: Entry, catalogue: Catalogue, setup: Callable[[], Setup]) -> E
 
 
 def allowed(catalogue: Catalogue | Selection, policy: Policy) -> list[Entry]:
-    """What a policy does not deny, but for what runs programs; disabled tools too."""
+    """Returns the tools that a policy does not deny, except those that run programs; disabled tools included."""
     return [
         entry
         for entry in catalogue
@@ -133,12 +136,12 @@ def _findable(catalogue: Catalogue, setup: Setup) -> list[Entry]:
 
 
 def finder_in(catalogue: Catalogue | Selection) -> ToolFinder | None:
-    """What finds tools there; None where models are told of all."""
+    """Returns the finder of a catalogue; None if it has no tool search."""
     entry = catalogue.find(SEARCH_TOOLS)
     return entry.handle if entry is not None and isinstance(entry.handle, ToolFinder) else None
 
 
 def usable_finder(catalogue: Catalogue | Selection) -> ToolFinder | None:
-    """The same; None also while the search is disabled: models are told of all tools then."""
+    """Returns the finder; None also while the search is disabled, when models are told of all tools."""
     entry = catalogue.find(SEARCH_TOOLS)
     return None if entry is None or entry.disabled is not None else finder_in(catalogue)

@@ -1,4 +1,4 @@
-"""What tools under rules say of the rules: shared by all that hold both."""
+"""Questions about the rules that tools are under; shared by registries and other holders of tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Governed:
     """Tools, and the rules they are under."""
 
     def __offer__(self) -> tuple[Catalogue, Setup]:
-        """The live catalogue, and how its tools are run."""
+        """Returns the live catalogue, and how its tools are run."""
         raise NotImplementedError
 
     @property
@@ -29,12 +29,13 @@ class Governed:
         return self.__offer__()[1].policy
 
     def permission_of(self, name: str) -> Permission:
-        """What happens to calls of that tool: `auto`, `confirm` or `deny`, by rules, registration and its own default.
+        """Returns the effect on calls of that tool: `auto`, `confirm` or `deny`, by rules, registration and its own
+        default.
 
-        Rules that look at the call are left out; `explain_call` has them.
+        Rules that depend on the call are left out; `explain_call` includes them.
 
         Raises:
-            RegistrationError: there is no such tool.
+            RegistrationError: no tool has that name.
         """
         entry, setup = self._found(name)
         return setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect
@@ -42,10 +43,11 @@ class Governed:
     def explain_call(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
     ) -> Explanation:
-        """What would happen to a call, and which rules lead to it. Runs nothing. `state` is as in `invoke`.
+        """Returns the effect of the rules on a call, and the rules that lead to it. Runs nothing. `state` is as in
+        `invoke`.
 
         Raises:
-            RegistrationError: there is no such tool.
+            RegistrationError: no tool has that name.
             ConfigurationError: the arguments are wrong, or `state` is not a mapping.
         """
         from toolwire.invocation.authorize import subject_of

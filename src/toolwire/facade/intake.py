@@ -1,4 +1,4 @@
-"""From whatever a user registers to entries: a function, a spec, a `BaseTool`, an instance with marked methods."""
+"""Makes entries of the objects that users register: functions, specs, `BaseTool`s, instances with marked methods."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ def entries_of(
     middleware: Iterable[Middleware] = (),
     replace: bool = False,
 ) -> list[Entry]:
-    """One entry for each tool that `thing` is or has. `gate` is that of the resource `alone`.
+    """Returns one entry for each tool that `thing` is or has. `gate` belongs to the resource `alone`.
 
-    An instance has the tools that its class marks, or the methods that `methods` names; `prefix` and `_` stand before
-    each of their names.
+    An instance gives the tools that its class marks, or the methods that `methods` names. With `prefix`, the prefix and
+    `_` come before each name.
 
     Raises:
-        DefinitionError: it is nothing that can be a tool, or an instance of it can have no such prefix; the message
-            says what to write instead.
+        DefinitionError: it cannot be a tool, or the prefix cannot be used; the message says what to write instead.
         RegistrationError: the name is reserved, and it is an outside tool or `replace` is not set.
     """
     if prefix is not None:
@@ -123,6 +122,6 @@ def _made(kind: type) -> tuple[object, Tool]:
 
 
 def _is_method(thing: object, name: str) -> bool:
-    """Asks the class, so that no property is run just to look at it."""
+    """Looks at the class, so that no property runs."""
     found = inspect.getattr_static(type(thing), name, None)
     return isinstance(found, FunctionType | classmethod | staticmethod)

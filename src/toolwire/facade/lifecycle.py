@@ -1,4 +1,4 @@
-"""Threads and the sandbox of a registry: held inside `with`, given up by `close`."""
+"""Threads and the sandbox of a registry: held inside `with`, released by `close`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ class Lifecycle:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Cancels calls in the background, and gives up this registry's hold on threads and the sandbox.
+        """Cancels calls in the background, and releases this registry's hold on threads and the sandbox.
 
-        These end when no other registry holds them. A closed registry can be used again: it starts them anew.
+        The runtime ends them when no other registry holds them. A closed registry can be used again: it starts them
+        anew.
         """
         parts = self._parts
         if parts.background is not None:

@@ -1,4 +1,4 @@
-"""What keeps a log of calls: in memory, or in a store."""
+"""The log of calls, in memory or in a store."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Logging:
     """The log of the calls that are made here."""
 
     def __log__(self) -> ExecutionLog | None:
-        """The log; None before there is one."""
+        """Returns the log; None before there is one."""
         raise NotImplementedError
 
     def __keep_log__(self, log: ExecutionLog) -> None:
-        """Tells it of every call from now on."""
+        """Starts to send every call to the log."""
         raise NotImplementedError
 
     def enable_logging(
@@ -27,11 +27,11 @@ class Logging:
     ) -> ExecutionLog:
         """Starts the log of calls and returns it; a second call returns the same one.
 
-        Without `store` it is in memory: the last 10,000 calls, or as many of them as fit into 64 MB. With one (`Store`,
-        or the URL of one) it outlives the process, is redacted, and `keep_days` and `keep_entries` bound it.
+        Without `store` the log is in memory: the last 10,000 calls, or as many of them as fit into 64 MB. With one (a
+        `Store`, or its URL) the log outlives the process and is redacted; `keep_days` and `keep_entries` bound it.
 
         Raises:
-            ConfigurationError: it has a log already that is another; or the URL or a bound is none.
+            ConfigurationError: another log is enabled already; or the URL or a bound is not valid.
             StoreUnavailable: the store cannot be used.
         """
         from toolwire.journal.log import ExecutionLog
@@ -53,5 +53,5 @@ class Logging:
         return log
 
     def get_execution_log(self) -> ExecutionLog | None:
-        """The log; None before `enable_logging()`."""
+        """Returns the log; None before `enable_logging()`."""
         return self.__log__()

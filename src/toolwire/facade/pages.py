@@ -1,4 +1,4 @@
-"""Results in pages: the entry `read_result`, and what it reads from."""
+"""Results in pages: the entry `read_result`, and the spill that it reads from."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from toolwire.vocabulary.spill import KeptText, Spill
 
 
 def pages_entry(spill: Spill | None) -> Entry:
-    """The tool `read_result`; without `spill`, results are kept in memory."""
+    """Returns the tool `read_result`; without `spill`, results are kept in memory."""
     kept_in = MemorySpill() if spill is None else spill
 
     def find(id: str, context: CallContext) -> KeptText | None:
         kept = kept_in.find(id, context.caller)
         if kept is not None and isinstance(context.scope, Scope) and context.scope.run is not None:
-            # What a run reads on in, it has read.
+            # A run that reads on in a result takes over the result's labels.
             context.scope.run.read(kept.labels)
         return kept
 
@@ -30,9 +30,9 @@ def pages_entry(spill: Spill | None) -> Entry:
 
 
 def apart(entry: Entry) -> Entry:
-    """The entry for other calls than those it was made for: what is kept in memory for one set of tools is no other's.
+    """Returns the entry for another set of tools: texts that are kept in memory belong to one set alone.
 
-    A spill of the owner's own is shared: it tells callers apart.
+    A spill that the owner gave is shared, since it separates callers itself.
     """
     if isinstance(entry.spill, MemorySpill):
         return replace(pages_entry(entry.spill.apart()), permission=entry.permission, group=entry.group)
@@ -40,7 +40,7 @@ def apart(entry: Entry) -> Entry:
 
 
 def keep_apart(catalogue: Catalogue) -> None:
-    """Gives a session's catalogue a `read_result` of its own, where there is one."""
+    """Gives a session's catalogue its own `read_result`, if it has one."""
     entry = catalogue.find(READ_RESULT)
     if entry is not None and entry.spill is not None:
         catalogue.add(apart(entry), replace=True)

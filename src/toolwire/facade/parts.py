@@ -1,4 +1,4 @@
-"""What a registry holds."""
+"""The parts of a registry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """Everything a registry holds; made on first use, so that subclasses need not call `__init__`."""
+    """All parts of a registry; made on first use, so that subclasses need not call `__init__`."""
 
     def __init__(self) -> None:
         self.catalogue = Catalogue()
@@ -30,7 +30,7 @@ class Parts:
         self.background: BackgroundCalls | None = None
 
     def use(self, setup: Setup) -> None:
-        """Takes another setup; the scope of plain calls is made once for all of them."""
+        """Takes another setup, and makes the one scope that all plain calls use."""
         with self._lock:
             self.setup = setup
             self.scope = setup.scope(self.catalogue)

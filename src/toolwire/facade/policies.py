@@ -1,4 +1,4 @@
-"""A policy from whatever a user gives as one, and what it says of a call."""
+"""Makes policies from the forms that users give, and checks their rules against tools."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PolicySource = Policy | str | Path | Iterable[Rule | Mapping[str, Any]]
 
 
 def policy_of(given: PolicySource) -> Policy:
-    """The policy that it is or holds.
+    """Returns the given policy, or makes it from the file or the rules.
 
     Raises:
-        ConfigurationError: the file cannot be read, or a rule is none.
+        ConfigurationError: the file cannot be read, or a rule is not valid.
     """
     if isinstance(given, Policy):
         return given
@@ -31,7 +31,7 @@ def policy_of(given: PolicySource) -> Policy:
 
 
 def joined_policy(policy: PolicySource | None, rules: Iterable[Rule | Mapping[str, Any]]) -> Policy:
-    """The policy with these rules added; without either, one that leaves each tool its own permission."""
+    """Returns the policy with these rules added; without either, one that leaves each tool its own permission."""
     if policy is None:
         return Policy(rules)
     more = tuple(rules)
@@ -39,10 +39,10 @@ def joined_policy(policy: PolicySource | None, rules: Iterable[Rule | Mapping[st
 
 
 def refuse_wrong_rules(policy: Policy, entries: Iterable[Entry], *, is_whole: bool = True) -> None:
-    """Does nothing if each rule can do for these tools what it says; with `is_whole=False` there are more of them.
+    """Raises if a rule cannot work for these tools; with `is_whole=False` they are only a part of all tools.
 
     Raises:
-        ConfigurationError: one that cannot; the message names it and says what to write instead.
+        ConfigurationError: a rule can never apply as written; the message names it and says what to write instead.
     """
     if policy.rules or policy.defaults:
         wrong = policy.check({entry.name: entry.tool for entry in entries}, is_whole=is_whole)
@@ -51,10 +51,10 @@ def refuse_wrong_rules(policy: Policy, entries: Iterable[Entry], *, is_whole: bo
 
 
 def with_rules(policy: Policy, more: PolicySource, catalogue: Catalogue) -> Policy:
-    """The policy joined with another, whose rules must be about these tools.
+    """Returns the policy joined with another, whose rules must fit these tools.
 
     Raises:
-        ConfigurationError: a rule is none, or can do nothing for them.
+        ConfigurationError: a rule is not valid, or can never apply to these tools.
     """
     added = policy_of(more)
     refuse_wrong_rules(added, catalogue)

@@ -1,4 +1,4 @@
-"""`prefix=`: names for the tools of an instance, so that several instances stand side by side."""
+"""`prefix=`: names for the tools of an instance, so that several instances can be registered side by side."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from toolwire.protocols.names import PROVIDER_NAME_LIMIT
 from toolwire.vocabulary.errors import DefinitionError
 
 _PREFIX = re.compile(r"[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
-"""The names that a program and every provider take as they are, so that no model has to respell one."""
+"""Names that programs and all providers accept unchanged, so that no model sees another spelling."""
 
 
 def check_prefix(prefix: object, name: str | None, thing: object) -> None:
-    """Does nothing for a prefix that models can spell, before the tools of an instance.
+    """Raises if the prefix cannot stand before the tools of an instance.
 
     Raises:
         DefinitionError: models could not spell it, a name is given too, or `thing` is a single tool.
@@ -32,10 +32,10 @@ def check_prefix(prefix: object, name: str | None, thing: object) -> None:
 
 
 def prefixed(prefix: str, name: str) -> str:
-    """The tool's name with the prefix and `_` before it.
+    """Returns the tool's name with the prefix and `_` before it.
 
     Raises:
-        DefinitionError: providers would cut it.
+        DefinitionError: the name is too long for providers, which would cut it.
     """
     whole = f"{prefix}_{name}"
     if len(whole) > PROVIDER_NAME_LIMIT:

@@ -31,17 +31,19 @@ from toolwire.vocabulary.results import ToolResult
 
 
 def shared_sandbox(runtime: Runtime) -> Sandbox:
-    """The one sandbox of this runtime, started when first used."""
+    """Returns the one sandbox of this runtime, started when first used."""
     return runtime.own("sandbox", Sandbox)
 
 
 _STAND_INS: list[ProgramRunner] = []
-"""Of tests. The latest counts, in every thread: a fixture may run in another context than its test."""
+"""Runners that tests put in place. The latest counts in every thread: a fixture may run in another context than its
+test.
+"""
 
 
 @contextmanager
 def programs_run_by(runner: ProgramRunner) -> Generator[None]:
-    """Until it is left, `runner` runs all programs of this process, in place of the sandbox."""
+    """Makes `runner` run all programs of this process in place of the sandbox, until the context is left."""
     _STAND_INS.append(runner)
     try:
         yield
@@ -51,7 +53,7 @@ def programs_run_by(runner: ProgramRunner) -> Generator[None]:
 
 
 def program_runner(runtime: Runtime) -> ProgramRunner:
-    """What runs programs now: the sandbox, unless a test has put another in its place."""
+    """Returns the present runner of programs: the sandbox, unless a test has put another in its place."""
     return _STAND_INS[-1] if _STAND_INS else shared_sandbox(runtime)
 
 
@@ -64,9 +66,9 @@ def programs_entry(
     min_isolation: MinIsolation,
     modules: Iterable[str] | None,
 ) -> Entry:
-    """The tool `code_execution` for programs that may call what the catalogue holds.
+    """Returns the tool `code_execution` for programs that may call the catalogue's tools.
 
-    `call_back` is how its owner's own `run` gets back into the path.
+    The owner's own `run` of the tool uses `call_back` to enter the path.
     """
     runtime = setup().runtime
     execution = CodeExecution(
@@ -78,12 +80,12 @@ def programs_entry(
 
 
 def told_among(catalogue: Catalogue, setup: Callable[[], Setup], entry: Entry) -> Entry:
-    """An entry as it is told of among these tools: the description of `code_execution` lists them."""
+    """Returns an entry as it is described among these tools: the description of `code_execution` lists them."""
     if entry.name != CODE_EXECUTION or entry.composite is None:
         return entry
     modules = program_modules(entry)
     tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy), modules)
-    # The catalogue that it stands in says for itself whether it is disabled, and may say so later.
+    # The catalogue that holds the entry decides whether it is disabled, and may change that later.
     return replace(entry, tool=tool, disabled=None)
 
 
@@ -100,9 +102,9 @@ def modules_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, A
 
 
 def offered(catalogue: Catalogue | Selection, policy: Policy) -> list[tuple[str, Tool]]:
-    """The tools by name that a model is told of: neither disabled nor denied by a policy, and none that runs programs.
+    """Returns the tools that a model is told of, by name. Disabled, denied and program-running tools are left out.
 
-    Where tools are searched for, these are the search, what it is always told of and what was found.
+    With tool search on: `search_tools`, the `always` tools, and the tools found so far.
     """
     finder = usable_finder(catalogue)
     return [
@@ -122,7 +124,7 @@ def run_program(
     min_isolation: MinIsolation,
     modules: Iterable[str] | None,
 ) -> ProgramResult:
-    """How a program that may call these tools ended. The owner runs it: only the calls it makes are judged.
+    """Runs a program that may call these tools, and returns how it ended. Rules apply only to the calls that it makes.
 
     Raises:
         SandboxUnavailable: no sandbox as strong as `min_isolation` can be had here.
@@ -144,7 +146,7 @@ def run_program(
 
 
 async def _run(execution: CodeExecution, code: str, call: ToolCall, scope: Scope) -> ProgramResult:
-    """The program's end. It is no call that could be judged or logged, but its calls are inside of it for a tracer."""
+    """Runs the program. It is not a call that is judged or logged, but a tracer sees its calls inside of its span."""
     inside, tracer = Inside(call, scope, invoke), scope.tracer
     if tracer is None:
         return await execution.run(code, inside)

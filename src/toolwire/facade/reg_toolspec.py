@@ -21,10 +21,10 @@ def reg_toolspec(**options: Any) -> Callable[[F], F]: ...
 def reg_toolspec(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
     """Marks a method as a tool: of a `ToolRegistry` subclass, or of an instance that is registered.
 
-    Options are those of `ToolSpec.from_function`. `@staticmethod` and `@classmethod` may stand above or below it.
+    Options are those of `ToolSpec.from_function`. `@staticmethod` and `@classmethod` may be above or below it.
 
     Raises:
-        DefinitionError: an option is unknown, or it is not a method that is marked.
+        DefinitionError: an option is unknown, or the marked object is not a method.
     """
 
     def mark(method: F) -> F:
@@ -40,12 +40,12 @@ def reg_toolspec(function: F | None = None, /, **options: Any) -> F | Callable[[
 
 
 def marked_methods(kind: type, *, apart_from: type = object) -> dict[str, Mapping[str, Any]]:
-    """Options of each marked method of the class and of its bases, but for those of `apart_from`.
+    """Returns the options of each marked method of the class and its bases, by name, without those of `apart_from`.
 
-    A method that overrides a marked one is marked as that is; None in its place takes the tool away.
+    A method that overrides a marked one takes over its mark; None in its place removes the tool.
 
     Raises:
-        DefinitionError: a mark on something that is not a method, or that something else hides.
+        DefinitionError: a marked object is not a method, or another object hides a marked method.
     """
     found: dict[str, Mapping[str, Any]] = {}
     for base in reversed(kind.__mro__):
@@ -70,7 +70,7 @@ def _is_method(member: object) -> bool:
 
 
 def _options_of(member: object) -> Mapping[str, Any] | None:
-    """The options of the mark on a member of a class, or on the function that it wraps; None without a mark."""
+    """Returns the options of the mark on a class member, or on the function that it wraps; None without a mark."""
     inner: Any = member
     if isinstance(member, staticmethod | classmethod):
         inner = cast("Any", member).__func__

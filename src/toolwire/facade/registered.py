@@ -1,4 +1,4 @@
-"""What `register_tool_function` takes, and what it keeps."""
+"""The tools of `register_tool_function`: their definition, and the object that a toolkit keeps."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class ToolFunction(Protocol):
-    """A function, method, partial, coroutine function, generator function of either kind, or a coroutine function that
-    gives a generator.
+    """A function, method, partial, coroutine function, sync or async generator function, or a coroutine function that
+    returns a generator.
 
-    What it gives or yields is a `ToolResponse`, content blocks, or any plain value.
+    It returns or yields a `ToolResponse`, content blocks, or any plain value.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
 class RegisteredToolFunction:
-    """A tool as a toolkit has it: the function, and what was said of it when it was registered."""
+    """A tool as a toolkit has it: the function, and the options of its registration."""
 
     __slots__ = ("_entry", "_execute", "_stream")
 
@@ -52,7 +52,7 @@ class RegisteredToolFunction:
         self._execute = execute
 
     def __repr__(self) -> str:
-        # Presets are secrets, more often than not.
+        # Presets are often secrets.
         presets = f", preset: {', '.join(self.preset_kwargs)}" if self.preset_kwargs else ""
         return f"<RegisteredToolFunction {self.name!r} in {self.group!r}{presets}>"
 
@@ -64,22 +64,22 @@ class RegisteredToolFunction:
 
     @property
     def name(self) -> str:
-        """What models call it."""
+        """The name for models."""
         return self._entry.name
 
     @property
     def description(self) -> str:
-        """The text that models read; empty when its author wrote none."""
+        """The description for models; empty when its author wrote none."""
         return self._entry.described.description
 
     @property
     def permission(self) -> ToolPermission:
-        """The permission that it was registered with, or else the tool's own. Rules may say something else."""
+        """The permission that it was registered with, or else the tool's own. Rules may override both."""
         return ToolPermission(self._entry.permission or self._entry.tool.permission)
 
     @property
     def function(self) -> Any:
-        """The very object that was registered."""
+        """The same object that was registered."""
         return self._entry.handle
 
     @property
@@ -89,17 +89,17 @@ class RegisteredToolFunction:
 
     @property
     def json_schema(self) -> dict[str, Any]:
-        """What a model is told of it, in the nested chat form; yours to change."""
+        """The schema for models, in the nested chat form; a copy that you may change."""
         return chat_form(self._entry.described)
 
     @property
     def preset_kwargs(self) -> dict[str, Any]:
-        """The arguments that are given once and for all: the very objects, in a dict of yours."""
+        """The preset arguments: the same objects, in a new dict."""
         return self._entry.tool.bindings.presets
 
     @property
     def postprocess_func(self) -> Callable[[Any, ToolResponse], Any] | None:
-        """What sees its responses before anybody else does; None when nothing does."""
+        """The function that may replace its responses before any reader gets them; None without one."""
         return self._entry.amend
 
     @property
@@ -110,24 +110,24 @@ class RegisteredToolFunction:
         return model_of(self._entry.tool)
 
     def get_parameters(self) -> list[ToolParameter]:
-        """The parameters that a model can give, without presets and bound ones.
+        """Returns the parameters that a model can give, without presets and bound ones.
 
         `type` is string, integer, number, boolean, array or object. Alternatives read as `integer or string`; `any`
-        takes every value, and `null` takes None alone. A parameter without a default has None as its `default`.
+        takes every value, and `null` takes only None. A parameter without a default has None as its `default`.
         """
         return parameters_of(self._entry.described)
 
     async def execute(self, /, **params: Any) -> ToolResult:
-        """The result of a call down the toolkit's whole path: rules, group and log count.
+        """Runs a call down the toolkit's whole path, with its rules, group and log; returns the result.
 
         Never raises for a call that fails: the result's `failure` says why.
         """
         return await self._execute(self.name, params)
 
     def call(self, *, arguments: Mapping[str, Any], stream_print: bool | None = None) -> AsyncIterator[ToolResponse]:
-        """The responses of a call as they come, down the toolkit's whole path: rules, group and log count.
+        """Returns the responses of a call as they come, down the toolkit's whole path, with its rules, group and log.
 
-        With `stream_print` the text of each is also printed as it comes, once.
+        With `stream_print` the text of each response is also printed once, as it comes.
         """
         stream = self._stream(ToolCall(self.name, arguments, id=new_id("r")))
         return _printed(stream) if stream_print else stream
@@ -149,10 +149,10 @@ async def _printed(stream: AsyncIterator[ToolResponse]) -> AsyncIterator[ToolRes
 
 
 def check_postprocess(function: object) -> None:
-    """Does nothing for what can be called, and for None.
+    """Raises if `function` is neither callable nor None.
 
     Raises:
-        DefinitionError: it can not.
+        DefinitionError: it cannot be called.
     """
     if function is not None and not callable(function):
         raise DefinitionError(f"postprocess_func={function!r:.80}: give a function (tool_use_block, response)")
@@ -168,11 +168,11 @@ def tool_for(
     include_var_positional: bool,
     include_var_keyword: bool,
 ) -> Tool:
-    """The tool that a registration makes of its function, or of what is a tool already.
+    """Returns the tool for a registration of a function, or of an object that is a tool already.
 
     Raises:
-        DefinitionError: it cannot become a tool, or the json_schema is in no form that is known.
-        BindingError: a preset that the function does not take.
+        DefinitionError: it cannot become a tool, or the json_schema has an unknown form.
+        BindingError: the function does not take one of the presets.
     """
     if not isinstance(cast("object", presets), Mapping):
         raise DefinitionError(f"preset_kwargs={presets!r:.80}: give a dict, each parameter's name with its value")

@@ -47,10 +47,10 @@ _LOG = logging.getLogger("toolwire.registry")
 
 
 class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lifecycle):
-    """Tools by name, and the one way to call them.
+    """Tools by name, and the methods to call them.
 
-    Safe to use from several threads and event loops at once. As a base class, methods marked with `@reg_toolspec` are
-    its tools; a subclass need not call `super().__init__()`.
+    Safe to use from several threads and event loops at once. As a base class, its methods marked with `@reg_toolspec`
+    are its tools; a subclass need not call `super().__init__()`.
     """
 
     _toolspecs: ClassVar[Mapping[str, tuple[Any, Mapping[str, Any]]]] = MappingProxyType({})
@@ -66,12 +66,19 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         visible: Visible | None = None,
         middleware: Iterable[Middleware] = (),
     ) -> None:
-        """`policy` (or the path of a policy file) and `rules` say what may run; `approver` is asked where they say
-        confirm, and without one such calls do not run.
+        """Creates a registry.
 
-        `result_limit_bytes` bounds a result's text for a model, 32 KiB by default. `visible(tool_name, caller)` says
-        whether a tool is there for a caller, here and in every toolkit and session made of this registry, and
-        `middleware` stands around every call, the first outermost.
+        Args:
+            policy: A policy, or the path of a policy file. With `rules` it decides which calls may run.
+            rules: Rules to add to `policy`.
+            approver: Decides calls that the rules confirm; without one such calls do not run.
+            result_limit_bytes: Bytes of a result's text for a model, 32 KiB by default.
+            visible: `visible(tool_name, caller)` returns True if the caller may see the tool. It counts here and in
+                every toolkit and session made of this registry.
+            middleware: Layers around every call, the first outermost.
+
+        Raises:
+            ConfigurationError: the approver, a limit, a predicate, a layer or a rule cannot be used.
         """
         refuse_wrong_approver(approver)
         parts = self._parts
@@ -166,20 +173,20 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
     ) -> Any:
         """Adds a tool and returns it: a function, method, `ToolSpec`, `BaseTool` (or its class), or an instance.
 
-        An instance gives its methods marked with `@reg_toolspec`, or those that `methods` names; `prefix="mail"` puts
-        `mail_` before each of their names. When one of them cannot be registered, none is.
-        Usable as `@registry.register` and `@registry.register(name=...)`.
+        An instance adds its methods marked with `@reg_toolspec`, or those that `methods` names; `prefix="mail"` puts
+        `mail_` before each of their names. When one of them cannot be registered, none is. Usable as
+        `@registry.register` and `@registry.register(name=...)`.
 
-        `permission` stands in for the tool's own; `timeout_s` bounds each call;
-        `parallel=False` lets one call of it run at a time, `alone="printer"` one call of all tools that say so.
-        `middleware` stands around each call, inside of the registry's and the toolkit's.
+        `permission` replaces the tool's own; `timeout_s` bounds each call. With `parallel=False` one call of it runs at
+        a time. With `alone="printer"` one call runs at a time among all tools with the same text. `middleware`
+        surrounds each call, inside of the registry's and the toolkit's.
 
         Raises:
-            DefinitionError: it cannot be a tool, `prefix` is given for anything but an instance, models could not
-                spell it, or a name with it has more than 64 characters.
-            RegistrationError: the name is taken, unless by the same object or with `replace=True`; or it is that of
-                one of toolwire's own tools, which an outside tool can never take.
-            ConfigurationError: a rule names the tool and can never hit a call of it.
+            DefinitionError: it cannot be a tool, `prefix` is given for an object that is not an instance with tools,
+                models could not spell it, or a name with it has more than 64 characters.
+            RegistrationError: another object has the name and `replace` is not set; or one of toolwire's own tools has
+                it, which an outside tool can never replace.
+            ConfigurationError: a rule names the tool and can never apply to a call of it.
         """
         from toolwire.facade.intake import entries_of
 
@@ -212,20 +219,20 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
 
     @property
     def tool_library(self) -> Mapping[str, Any]:
-        """The registered objects by name, as they were put in."""
+        """The registered objects by name, unchanged."""
         return MappingProxyType({entry.name: entry.handle for entry in self._parts.catalogue})
 
     def get_tool(self, name: str) -> Any:
-        """The very object that was registered under that name; None when there is none."""
+        """Returns the same object that was registered under that name; None when there is none."""
         entry = self._parts.catalogue.find(name)
         return None if entry is None else entry.handle
 
     def list_tools(self) -> list[Any]:
-        """The registered objects, in order of registration."""
+        """Returns the registered objects, in order of registration."""
         return [entry.handle for entry in self._parts.catalogue]
 
     def to_toolspecs(self) -> dict[str, ToolSpec]:
-        """A `ToolSpec` for each tool, by name; each is live: what is bound on it counts for this registry's calls."""
+        """Returns a live `ToolSpec` for each tool, by name: a binding on it also counts for this registry's calls."""
         from toolwire.facade.tool import ToolSpec
 
         return {
@@ -235,24 +242,24 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         }
 
     def list_toolspecs(self) -> list[str]:
-        """The names of `to_toolspecs()`."""
+        """Returns the names of `to_toolspecs()`."""
         return [entry.name for entry in self._parts.catalogue if entry.composite is None]
 
     def use_policy(self, policy: PolicySource) -> None:
         """Adds rules to those in force: a `Policy`, the path of a policy file, or a list of rules.
 
         Raises:
-            ConfigurationError: the file cannot be read, or a rule is none, or can do nothing for the tools here.
+            ConfigurationError: the file cannot be read, or a rule is not valid or can never apply to the tools here.
         """
         parts = self._parts
         parts.use(replace(parts.setup, policy=with_rules(parts.setup.policy, policy, parts.catalogue)))
 
     def use_middleware(self, *layers: Middleware) -> None:
-        """Puts more middleware around every call, inside of what is there; also for toolkits that were made before."""
+        """Adds middleware around every call, inside of the present layers; also for toolkits that exist already."""
         self._parts.use(self._parts.setup.with_middleware(layers))
 
     def __offer__(self) -> tuple[Catalogue, Setup]:
-        """The live catalogue and the setup, for a session that is made of this registry."""
+        """Returns the live catalogue and the setup, for a session that is made of this registry."""
         return self._parts.catalogue, self._parts.setup
 
     # -- calling ------------------------------------------------------------------------------------------------
@@ -260,7 +267,7 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
     def invoke(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
     ) -> ToolResult:
-        """Runs a tool for a model, down the whole path, and says how it ended.
+        """Runs a tool for a model, down the whole path, and returns its result.
 
         Blocks. Never raises for a missing, wrong, denied or failing call: the result's `failure` says what happened.
         Bound parameters are looked up in `state` first, for this call and the calls that it makes.
@@ -273,7 +280,7 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
     async def ainvoke(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
     ) -> ToolResult:
-        """`invoke` for callers that run an event loop; a sync tool runs in a worker thread."""
+        """Works as `invoke`, for callers that run an event loop; a sync tool runs in a worker thread."""
         from toolwire.invocation.invoker import invoke
         from toolwire.invocation.scope import ended
 
@@ -291,17 +298,18 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         modules: Iterable[str] | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> ProgramResult:
-        """Runs a program that may call this registry's tools, in another process, and says how it ended.
+        """Runs a program that may call this registry's tools, in another process, and returns how it ended.
 
-        Blocks until it ends or `limits` (`Limits()` by default) stop it. `source_checks=False` leaves out the checks
-        on the source text, which are there for the model's sake: the sandbox does not rely on them. Behind weaker
-        walls than `min_isolation` nothing runs; `process` is for programs that are as trusted as your own code. The
+        Blocks until it ends or `limits` (`Limits()` by default) stop it. `source_checks=False` leaves out the checks on
+        the source text. They only help the model: the sandbox does not rely on them. If the isolation here is weaker
+        than `min_isolation`, nothing runs; `process` is for programs that are as trusted as your own code. The
         program's calls look bound parameters up in `state` first. With `modules` the program may import only these;
-        None means all that programs may import.
+        None means all modules that programs may import.
 
         Raises:
-            ConfigurationError: `modules` names a module that no program may import.
-            SandboxUnavailable: no sandbox as strong as that can be had here; it says what to do.
+            ConfigurationError: `modules` names a module that programs may not import.
+            SandboxUnavailable: the required isolation cannot be had here; the message says what to do.
+            Overloaded: too many programs are running already.
         """
         from toolwire.facade.programs import run_program
 
@@ -318,7 +326,7 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         )
 
     def _invoke_own(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        # Not `invoke`: a subclass may have its own idea of that name.
+        # Not `self.invoke`: a subclass may override that name.
         return ToolRegistry.invoke(self, name, arguments)
 
     # -- agents -------------------------------------------------------------------------------------------------
@@ -329,9 +337,10 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         return MappingProxyType(self._parts.toolkits)
 
     def create_agent_toolkit(self, agent_name: str, tool_names: Iterable[str] | None = None) -> Toolkit:
-        """A toolkit for one agent with the tools named; names that are not here are left out, with a warning.
+        """Returns a new toolkit for one agent with the named tools; unknown names are left out, with a warning.
 
-        It shares this registry's rules, approver and log, and follows it: a replaced, disabled or removed tool too.
+        It shares this registry's rules, approver and log. When the registry replaces, disables or removes a tool, the
+        toolkit follows.
         """
         parts = self._parts
         toolkit = Toolkit(agent_name, setup=lambda: parts.setup)
@@ -345,7 +354,7 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         return toolkit
 
     def get_agent_toolkit(self, agent_name: str) -> Toolkit | None:
-        """The toolkit made for that agent; None when there is none."""
+        """Returns the toolkit made for that agent; None when there is none."""
         return self._parts.toolkits.get(agent_name)
 
     # -- the log ------------------------------------------------------------------------------------------------
@@ -361,6 +370,6 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         return self._parts.watchers, self._parts.setup.runtime
 
     def __follow__(self, tracer: Tracer) -> None:
-        """Calls from now on, of this registry's toolkits as well; of a session that was made already by its own."""
+        """Traces calls from now on, those of this registry's toolkits too. An existing session keeps its own tracer."""
         parts = self._parts
         parts.use(replace(parts.setup, tracer=tracer))

@@ -1,4 +1,4 @@
-"""Names that no tool takes without a word: those of toolwire's own tools, and names with a meaning in Python."""
+"""Reserved names: those of toolwire's own tools, and names with a meaning in Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolwire.vocabulary.errors import RegistrationError
 
 
 def check_reserved(name: str, tool: Tool, *, replace: bool = False) -> None:
-    """Does nothing for a name that is free. The owner's own tool may take a reserved one with `replace`.
+    """Raises if the name is reserved. The owner's own tool may take a reserved name with `replace`.
 
     Raises:
         RegistrationError: the name is reserved, or programs would write a reserved name for it.

@@ -1,4 +1,4 @@
-"""What a registry and its toolkits share: rules, who is asked, who listens, and the driver for each call."""
+"""The settings that a registry and its toolkits share: rules, approver, observers, and the driver for each call."""
 
 from __future__ import annotations
 
@@ -29,32 +29,36 @@ from toolwire.vocabulary.results import ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How calls are run, whatever is called."""
+    """How calls are run, for any set of tools.
+
+    Attributes:
+        policy: The rules in force.
+        approver: Decides calls that the rules confirm; None: such calls do not run.
+        middleware: Layers around every call, the first outermost.
+        observers: Listeners that are told of each call.
+        watchers: Observers that come and go: of the registry, the toolkit and the session, each live.
+        tracer: Follows calls while they run; None: no tracing.
+        runtime: The threads and the sandbox to use.
+        caller: The caller on whose behalf calls are made.
+        states: Mappings in which bound parameters are looked up before the tool's own state. They hold secrets and are
+            never shown.
+        result_limit_bytes: Bytes of a result's text that go back to a model.
+        visible: Predicates that hide tools from callers; a tool is visible when all of them return True.
+        groups: Groups: a tool can be called only while its group is active. None: all tools can be called.
+    """
 
     policy: Policy = field(default_factory=Policy)
-    """The rules in force."""
     approver: Approver | None = None
-    """Who is asked; None: nobody."""
     middleware: tuple[Middleware, ...] = ()
-    """What stands around every call, the first outermost."""
     observers: tuple[Observer, ...] = ()
-    """Who is told of each call."""
     watchers: tuple[Watchers, ...] = ()
-    """Observers that come and go: of the registry, the toolkit and the session, each live."""
     tracer: Tracer | None = None
-    """Who follows calls while they run; None: nobody."""
     runtime: Runtime = field(default_factory=default_runtime)
-    """Whose threads and sandbox are used."""
     caller: Caller = NOBODY
-    """On whose behalf."""
     states: States = field(default=(), repr=False)
-    """Where bound parameters are looked up before the tool's own state. They hold secrets: no text shows them."""
     result_limit_bytes: int = RESULT_LIMIT_BYTES
-    """Bytes of a result's text that go back to a model."""
     visible: tuple[Visible, ...] = ()
-    """What hides tools from callers; a tool is there when all of these say so."""
     groups: Groups | None = None
-    """Whose tools can be called only while their group is active; None: all can be."""
 
     def __post_init__(self) -> None:
         if not isinstance(cast("object", self.caller), Caller):
@@ -65,18 +69,18 @@ class Setup:
             check_middleware(layer)
 
     def select(self, catalogue: Catalogue) -> Catalogue | Selection:
-        """What the caller sees of these tools, now and later."""
+        """Returns the part of these tools that the caller sees, now and later."""
         if self.groups is None and not self.visible:
             return catalogue
         return Selection(catalogue, self.caller, groups=self.groups, visible=self.visible)
 
     def scope(self, catalogue: Catalogue, *, run_id: str = "") -> Scope:
-        """The scope of blocking calls of these tools; without `run_id` each call is a run of its own."""
+        """Returns the scope of blocking calls of these tools; without `run_id` each call is a run of its own."""
         return self._scope(catalogue, BlockingPorts(self.runtime), run_id)
 
     def loop_scope(self, catalogue: Catalogue, *, run_id: str = "") -> Scope:
-        """The scope of calls that are awaited."""
-        # asyncio is imported only by who runs a loop already.
+        """Returns the scope of awaited calls."""
+        # Import asyncio here: only callers with a loop need it.
         from toolwire.invocation.asynchronous import AsynchronousPorts
 
         return self._scope(catalogue, AsynchronousPorts(self.runtime), run_id)
@@ -97,11 +101,11 @@ class Setup:
         )
 
     def denies(self, entry: Entry) -> bool:
-        """Whether no call of it may run, so that no model is told of it."""
+        """Returns True if every call of it is denied, so that no model is told of it."""
         return self.policy.judge(entry.name, entry.permission or entry.tool.permission).effect == "deny"
 
     def with_observer(self, observer: Observer) -> Setup:
-        """The same, with one more listener."""
+        """Returns a copy with one more observer."""
         return replace(self, observers=(*self.observers, observer))
 
     def with_watchers(self, watchers: Watchers) -> Setup:
@@ -109,18 +113,18 @@ class Setup:
         return replace(self, watchers=(*self.watchers, watchers))
 
     def with_middleware(self, layers: Iterable[Middleware]) -> Setup:
-        """The same, with more layers inside of those there are."""
+        """Returns a copy with more layers inside of the present ones."""
         return replace(self, middleware=(*self.middleware, *layers))
 
     def with_state(self, state: Mapping[str, Any] | None) -> Setup:
-        """The same, with bound parameters looked up in `state` before all others; None adds none.
+        """Returns a copy that looks bound parameters up in `state` before all others; None adds nothing.
 
         Raises:
             ConfigurationError: it is not a mapping.
         """
         if state is None:
             return self
-        # The message names the type alone: the value may be a secret.
+        # The message names only the type: the value may be a secret.
         if not isinstance(cast("object", state), Mapping):
             raise ConfigurationError(
                 f"state must be a mapping of state keys to values, not {type(state).__name__}: "
@@ -131,7 +135,7 @@ class Setup:
     def narrowed(
         self, *, visible: Visible | None = None, caller: Caller | None = None, groups: Groups | None = None
     ) -> Setup:
-        """The same for fewer tools: those that one more predicate lets through, on behalf of another caller."""
+        """Returns a copy for fewer tools: with one more predicate, another caller, or groups."""
         return replace(
             self,
             visible=self.visible if visible is None else (*self.visible, visible),
@@ -150,7 +154,9 @@ def _check_predicate(visible: object) -> None:
 
 
 def call_blocking(call: ToolCall, scope: Scope, setup: Setup) -> ToolResult:
-    """The result, in this thread; what needs an event loop runs on the portal's while this thread waits."""
+    """Runs the call and returns its result; a call that needs an event loop runs on the portal's, and this thread
+    waits.
+    """
     if needs_loop((call,), scope):
         awaited = _awaited(scope, setup)
         return ended(setup.runtime.portal.run(lambda: invoke(call, awaited)))
@@ -164,7 +170,7 @@ def _awaited(scope: Scope, setup: Setup) -> Scope:
 
 
 def batch_blocking(calls: Sequence[ToolCall], scope: Scope, setup: Setup) -> list[ToolResult]:
-    """The results in order, in this thread and workers; see `call_blocking`."""
+    """Runs the calls and returns their results in order, in this thread and workers; see `call_blocking`."""
     if needs_loop(calls, scope):
         awaited = _awaited(scope, setup)
         return [ended(outcome) for outcome in setup.runtime.portal.run(lambda: invoke_all(calls, awaited))]

@@ -1,4 +1,4 @@
-"""Stores as they are handed in: by their URL, and with the log of what is kept there."""
+"""Opens stores by URL, and adds a store's log to a setup."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ S = TypeVar("S")
 
 
 def opened(store: str | S) -> S | Any:
-    """The store itself, or the one at that URL.
+    """Returns the store itself, or opens the one at that URL.
 
     Raises:
-        ConfigurationError: it is the URL of none.
+        ConfigurationError: the URL is not that of a store.
         StoreUnavailable: it cannot be reached.
     """
     if not isinstance(store, str):
         return store
-    # A database costs half a second to import: only who keeps something pays for it.
+    # A database takes half a second to import: only callers with a store pay for it.
     from toolwire.journal.store import Store
 
     return Store.open(store)
 
 
 def logged(setup: Setup, store: object) -> Setup:
-    """The same, with every call told to the log of that store as well; once, where it is told already."""
+    """Returns the setup with every call also sent to the log of that store, unless it is sent there already."""
     from toolwire.journal.store import Store
 
     if not isinstance(store, Store):

@@ -21,11 +21,12 @@ from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 
 STOP_GRACE_S = 1.0
-"""Seconds that a call which nobody reads any more has to end by itself, then once cancelled: enough to clean up."""
+"""Seconds for a call without a reader to end by itself, and again once it is cancelled: enough to clean up."""
 
 
 def stream_call(call: ToolCall, scope: Scope) -> ToolStream:
-    """The call's output, as it comes. The call begins with the first chunk that is asked for, on that event loop.
+    """Returns the call's output as it comes. The call begins on the reader's event loop, with the first requested
+    chunk.
 
     `scope` is one of awaited calls.
     """
@@ -33,16 +34,16 @@ def stream_call(call: ToolCall, scope: Scope) -> ToolStream:
 
 
 class ToolStream:
-    """The chunks of one call, one after the other, as they come: `async for chunk in stream`, or `in await stream`.
+    """The chunks of one call, in order, as they come: `async for chunk in stream`, or `in await stream`.
 
-    Each chunk holds all that there is so far (`is_cumulative`), after `deltas()` what is new; exactly the last one has
-    `is_last`. The tool goes on when the next chunk is asked for, so a slow reader holds it up. Leaving, `aclose()` and
-    cancelling the reader stop the call. It never raises for a call that fails: its last chunk says so.
+    Each chunk holds all output so far (`is_cumulative`), after `deltas()` only the new part. Exactly the last one has
+    `is_last`. The tool goes on when the next chunk is requested, so a slow reader holds it up. Leaving the loop,
+    `aclose()` and cancelling the reader stop the call. It never raises for a call that fails: its last chunk says so.
     """
 
     def __init__(self, reading: _Reading) -> None:
         self._reading = reading
-        # Of the reading, not of the stream: when nobody holds the stream, its generator is closed.
+        # Held by the reading, not by the stream: when the stream is collected, its generator is closed.
         self._chunks = reading.chunks()
 
     def __aiter__(self) -> AsyncIterator[ToolResponse]:
@@ -57,19 +58,19 @@ class ToolStream:
 
     @property
     def result(self) -> ToolResult | None:
-        """How the call ended; None before its last chunk."""
+        """The call's result; None before its last chunk."""
         return self._reading.result
 
     def deltas(self) -> ToolStream:
-        """The same stream, from here on with what is new in each chunk.
+        """Makes further chunks hold only their new part; returns this stream.
 
-        A chunk of a tool that took back what it had said is all that there is now, and has `is_cumulative`.
+        A chunk of a tool that took back earlier output holds all present output, and has `is_cumulative`.
         """
         self._reading.gives_deltas = True
         return self
 
     def interrupt(self) -> None:
-        """Stops the call: its last chunk comes now, with what was produced and `is_interrupted`. From any thread."""
+        """Stops the call, from any thread: its last chunk comes now, with the output so far and `is_interrupted`."""
         self._reading.interrupt()
 
     async def aclose(self) -> None:
@@ -89,9 +90,9 @@ class _Reading:
         self._task: asyncio.Task[Outcome] | None = None
         self._last: ToolResponse | None = None
         self._content = Content()
-        """All that the tool said so far."""
+        """All output of the tool so far."""
         self._shown: list[ContentBlock] = []
-        """The same as its owner amended it, when there is one who does."""
+        """The same output as the owner's function amended it; empty without such a function."""
         self._has_begun = False
         self._is_interrupted = False
         self.gives_deltas = False
@@ -108,7 +109,7 @@ class _Reading:
     # -- for the reader -----------------------------------------------------------------------------------------
 
     async def chunks(self) -> AsyncGenerator[ToolResponse, None]:
-        """The chunks; closing it stops the call."""
+        """Yields the chunks; closing the generator stops the call."""
         if not self._is_interrupted:
             self._start()
         try:
@@ -143,7 +144,7 @@ class _Reading:
         return await self._cut_off() if not task.done() or task.cancelled() else ended(task.result())
 
     async def _cut_off(self) -> ToolResult:
-        """The result of a call that did not get to tell it."""
+        """Returns the result of a call that ended before it could give one."""
         if self._last is not None:
             self._content.replace(self._last.content)
         said = interrupted(self._call, self._content.blocks())
@@ -176,7 +177,7 @@ class _Reading:
         chunk = replace(told, content=self._content.blocks(), is_last=False, is_cumulative=True)
         if self._amend is not None:
             chunk = await amended(chunk, self._call, self._amend, self._scope.ports)
-            # Which chunk is the last is not for an owner to say.
+            # The owner's function must not decide which chunk is the last.
             chunk = replace(chunk, is_last=False, is_interrupted=False, is_cumulative=True)
             self._shown = chunk.content
         return self._shaped(chunk, before)
@@ -207,20 +208,20 @@ class _Reading:
         return self._content.blocks() if self._amend is None else self._shown
 
     def _shaped(self, chunk: ToolResponse, before: Sequence[ContentBlock]) -> ToolResponse:
-        """The chunk, or with `gives_deltas` what is new in it."""
+        """Returns the chunk, or with `gives_deltas` its new part."""
         new = new_blocks(before, chunk.content) if self.gives_deltas else None
         return chunk if new is None else replace(chunk, content=new, is_cumulative=False)
 
 
 def _metadata(result: ToolResult) -> dict[str, Any] | None:
-    """The result's metadata; for a program that reads them, also how the call failed."""
+    """Returns the result's metadata, with the kind and hint of a failure added for code that reads it."""
     failure = result.failure
     how = {} if failure is None else {"failure": {"kind": failure.kind, "hint": failure.hint}}
     return {**result.metadata, **how} or None
 
 
 async def _stopped(task: asyncio.Task[Any]) -> None:
-    """Waits for a call that was told to stop; one that does not hear of it is cancelled."""
+    """Waits for a call that was told to stop; cancels it if it does not end by itself."""
     try:
         await asyncio.wait((task,), timeout=STOP_GRACE_S)
     finally:

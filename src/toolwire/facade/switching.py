@@ -1,4 +1,4 @@
-"""Taking tools away while calls run: for good, or for as long as they are disabled."""
+"""Taking tools away while calls run: permanently, or while they are disabled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Switching:
     """Tools that their owner can remove, disable and enable, from any thread."""
 
     def __offer__(self) -> tuple[Catalogue, Setup]:
-        """The live catalogue, and how its tools are run."""
+        """Returns the live catalogue, and how its tools are run."""
         raise NotImplementedError
 
     def unregister(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""`ToolSpec`: one tool, defined once, told to any model, called by its owner."""
+"""`ToolSpec`: one tool, defined once, described to any model, called by its owner."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 class ToolSpec:
-    """A tool: what it is called, what it takes and gives, and how to run it.
+    """A tool: its name, its parameters and output, and how to run it.
 
-    Calling a spec, or `exec` and `run`, is its owner's own call: validated and run, but asked of nobody.
-    What a model asks for goes through a registry, a toolkit or a session instead.
+    Calling a spec, or its `exec` and `run`, is the owner's own call: validated and run, without permission checks. A
+    model's calls go through a registry, a toolkit or a session instead.
     """
 
     def __init__(self, tool: Tool) -> None:
-        """Use `from_function` and its siblings; this takes a tool that exists already."""
+        """Takes an existing tool. Use `from_function` and the other class methods instead."""
         self._tool = tool
 
     @classmethod
     def from_function(cls, func: Callable[..., Any], **options: Any) -> ToolSpec:
-        """A tool from a function, method, `functools.partial` or callable object.
+        """Returns a tool made from a function, method, `functools.partial` or callable object.
 
         Options: parse_docstring (True), examples, name, title, description, tags, annotations, output_schema,
         permission ("auto", "confirm" or "deny"), effects, labels, idempotent, reconcile, meta, icons, version.
@@ -35,7 +35,8 @@ class ToolSpec:
         and `meta` (a dict of JSON values) are kept for exports such as `to_mcp`. No model reads them.
 
         Raises:
-            DefinitionError: it cannot become a tool, or an option is unknown. It names the place and what to write.
+            DefinitionError: it cannot become a tool, or an option is unknown. The message names the place and the
+                remedy.
         """
         from toolwire.definition.from_function import from_function
 
@@ -45,9 +46,10 @@ class ToolSpec:
     def from_code(
         cls, code: str, func_name: str | None = None, env: Mapping[str, Any] | None = None, **options: Any
     ) -> ToolSpec:
-        """A tool from source text that defines one function. The text is run here, in this process: only your own.
+        """Returns a tool made from source text that defines one function. The text runs in this process: use only your
+        own.
 
-        `func_name` picks one of several functions; `env` is what the text finds as its globals; options are those of
+        `func_name` picks one of several functions; `env` holds the globals of the text; options are those of
         `from_function`.
 
         Raises:
@@ -68,10 +70,11 @@ class ToolSpec:
         function: Callable[..., Any] | None = None,
         **options: Any,
     ) -> ToolSpec:
-        """A tool known by its schema. `function` takes the arguments as keywords; without one it cannot be called.
+        """Returns a tool made from its schema. `function` takes the arguments as keywords; without one it cannot be
+        called.
 
         Raises:
-            DefinitionError: the schema is no schema of an object, or refers to another document.
+            DefinitionError: the schema is not the schema of an object, or refers to another document.
         """
         from toolwire.definition.from_schema import from_schema
 
@@ -88,10 +91,12 @@ class ToolSpec:
 
     @classmethod
     def from_mcp(cls, tool: object, function: Callable[..., Any] | None = None, **options: Any) -> ToolSpec:
-        """A tool from an MCP tool value, with its fields in either spelling (`inputSchema`, `input_schema`).
+        """Returns a tool made from an MCP tool value, with its fields in either spelling (`inputSchema`,
+        `input_schema`).
 
-        A person is asked before each call of it unless a rule, the registration or `permission=` here says otherwise:
-        what it says of itself grants nothing. Its title, icons, `_meta` and version are kept for exports. Options:
+        A person is asked before each call of it, unless a rule, the registration or `permission=` here says otherwise:
+        the
+        server's own annotations grant nothing. Its title, icons, `_meta` and version are kept for exports. Options:
         permission, effects, labels, idempotent, reconcile, tags, meta, icons, version.
 
         Raises:
@@ -102,7 +107,7 @@ class ToolSpec:
         return cls(from_mcp(tool, function=function, **options))
 
     def __tool__(self) -> Tool:
-        """The live tool below."""
+        """Returns the live tool below."""
         return self._tool
 
     def __repr__(self) -> str:
@@ -120,7 +125,7 @@ class ToolSpec:
 
     @property
     def version(self) -> str | None:
-        """The version of the tool, as its author counts; None without one."""
+        """The tool's version, as its author counts; None without one."""
         return self._tool.published.version
 
     @property
@@ -135,7 +140,7 @@ class ToolSpec:
 
     @property
     def description(self) -> str:
-        """What it does, for the model."""
+        """The description for the model."""
         return self._tool.description
 
     @property
@@ -145,7 +150,7 @@ class ToolSpec:
 
     @property
     def annotations(self) -> Mapping[str, Any]:
-        """What its author says of it. Never a reason to let a call through."""
+        """Its author's annotations. They never allow a call."""
         return self._tool.annotations
 
     @property
@@ -164,15 +169,15 @@ class ToolSpec:
         """Takes a parameter from state instead of from the model; returns this spec.
 
         The call's `state=` is looked up first, then the session's, the toolkit's, this spec's. `state_key` is the
-        parameter's name by default; dots lead into nested mappings. `default` is used while no state has the whole
-        key; without one a call then fails and names the key.
+        parameter's name by default; dots lead into nested mappings. `default` is used while no state has the whole key;
+        without one a call then fails and names the key.
 
-        A value must fit the parameter's annotation. It is given as it is, so "5" does not fit `int`. An object may
-        stand in for another class; plain data may not. A value from state is checked by each call that reads it, and
-        that call raises `BindingError` to its caller; no model is told.
+        A value must fit the parameter's annotation. It is passed unchanged, so "5" does not fit `int`. An object may
+        replace one of another class; plain data may not. Each call checks the values that it reads from state. A value
+        that does not fit raises `BindingError` to the caller of that call; no model is told.
 
         Raises:
-            BindingError: there is no such parameter, or it does not take `default`.
+            BindingError: the parameter does not exist, or does not take `default`.
         """
         self._tool.bindings.bind(param, state_key, default)
         return self
@@ -188,10 +193,10 @@ class ToolSpec:
 
     @property
     def state(self) -> dict[str, Any]:
-        """Values of bound parameters for all callers of this spec, read at each call anew. Any objects; never copied.
+        """Values of bound parameters for all callers of this spec, read anew at each call. Any objects; never copied.
 
-        Sessions and threads share it. Give what belongs to one user or request as `Session(state=...)`,
-        `Toolkit(state=...)` or `invoke(..., state=...)`: these are looked up first.
+        Sessions and threads share it. Pass values of one user or request as `Session(state=...)`, `Toolkit(state=...)`
+        or `invoke(..., state=...)`: these are looked up first.
         """
         return self._tool.bindings.state
 
@@ -206,47 +211,47 @@ class ToolSpec:
 
     @property
     def binded(self) -> Tool:
-        """The tool as it is with its bindings applied."""
+        """The tool with its bindings applied."""
         return self._tool
 
     def clone(self) -> ToolSpec:
-        """An independent copy: bindings and state of its own."""
+        """Returns an independent copy, with its own bindings and state."""
         return ToolSpec(self._tool.clone())
 
     def _clear_cache(self) -> None:
-        """Forgets what was worked out from the bindings. Bind and unbind do it themselves."""
+        """Clears values computed from the bindings. `bind` and `unbind` do so themselves."""
         self._tool.clear_cache()
 
     # -- calling ------------------------------------------------------------------------------------------------
 
     def __call__(self, **arguments: Any) -> Any:
-        """The tool's main value; see `call`."""
+        """Returns the tool's main value; see `call`."""
         return self.call(**arguments)
 
     def call(self, **arguments: Any) -> Any:
-        """The main value: the one property of its output if there is just one, else the structured content.
+        """Returns the main value: the only property of its output if it has just one, else the structured content.
 
-        An async tool is run on a loop of ours, so this works inside a running loop too (and blocks it meanwhile).
+        An async tool runs on the runtime's own loop, so this works inside a running loop too (and blocks it meanwhile).
 
         Raises:
-            CallFailed: the call failed; an exception that the tool itself raised comes through as it is.
+            CallFailed: the call failed; an exception that the tool itself raised is raised unchanged.
         """
         return _value(self._tool, self.run(arguments))
 
     async def acall(self, **arguments: Any) -> Any:
-        """`call` for callers that run an event loop."""
+        """Works as `call`, for callers that run an event loop."""
         return _value(self._tool, await self.aexec(**arguments))
 
     def exec(self, **arguments: Any) -> ToolResult:
-        """How the call ended. Never raises for a call that fails."""
+        """Runs the call and returns its result. Never raises for a call that fails."""
         return self.run(arguments)
 
     async def aexec(self, **arguments: Any) -> ToolResult:
-        """`exec` for callers that run an event loop."""
+        """Works as `exec`, for callers that run an event loop."""
         return await direct.run_async(self._tool, arguments)
 
     def run(self, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """`exec` with the arguments in one mapping."""
+        """Works as `exec`, with the arguments in one mapping."""
         return direct.run(self._tool, arguments or {})
 
     # -- describing ---------------------------------------------------------------------------------------------
@@ -263,12 +268,12 @@ class ToolSpec:
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
-        """What it gives, as a JSON schema; None when nobody said."""
+        """The output as a JSON schema; None when it was not declared."""
         return self._tool.output_schema
 
     @property
     def docstring(self) -> str:
-        """A docstring in Google style, made from what is known of the tool."""
+        """A docstring in Google style, made from the tool's definition."""
         from toolwire.definition.describe import docstring_text
 
         return docstring_text(self._tool)
@@ -281,27 +286,27 @@ class ToolSpec:
         return code_text(self._tool)
 
     def signature(self, **arguments: Any) -> str:
-        """A call of it as text: `search_database(query='example', limit=10)`."""
+        """Returns a call of it as text: `search_database(query='example', limit=10)`."""
         from toolwire.definition.describe import signature_text
 
         return signature_text(self._tool, arguments)
 
     def to_prompt(self) -> str:
-        """A description of it for a prompt."""
+        """Returns a description of it for a prompt."""
         from toolwire.definition.describe import prompt_text
 
         return prompt_text(self._tool)
 
     def to_jsonschema(self, **fields: Any) -> dict[str, Any]:
-        """The flat form: type, name, description, parameters, strict; `fields` add or replace top-level ones."""
+        """Returns the flat form: type, name, description, parameters, strict. `fields` add or replace entries."""
         from toolwire.definition.describe import jsonschema_form
 
         return jsonschema_form(self._tool, **fields)
 
     def to_mcp(self) -> McpTool:
-        """The tool as an MCP tool value, with its title, icons and `_meta`. Needs the extra `toolwire[mcp]`.
+        """Returns the tool as an MCP tool value, with its title, icons and `_meta`. Needs the extra `toolwire[mcp]`.
 
-        MCP has no field for a version: it stands in `_meta`, under `fastmcp`, where FastMCP writes and reads it.
+        MCP has no field for a version: it is in `_meta`, under `fastmcp`, where FastMCP writes and reads it.
         """
         from toolwire.mcp.convert import to_mcp
 

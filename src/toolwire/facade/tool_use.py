@@ -1,4 +1,4 @@
-"""From a tool-use block, as chat models write them, to a call."""
+"""Makes a call of a tool-use block, as chat models write them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from toolwire.vocabulary.errors import DefinitionError
 
 
 def call_of(block: object) -> ToolCall:
-    """The call that a block asks for, under the block's id if it has one.
+    """Returns the call that a block asks for, under the block's id if it has one.
 
     Raises:
-        DefinitionError: it is no mapping with a name and an input.
+        DefinitionError: it is not a mapping with a name and an input.
     """
     if isinstance(block, Mapping):
         fields = cast("Mapping[str, Any]", block)

@@ -1,4 +1,4 @@
-"""`Toolkit`: what one agent may see and call."""
+"""`Toolkit`: the tools that one agent may see and call."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Toolkit(Traced, Observed, Switching):
-    """Tools of one agent. Made by `registry.create_agent_toolkit`, then under the registry's rules, or on its own.
+    """Tools of one agent: made by `registry.create_agent_toolkit` and under the registry's rules, or independent.
 
-    Tools belong to groups, and only those of active groups are offered and can be called. The group `basic` is always
-    there and always active.
+    Tools belong to groups; only those of active groups are offered and can be called. The group `basic` always exists
+    and is always active.
     """
 
     def __init__(
@@ -47,11 +47,14 @@ class Toolkit(Traced, Observed, Switching):
         middleware: Iterable[Middleware] = (),
         state: Mapping[str, Any] | None = None,
     ) -> None:
-        """`setup` is how calls are run; without one: no rules, nobody to ask, no log.
+        """Creates a toolkit; raises ConfigurationError if an argument cannot be used.
 
-        `caller` is on whose behalf they are made, by default the agent's; `visible(tool_name, caller)` says whether a
-        tool is there for it. `middleware` stands around every call, inside of the registry's.
-        Bound parameters are looked up in `state` for this toolkit alone, before the `state` of their `ToolSpec`.
+        Args:
+            setup: Returns how calls are run; without it, calls have no rules, no approver and no log.
+            visible: `visible(tool_name, caller)` returns True if the caller may see the tool.
+            caller: The caller on whose behalf calls are made, by default the agent.
+            middleware: Layers around every call, inside of the registry's.
+            state: Values of bound parameters for this toolkit alone, looked up before the `state` of their `ToolSpec`.
         """
         self.agent_name = agent_name
         self._catalogue = Catalogue()
@@ -74,7 +77,7 @@ class Toolkit(Traced, Observed, Switching):
 
     @property
     def tools(self) -> Mapping[str, RegisteredToolFunction]:
-        """The tools by name, as they are registered; of groups that are not active, too."""
+        """The registered tools by name, those of inactive groups too."""
         from toolwire.facade.registered import RegisteredToolFunction
 
         return MappingProxyType(
@@ -87,7 +90,7 @@ class Toolkit(Traced, Observed, Switching):
         return MappingProxyType({group.name: group for group in self._groups})
 
     def add_tool(self, tool: object) -> None:
-        """Adds whatever `ToolRegistry.register` takes, to the group `basic`.
+        """Adds a tool to the group `basic`: any object that `ToolRegistry.register` takes.
 
         Raises:
             DefinitionError: it cannot be a tool.
@@ -98,12 +101,12 @@ class Toolkit(Traced, Observed, Switching):
         self._catalogue.add_all(entries_of(tool))
 
     def add_tools(self, tools: Iterable[object]) -> None:
-        """Adds several."""
+        """Adds several tools; see `add_tool`."""
         for tool in tools:
             self.add_tool(tool)
 
     def draw(self, catalogue: Catalogue, name: str) -> None:
-        """Adds a registry's tool, with all that is set for it there, and follows it: see `Catalogue.draw`."""
+        """Adds a registry's tool with all its settings there, and follows it: see `Catalogue.draw`."""
         self._catalogue.draw(catalogue, name, self._at_home)
 
     def _at_home(self, entry: Entry) -> Entry:
@@ -129,16 +132,16 @@ class Toolkit(Traced, Observed, Switching):
     ) -> None:
         """Adds a function as a tool.
 
-        `preset_kwargs` are given at each call, any objects; no model sees them or can give them. `json_schema`, in the
-        nested or flat chat form, stands in for what the signature says, and its name for the function's;
-        `func_description` for what the docstring or json_schema says. The others say whether the docstring's further
-        paragraphs, `*args` and `**kwargs` are told of. `postprocess_func`, sync or async, sees each response before
-        anybody else does: what it gives stands in the response's place, None keeps it.
+        `preset_kwargs` are passed at each call, any objects; no model sees them or can set them. `json_schema`, in the
+        nested or flat chat form, replaces the schema of the signature, and its name the function's. `func_description`
+        replaces the text of the docstring or json_schema. The `include_...` flags add the docstring's further
+        paragraphs, `*args` and `**kwargs` to the description. `postprocess_func`, sync or async, gets each response
+        first; its return value replaces the response, and None keeps it.
 
         Raises:
-            RegistrationError: the name is taken, or there is no such group (a ValueError).
+            RegistrationError: the name is taken, or the group does not exist (a ValueError).
             DefinitionError: it cannot be a tool, or the json_schema has another form (a TypeError).
-            BindingError: a preset that the function does not take, or that does not fit (a ValueError).
+            BindingError: the function does not take a preset, or the preset does not fit (a ValueError).
         """
         from toolwire.facade.registered import check_postprocess, tool_for
         from toolwire.facade.reserved import check_reserved
@@ -160,36 +163,36 @@ class Toolkit(Traced, Observed, Switching):
         )
 
     def set_extended_model(self, finish_function_name: str, structured_model: type[BaseModel] | None) -> None:
-        """Makes a registered function take a model's fields beside its own arguments; None takes them away again.
+        """Makes a registered function take a model's fields beside its own arguments; None removes them again.
 
         A call is validated by the model. Its result has the text in `metadata["response_msg"]` and the validated model
         in `metadata["structured"]`; the function itself receives the fields that it has parameters for.
 
         Raises:
-            RegistrationError: there is no such tool.
-            DefinitionError: it is no model with fields, or one of them is preset.
+            RegistrationError: no tool has that name.
+            DefinitionError: it is not a model with fields, or one of the fields is preset.
         """
         from toolwire.definition.extended import extended
 
         self._catalogue.change(finish_function_name, lambda tool: extended(tool, structured_model))
 
     def get_tool(self, name: str) -> Any:
-        """The very object that was added under that name; None when there is none."""
+        """Returns the same object that was added under that name; None when there is none."""
         entry = self._catalogue.find(name)
         return None if entry is None else entry.handle
 
     def list_tools(self) -> list[Any]:
-        """The tools' objects, in the order they were added."""
+        """Returns the tools' objects, in the order in which they were added."""
         return [entry.handle for entry in self._catalogue]
 
     def get_json_schemas(self, group_names: Iterable[str] | None = None) -> list[dict[str, Any]]:
-        """The tools as chat models take them, in the nested form: those of active groups, or of the groups named.
+        """Returns the schemas of the tools in the nested chat form: those of active groups, or of the named groups.
 
-        Hidden, denied and disabled tools are left out: what is offered can be called, once its group is active. Where
-        tools are searched for, they are told of as the search has it, unless groups are named.
+        Hidden, denied and disabled tools are left out. An offered tool can be called once its group is active. With
+        tool search on and without `group_names`: `search_tools`, the `always` tools, and the tools found so far.
 
         Raises:
-            RegistrationError: there is no such group.
+            RegistrationError: a group does not exist.
         """
         from toolwire.definition.chat_form import chat_form
         from toolwire.facade.finding import usable_finder
@@ -209,7 +212,7 @@ class Toolkit(Traced, Observed, Switching):
     def create_tool_group(
         self, group_name: str, description: str, active: bool = False, notes: str | None = None
     ) -> None:
-        """Adds a group; `description` and `notes` are for the model, the notes while the group is active.
+        """Adds a group. The model reads `description`, and `notes` while the group is active.
 
         Raises:
             RegistrationError: the name is taken, or is `basic` (a ValueError).
@@ -217,18 +220,18 @@ class Toolkit(Traced, Observed, Switching):
         self._groups.create(ToolGroup(group_name, description, active, notes))
 
     def update_tool_groups(self, group_names: Iterable[str], active: bool) -> None:
-        """Switches groups on or off: all of them, or none when one cannot be.
+        """Switches groups on or off: all of them, or none when one cannot be switched.
 
         Raises:
-            RegistrationError: there is no such group, or `basic` is to be switched off (a ValueError).
+            RegistrationError: a group does not exist, or `basic` would be switched off (a ValueError).
         """
         self._groups.switch(group_names, active=active)
 
     def remove_tool_groups(self, group_names: Iterable[str]) -> None:
-        """Takes groups away together with their tools: all of them, or none when one cannot be.
+        """Removes groups together with their tools: all of them, or none when one cannot be removed.
 
         Raises:
-            RegistrationError: there is no such group, or it is `basic` (a ValueError).
+            RegistrationError: a group does not exist, or it is `basic` (a ValueError).
         """
         names = self._groups.known(group_names)
         self._groups.remove(names)
@@ -237,15 +240,15 @@ class Toolkit(Traced, Observed, Switching):
                 self._catalogue.remove(entry.name)
 
     def get_tool_group_notes(self) -> str:
-        """The notes of active groups as one text, each under its group's name; empty when there are none."""
+        """Returns the notes of active groups as one text, each under its group's name; empty without notes."""
         noted = [group for group in self._selection().groups() if group.active and group.notes]
         return "\n\n".join(f"About the tools of {group.name!r}:\n{group.notes}" for group in noted)
 
     def allow_group_switching(self, group_names: Iterable[str] | None = None) -> None:
-        """Gives the model a tool, `activate_tool_groups`, with which it switches these groups itself; None: all.
+        """Adds the tool `activate_tool_groups`, with which the model switches these groups itself; None: all groups.
 
         Raises:
-            RegistrationError: there is no such group, or it is `basic`.
+            RegistrationError: a group does not exist, or it is `basic`.
         """
         from toolwire.builtin.tool_groups import activate_tool_groups_tool
 
@@ -257,16 +260,16 @@ class Toolkit(Traced, Observed, Switching):
     # -- saving -------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Which groups are active and which tools are registered, by name, as JSON-able values; no presets."""
+        """Returns the active groups and the registered tools, by name, as JSON values; presets are left out."""
         from toolwire.facade.toolkit_state import state_of
 
         return state_of(self._catalogue, self._groups)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Switches groups as they were when `state_dict` was made. Tools and groups that are gone are warned of.
+        """Switches groups to their state when `state_dict` was made. Logs a warning for missing tools and groups.
 
         Raises:
-            ConfigurationError: it is of a newer version, has an unknown key, or is no such state (a ValueError).
+            ConfigurationError: it is of a newer version, has an unknown key, or is not such a state (a ValueError).
         """
         from toolwire.facade.toolkit_state import load_state
 
@@ -277,7 +280,7 @@ class Toolkit(Traced, Observed, Switching):
     async def execute_tool(
         self, name: str, params: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
     ) -> ToolResult:
-        """Runs a tool for the agent, down the whole path. Never raises for a call that fails.
+        """Runs a tool for the agent, down the whole path, and returns its result. Never raises for a call that fails.
 
         Bound parameters are looked up in `state` first, for this call and the calls that it makes.
         """
@@ -290,31 +293,31 @@ class Toolkit(Traced, Observed, Switching):
         return ended(await invoke(ToolCall(name, params, id=new_id("r")), setup.loop_scope(self._catalogue)))
 
     def call_tool_function(self, tool_call: Mapping[str, Any], *, state: Mapping[str, Any] | None = None) -> ToolStream:
-        """Runs a tool that a model asked for, and gives what comes of it chunk by chunk, down the whole path.
+        """Runs a tool that a model asked for, down the whole path, and returns its output chunk by chunk.
 
         `tool_call` is a tool-use block, or any mapping with `name` and `input`. Use `async for`, with or without
         `await`. Never raises for a call that fails: its last chunk says so. `state` is as in `execute_tool`.
 
         Raises:
-            DefinitionError: it is no such mapping.
+            DefinitionError: it is not such a mapping.
         """
         from toolwire.facade.tool_use import call_of
 
         return self._stream(call_of(tool_call), state)
 
     def __offer__(self) -> tuple[Catalogue, Setup]:
-        """The live catalogue and the setup, for a session that is made of this toolkit."""
+        """Returns the live catalogue and the setup, for a session that is made of this toolkit."""
         return self._catalogue, self._setup()
 
     def __watchers__(self) -> tuple[Watchers, Runtime]:
         return self._watchers, self._setup().runtime
 
     def __follow__(self, tracer: Tracer) -> None:
-        """This toolkit's calls from now on, whatever its registry has."""
+        """Traces this toolkit's calls from now on, in place of its registry's tracer."""
         self._tracer, self._made = tracer, None
 
     def _setup(self) -> Setup:
-        """The shared setup, narrowed to this toolkit; made anew when the shared one has changed."""
+        """Returns the shared setup, narrowed to this toolkit; made anew when the shared one has changed."""
         shared, made = self._shared(), self._made
         if made is None or made[0] is not shared:
             narrowed = shared.narrowed(visible=self._visible, caller=self._caller, groups=self._groups)

@@ -1,4 +1,4 @@
-"""What of a toolkit is saved with a session: which groups are active, and the names of its tools."""
+"""The part of a toolkit that is saved with a session: its active groups, and the names of its tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOG = logging.getLogger("toolwire.toolkit")
 
 
 def state_of(catalogue: Catalogue, groups: Groups) -> dict[str, Any]:
-    """JSON-able: names alone. `basic` is always active and not among the groups."""
+    """Returns the state as JSON values: only names. `basic` is always active and is left out."""
     created = [group for group in groups if group.name != BASIC]
     return {
         "version": STATE_VERSION,
@@ -30,10 +30,10 @@ def state_of(catalogue: Catalogue, groups: Groups) -> dict[str, Any]:
 
 
 def load_state(state: Mapping[str, Any], catalogue: Catalogue, groups: Groups) -> None:
-    """Switches the groups as they were. A group made since stays as it is; of what is gone there is a warning.
+    """Switches the groups to their saved state. A newer group stays as it is; missing ones are logged as a warning.
 
     Raises:
-        ConfigurationError: it is no such state, or a newer one, or holds something unknown. Nothing is changed then.
+        ConfigurationError: it is not such a state, has a newer version, or an unknown key. Nothing is changed then.
     """
     saved = _checked(state)
     there = {group.name for group in groups if group.name != BASIC}

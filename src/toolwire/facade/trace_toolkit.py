@@ -1,4 +1,4 @@
-"""`trace_toolkit`: one span for each call of a `call_tool_function`, whoever wrote it."""
+"""`trace_toolkit`: one span for each call of a `call_tool_function`, of toolwire or of another library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
 CallToolFunction = Callable[..., Any]
-"""Takes a tool-use block (first, or after `self`), and gives chunks: at once, awaited, or as an async generator."""
+"""Takes a tool-use block (first, or after `self`), and gives chunks: directly, awaited, or as an async generator."""
 
 
 @overload
@@ -36,9 +36,9 @@ def trace_toolkit(
 ) -> Any:
     """Decorates a `call_tool_function`: each call is an OpenTelemetry span with its input, output and exception.
 
-    The span begins with the first chunk that is asked for and ends with the last one, or when the stream is left.
-    What `redact` takes out of them, as JSON values, is not recorded: by default what looks like a secret. Where the
-    toolkit's own tracing is on, the two share one span. Without a provider the global one counts.
+    The span begins with the first requested chunk and ends with the last one, or when the stream is left. `redact`
+    removes values from them as JSON before they are recorded; by default it removes values that look like secrets. If
+    the toolkit's own tracing is on, both share one span. Without a provider the global one is used.
     """
 
     def decorate(function: CallToolFunction) -> Callable[..., TracedStream]:
@@ -55,7 +55,7 @@ def trace_toolkit(
 class TracedStream:
     """The chunks of a call that has a span: `async for chunk in stream`, or `in await stream`.
 
-    It has whatever the stream inside has, `interrupt()` and `result` of a toolkit's own say.
+    It has all attributes of the stream inside, such as `interrupt()` and `result` of a toolkit's own.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class TracedStream:
         yield
 
     def __getattr__(self, name: str) -> Any:
-        # Only what is not found here comes this way.
+        # Called only for attributes that are not found here.
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._given, name)
@@ -91,7 +91,7 @@ class TracedStream:
         if self._is_over and self._outer is not None:
             return await self._next()
         outer = self._outer = self._outer or Outer(self._begun())
-        # Current for the time of one step: a stream is read from wherever its reader is.
+        # Current only for one step: a stream is read in its reader's context.
         is_inside, is_outer = context.attach(set_span_in_context(outer.span)), OUTER.set(outer)
         try:
             chunk = await self._next()
@@ -108,7 +108,7 @@ class TracedStream:
         return chunk
 
     def deltas(self) -> TracedStream:
-        """The same stream, from here on with what is new in each chunk."""
+        """Makes further chunks hold only their new part; returns this stream."""
         self._given.deltas()
         return self
 
@@ -123,7 +123,7 @@ class TracedStream:
             self._end()
 
     def __del__(self) -> None:
-        # Whoever leaves a stream half-read need not say so.
+        # A reader may leave a stream half-read without closing it.
         if self.__dict__.get("_outer") is not None:
             self._end()
 
@@ -171,7 +171,7 @@ class TracedStream:
         if kind and self._outer is not None:
             self._outer.span.set_attribute(names.ERROR_TYPE, kind)
             self._outer.span.set_status(Status(StatusCode.ERROR))
-        # Nobody has to ask for what comes after the last one.
+        # A reader need not ask for a chunk after the last one.
         if getattr(chunk, "is_last", False):
             self._end()
 
@@ -189,7 +189,7 @@ class TracedStream:
 
 
 def _failure_kind(chunk: object) -> str:
-    """How the call failed, as a toolkit's last chunk says it; empty when it did not."""
+    """Returns the kind of failure from a toolkit's last chunk; empty when the call did not fail."""
     metadata: Any = getattr(chunk, "metadata", None)
     failure = _mapping(_mapping(metadata).get("failure"))
     return str(failure.get("kind", ""))

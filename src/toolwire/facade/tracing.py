@@ -1,4 +1,4 @@
-"""Turning tracing on, for all that hold tools."""
+"""Switches tracing on, for registries and toolkits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Traced:
-    """What can make spans and metrics of its calls."""
+    """A base for classes whose calls can be traced."""
 
     def __follow__(self, tracer: Tracer) -> None:
-        """Lets it follow every call from now on, in the place of the one before."""
+        """Sets the tracer for every call from now on, in place of the one before."""
         raise NotImplementedError
 
     def enable_tracing(
@@ -30,12 +30,12 @@ class Traced:
     ) -> None:
         """Makes OpenTelemetry spans and metrics of calls from now on, as `docs/tracing.md` lists them.
 
-        Without providers the global ones of `opentelemetry` count. With `record_content` spans also hold arguments,
-        results and messages of errors, after `redact` has taken out of these JSON values what nobody may read: by
-        default what looks like a secret or has the name of one. A second call replaces the first.
+        Without providers the global ones of `opentelemetry` are used. With `record_content` spans also hold arguments,
+        results and error messages, after `redact` has removed private parts of these JSON values. By default it removes
+        values that look like secrets or have the name of one. A second call replaces the first.
 
         Raises:
-            ConfigurationError: `redact` cannot be called, or has nothing to do.
+            ConfigurationError: `redact` cannot be called, or is given without `record_content`.
         """
         self.__follow__(span_tracer(record_content, redact, tracer_provider, meter_provider))
 
@@ -46,7 +46,7 @@ def span_tracer(
     tracer_provider: TracerProvider | None,
     meter_provider: MeterProvider | None,
 ) -> Tracer:
-    """The tracer with these settings.
+    """Returns a tracer with these settings.
 
     Raises:
         ConfigurationError: see `enable_tracing`.
@@ -65,7 +65,7 @@ def span_tracer(
 
 
 def default_redact() -> Callable[[Any], Any]:
-    """What takes out of a JSON value whatever looks like a secret or has the name of one."""
+    """Returns a function that removes values which look like secrets, or have the name of one, from a JSON value."""
     from toolwire.journal.redaction import redact
 
     return redact

@@ -1,4 +1,4 @@
-"""Calls in XML for those who drive the model themselves: reading them, telling of tools, writing results."""
+"""Calls in XML, for applications that drive the model themselves: reading calls, describing tools, writing results."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class XMLToolCallParser:
 
     @staticmethod
     def parse_tool_calls(text: str, tools: Iterable[Any] = (), *, strict: bool = True) -> ToolCalls:
-        """The calls in a text, in order.
+        """Returns the calls in a text, in order.
 
-        One call that cannot be read leaves none, since the model meant them together; `strict=False` gives the others.
-        Either way `.problems` has the reason, and the logger `toolwire.xml` gets one warning.
+        If one call cannot be read, no call is returned, since the model meant them together; `strict=False` returns the
+        others. In both cases `.problems` has the reason, and the logger `toolwire.xml` gets one warning.
 
         The schemas of `tools` convert the values. Without them `true`, `false`, whole numbers and decimals are
-        converted, and all else stays text. `invoke`, `execute_tool` and `ToolSpec.run` read the texts of such `params`
-        again by the schema of the tool that they call.
+        converted, and other values stay text. `invoke`, `execute_tool` and `ToolSpec.run` convert the texts of such
+        `params` again, by the schema of the tool that they call.
         """
         read = read_calls(text, tools, is_strict=strict)
         unread = [problem for problem in read.problems if not problem.repaired]
@@ -51,21 +51,23 @@ class XMLToolCallParser:
 
 
 def parse_tool_calls(text: str, tools: Iterable[Any] = (), *, strict: bool = True) -> ToolCalls:
-    """The calls in a text, as `XMLToolCallParser.parse_tool_calls` reads them."""
+    """Returns the calls in a text, as `XMLToolCallParser.parse_tool_calls` reads them."""
     return XMLToolCallParser.parse_tool_calls(text, tools, strict=strict)
 
 
 class ToolPromptGenerator:
-    """Writes what a model that calls tools in XML is to read."""
+    """Writes the texts for a model that calls tools in XML."""
 
     @staticmethod
     def generate_tool_instruction(tools: Iterable[Any]) -> str:
-        """Each tool with its parameters and a call of it in XML, then what to mind. Tools are whatever can be one."""
+        """Returns each tool with its parameters and a call of it in XML, then advice. A tool is any object that can be
+        one.
+        """
         return tool_instruction(tools)
 
     @staticmethod
     def format_tool_result(name: str, result: Mapping[str, Any] | ToolResult) -> str:
-        """A result as XML; nothing in it ends its CDATA, and no reader takes it for a call.
+        """Returns a result as XML; its content cannot end the CDATA, and no reader takes it for a call.
 
         `result` is `ToolResult.to_dict()`: its data, or its error when `success` is false. A mapping without `success`
         is data itself.

@@ -1,4 +1,4 @@
-"""Between MCP's tool values and tools, in both directions."""
+"""Converts MCP's tool values to tools and back."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 def from_mcp(value: object, function: Callable[..., Any] | None = None, **options: Any) -> Tool:
-    """A tool from an MCP tool value: of either SDK generation, or as the JSON object that was received.
+    """Returns a tool made from an MCP tool value: of either SDK generation, or the JSON object that was received.
 
     Needs no MCP package. Without a `function` the tool can be described but not called. A `CallToolResult` that the
-    function returns is read: `isError` is the failure `tool_error`, structured content is the data, blocks are blocks.
+    function returns is converted: `isError` becomes the failure `tool_error`, structured content the data, blocks
+    blocks.
 
-    The annotations are the server's own words, and nothing here trusts them. A person is asked before each call, and
-    its results are untrusted, unless `options` (those of `from_jsonschema`) say otherwise.
+    The annotations come from the server and are never trusted. A person is asked before each call, and its results are
+    untrusted, unless `options` (those of `from_jsonschema`) say otherwise.
 
     Raises:
         DefinitionError: it lacks a name or an input schema, or the schema cannot be used.
@@ -52,11 +53,11 @@ def from_mcp(value: object, function: Callable[..., Any] | None = None, **option
 
 
 _UNASKED: dict[str, Any] = {"permission": "confirm", "labels": ("untrusted",)}
-"""What counts of a tool from outside while nobody here speaks for it."""
+"""Defaults for a tool from outside, unless the caller's options replace them."""
 
 
 def to_mcp(tool: Tool) -> McpTool:
-    """The tool as an MCP tool value; bound parameters do not show.
+    """Returns the tool as an MCP tool value; bound parameters are left out.
 
     Raises:
         ConfigurationError: the extra `toolwire[mcp]` is not installed.
@@ -76,17 +77,19 @@ def to_mcp(tool: Tool) -> McpTool:
         output_schema=tool.output_schema,
         annotations=annotations,
         icons=[mcp_types.Icon.model_validate(icon) for icon in published.own_icons()] or None,
-        # Under its alias: the field's own name counts only where the model is populated by name.
+        # Use the alias: the model accepts the field's own name only if it is populated by name.
         _meta=meta or None,
     )
 
 
 _NAMESPACE, _LEGACY_NAMESPACE = "fastmcp", "_fastmcp"
-"""Where FastMCP keeps what MCP has no field for: `_meta["fastmcp"]["version"]`, under the second name in old ones."""
+"""FastMCP's namespaces in `_meta` for fields that MCP lacks, as `_meta["fastmcp"]["version"]`; old versions use the
+second.
+"""
 
 
 def _version_apart(meta: Any) -> tuple[Any, str | None]:
-    """The `_meta` that was received without its version, and the version."""
+    """Returns the received `_meta` without its version, and the version."""
     if not isinstance(meta, Mapping):
         return meta, None
     fields = dict(cast("Mapping[str, Any]", meta))

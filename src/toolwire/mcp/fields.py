@@ -1,4 +1,4 @@
-"""Fields of MCP values, whichever SDK generation made them."""
+"""Reads fields of MCP values of either SDK generation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 
 def field_of(value: object, *names: str) -> Any:
-    """The first of these that it has, as a key or as an attribute; None when it has none."""
+    """Returns the first of these fields that the value has, as a key or as an attribute; None when it has none."""
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
         return next((fields[name] for name in names if name in fields), None)

@@ -1,4 +1,4 @@
-"""From the result of an MCP tool call to a result of ours."""
+"""Converts the result of an MCP tool call to a `ToolResult`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEYS = frozenset(
 
 
 def reading_results(function: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
-    """The function, whose MCP results become results of ours; every other value passes."""
+    """Returns the function with its MCP results converted to `ToolResult`; every other value passes unchanged."""
 
     async def awaited(value: Awaitable[Any]) -> Any:
         return result_of_mcp(await value)
@@ -41,9 +41,10 @@ def _is_awaitable(value: Any) -> bool:
 
 
 def result_of_mcp(value: Any) -> Any:
-    """A `CallToolResult` as a `ToolResult`: of either SDK generation, or as JSON. Any other value as it is.
+    """Converts a `CallToolResult`, of either SDK generation or as JSON, to a `ToolResult`. Any other value is returned
+    as it is.
 
-    A result with `isError` is the failure `tool_error`. Structured content is the data; blocks stay blocks.
+    A result with `isError` becomes the failure `tool_error`. Structured content becomes the data; blocks stay blocks.
     """
     if not _is_result(value):
         return value
@@ -86,7 +87,7 @@ def _block(item: Any) -> ContentBlock:
 
 
 def _resource(resource: Any) -> ContentBlock:
-    """An embedded resource: its text, a picture or sound, or what is known of its bytes."""
+    """Returns an embedded resource as a block: its text, its image or sound, or its type and size."""
     uri, mime_type = field_of(resource, "uri"), str(field_of(resource, "mime_type", "mimeType") or "")
     text, blob = field_of(resource, "text"), field_of(resource, "blob")
     if text is not None:

@@ -247,7 +247,7 @@ def _start_process(control: socket.socket, script: Path) -> subprocess.Popen[byt
 
 
 def _zone_folders() -> list[str]:
-    """Where this interpreter finds time zones: its search path, then the tzdata package, as `zoneinfo` has it."""
+    """Returns the folders in which `zoneinfo` looks for time zones: its search path, then the tzdata package."""
     package = importlib.util.find_spec("tzdata")
     places = package.submodule_search_locations if package is not None else None
     return [*zoneinfo.TZPATH, *(str(Path(place) / "zoneinfo") for place in places or ())]

@@ -1,4 +1,4 @@
-"""What the children of the self-test try. Where no wall is in the way it comes through, and harms nobody."""
+"""The attempts of the self-test's children. An attempt that no layer stops does no harm."""
 
 import ctypes
 import errno
@@ -14,10 +14,10 @@ from pathlib import Path
 from . import syscalls
 
 Outcome = str
-"""`done`, the name of an error number (`EPERM`), the name of another exception, or what was found."""
+"""`done`, the name of an error number (`EPERM`), the name of another exception, or an observed value."""
 
 MEMORY_BYTES = 128 << 20
-"""More than a child of the self-test may have; it is never touched."""
+"""More than a child of the self-test may have; the memory is never touched."""
 
 _PR_GET_PDEATHSIG = 2
 _PR_GET_DUMPABLE = 3
@@ -31,7 +31,7 @@ _FOLDER = Path("/toolwire-self-test")
 
 
 def own_state() -> dict[str, Outcome]:
-    """What the child is, as the kernel tells it."""
+    """Returns the child's own state, as the kernel reports it."""
     death = ctypes.c_int()
     syscalls.call("prctl", _PR_GET_PDEATHSIG, ctypes.addressof(death))
     return {
@@ -44,7 +44,7 @@ def own_state() -> dict[str, Outcome]:
 
 
 def beyond_limits() -> dict[str, Outcome]:
-    """What the kernel's limits are for."""
+    """Tries to exceed the kernel's limits."""
     soft, _ = resource.getrlimit(resource.RLIMIT_CPU)
     return {
         "memory beyond the limit": _outcome(_take_memory),
@@ -55,7 +55,7 @@ def beyond_limits() -> dict[str, Outcome]:
 
 
 def outside(abstract_socket: bytes) -> dict[str, Outcome]:
-    """What Landlock is for; the socket is one that somebody outside listens on."""
+    """Tries the accesses that Landlock refuses; a process outside listens on `abstract_socket`."""
     return {
         "open a folder": _outcome(_open_folder),
         "connect by TCP": _outcome(_connect),
@@ -64,7 +64,7 @@ def outside(abstract_socket: bytes) -> dict[str, Outcome]:
 
 
 def surroundings() -> dict[str, Outcome]:
-    """What namespaces are for."""
+    """Tries the accesses that namespaces prevent."""
     return {
         "own process id": str(os.getpid()),
         "look at /usr": _outcome(Path("/usr").stat),
@@ -75,7 +75,7 @@ def surroundings() -> dict[str, Outcome]:
 
 
 def like_a_program() -> dict[str, Outcome]:
-    """What a hostile program would try first, and two things that must not be refused in that way."""
+    """Tries a hostile program's usual first steps, and a few calls that must have other outcomes than EPERM."""
     return {name: _outcome(attempt) for name, attempt in FORBIDDEN.items()} | {
         "start a thread": _outcome(lambda: syscalls.call("clone3", 0, 0)),
         "ask for the parent": "done" if os.getppid() >= 0 else "refused",
@@ -84,7 +84,7 @@ def like_a_program() -> dict[str, Outcome]:
 
 
 def trace() -> None:
-    """The last attempt of a child: it does not survive it."""
+    """Makes the last attempt of a child: the filter kills the child for it."""
     syscalls.call("ptrace", _PTRACE_TRACEME)
 
 
@@ -93,7 +93,7 @@ def _outcome(attempt: Callable[[], object]) -> Outcome:
         attempt()
     except OSError as error:
         return errno.errorcode.get(error.errno or 0, str(error))
-    except Exception as error:  # noqa: BLE001 - whatever comes of it is what was observed
+    except Exception as error:  # noqa: BLE001 - any exception is an observation
         return type(error).__name__
     return "done"
 
@@ -145,14 +145,14 @@ def _fork() -> None:
     process = os.fork()
     if process == 0:
         os._exit(0)
-    # The signal of its end would stop a process that is traced, which is tried last, for good.
+    # A traced process would be stopped for good by the signal of the fork's end; tracing is tried last.
     with suppress(OSError):
         os.waitpid(process, 0)
 
 
 def _execute() -> None:
-    # A folder cannot be executed: where nothing refuses the call, this is EACCES.
-    os.execv("/", ["/"])  # noqa: S606 - there is no shell, and no program either
+    # A folder cannot be executed: without a filter, this is EACCES.
+    os.execv("/", ["/"])  # noqa: S606 - this starts neither a shell nor a program
 
 
 def _map_executable() -> None:
@@ -172,4 +172,4 @@ FORBIDDEN: dict[str, Callable[[], object]] = {
     "write to another descriptor": lambda: os.write(_STDOUT, b"x"),
     "ask for the machine's name": os.uname,
 }
-"""Each is EPERM behind the filter, and none without it."""
+"""Each attempt gives EPERM behind the filter, and none of them does without it."""

@@ -1,4 +1,4 @@
-"""Tool calls over the channel: one that waits, one that can be awaited, and the waiting itself."""
+"""Tool calls over the channel: the blocking call, the awaitable call, and the wait for answers."""
 
 import asyncio
 from collections import deque
@@ -11,13 +11,13 @@ from .wire import TooLarge, Wire, encode
 
 
 class Deadlock(RuntimeError):
-    """The program awaits what nothing can bring about any more."""
+    """The program awaits an event that can no longer happen."""
 
     __module__ = "builtins"  # shown by its bare name
 
 
 class Calls:
-    """Sends calls and hands out answers. All of it in one thread: whoever reads, reads for everybody."""
+    """Sends calls and hands out answers. All in one thread: the reader of a frame delivers it to its waiter."""
 
     def __init__(self, wire: Wire, output: Output, exceptions: ToolExceptions) -> None:
         self._wire = wire
@@ -32,7 +32,7 @@ class Calls:
         self._ordinal = 0
         self._wake = 0
         self._taken = ""
-        """What a call of a resumable program says of the answers it had taken, as JSON and a comma."""
+        """For a resumable program: the number of answers it has taken, as JSON and a comma."""
 
     def begin(self, names: list[str], limits: dict[str, Any]) -> None:
         """Takes the tools' names and the limits `call_bytes` and `outstanding_calls`."""
@@ -41,7 +41,7 @@ class Calls:
         self._free = limits["outstanding_calls"]
 
     def now(self, tool: int, arguments: dict[str, Any]) -> Any:
-        """The tool's value; blocks until it is there. Raises the tool's exception."""
+        """Returns the tool's value; blocks until it has come. Raises the tool's exception."""
         ordinal = self._send(tool, arguments, parallel=False)
         receive = self._wire.receive
         while True:
@@ -53,7 +53,7 @@ class Calls:
             self._deliver(frame)
 
     async def later(self, tool: int, arguments: dict[str, Any]) -> Any:
-        """The tool's value, while other tasks go on. At most `outstanding_calls` are sent at a time."""
+        """Returns the tool's value, while other tasks go on. At most `outstanding_calls` are sent at a time."""
         loop = asyncio.get_running_loop()
         while not self._free:
             turn: asyncio.Future[None] = loop.create_future()
@@ -77,7 +77,7 @@ class Calls:
         """Blocks until an answer has come or the time is over.
 
         Raises:
-            Deadlock: there is no time limit, and no answer is under way.
+            Deadlock: the wait has no time limit, and no call is under way.
         """
         self._output.flush()
         if timeout is None:

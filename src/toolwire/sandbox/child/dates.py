@@ -1,4 +1,4 @@
-"""`datetime` for programs: at once the module and the class, since models write it both ways.
+"""`datetime` for programs: the module and the class in one, since models write it both ways.
 
 `datetime.now()`, `datetime.datetime.now()`, `datetime(2024, 1, 1)`, `datetime.timedelta(days=1)`,
 `isinstance(x, datetime)` and `datetime.parse(text)` all work. Instances are CPython's own.
@@ -37,7 +37,7 @@ _MEMBERS["parse"] = parse
 
 
 class _Both(type):
-    """Makes the class behave as `datetime.datetime` wherever it is looked at, and as the module where that has more."""
+    """Makes the class behave as `datetime.datetime`, and as the module for names that only the module has."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> Any:
         if any(isinstance(base, _Both) for base in bases):
@@ -46,7 +46,7 @@ class _Both(type):
         return super().__new__(cls, name, bases, members)
 
     def __call__(cls, *values: Any, **named: Any) -> Any:
-        return real.datetime(*values, **named)  # noqa: DTZ001 - whether with a time zone is the program's choice
+        return real.datetime(*values, **named)  # noqa: DTZ001 - the program chooses whether to use a time zone
 
     def __getattribute__(cls, name: str) -> Any:
         found = _MEMBERS.get(name)
@@ -76,11 +76,11 @@ class _Program(real.datetime, metaclass=_Both):
 
 
 datetime: Any = _Program
-"""What a program knows as `datetime`."""
+"""The object that a program sees as `datetime`."""
 
 
 def import_form() -> types.ModuleType:
-    """What `from datetime import ...` takes from: `datetime` is both things there too."""
+    """Returns the module for `from datetime import ...`; its `datetime` is also module and class in one."""
     module = types.ModuleType("datetime")
     for name, member in _MEMBERS.items():
         setattr(module, name, member)

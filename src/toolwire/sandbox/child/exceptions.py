@@ -1,4 +1,4 @@
-"""The exceptions that tools raise in a program: by name, and a small family that is always there."""
+"""The exceptions that tools raise in a program: by name, and a small family that always exists."""
 
 import ast
 import builtins
@@ -39,7 +39,7 @@ FAMILIES: dict[str, type[ToolError]] = {
 }
 DOCUMENTED: dict[str, type[ToolError]] = {kind.__name__: kind for kind in (ToolError, *FAMILIES.values())}
 for _kind in DOCUMENTED.values():
-    # As Python's own are shown: by their bare name.
+    # Shown by their bare name, as Python's own exceptions.
     _kind.__module__ = "builtins"
 
 # A future cannot carry these two: they mean the end of an iteration.
@@ -53,7 +53,7 @@ class ToolExceptions:
         self._made: dict[str, type[BaseException]] = dict(DOCUMENTED)
 
     def named(self, name: str) -> type[BaseException]:
-        """Python's own exception of that name, a documented one, or one made under ToolError."""
+        """Returns Python's own exception of that name, a documented one, or a new subclass of ToolError."""
         own = getattr(builtins, name, None)
         if isinstance(own, type) and issubclass(own, Exception) and name not in _NOT_AS_SUCH:
             return own
@@ -62,7 +62,7 @@ class ToolExceptions:
         return self._made[name]
 
     def of(self, type_name: str, message: str, family: str) -> Exception:
-        """The exception to raise for an answer that is an error."""
+        """Returns the exception to raise for an answer that is an error."""
         kind: type[Any] = FAMILIES.get(family) or self.named(_identifier(type_name))
         try:
             error = kind(_key(message) if kind is KeyError else message)
@@ -73,7 +73,7 @@ class ToolExceptions:
         return self._plain(kind)(message)
 
     def _plain(self, kind: type[BaseException]) -> type[Exception]:
-        """The same exception with the message alone, for those that reword it or want more than it."""
+        """Returns a subclass that takes the message alone, for exceptions that reword it or need more arguments."""
         key = f"{kind.__name__} plain"
         if key not in self._made:
             base = kind if issubclass(kind, Exception) and not issubclass(kind, BaseExceptionGroup) else ToolError
@@ -97,7 +97,7 @@ def _identifier(name: str) -> str:
 
 
 def _key(message: str) -> Any:
-    """What a KeyError was made of: its text is that key's repr."""
+    """Returns the key that a KeyError was made of: its text is the key's repr."""
     try:
         return ast.literal_eval(message)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

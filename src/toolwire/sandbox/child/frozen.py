@@ -1,7 +1,7 @@
-"""Clocks and randomness of a resumable program: served from its record, so that each attempt sees the same.
+"""Clocks and randomness of a resumable program, served from its record, so that each attempt sees the same values.
 
-C types are changed in place: `datetime` keeps its identity, subclasses and instances. Done in the child of a
-resumable program only; all others have the machine's clocks and randomness.
+C types are changed in place: `datetime` keeps its identity, subclasses and instances. Only the child of a resumable
+program is changed; all others have the machine's clocks and randomness.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ _type_modified.argtypes = [ctypes.py_object]
 _type_modified.restype = None
 _NANO = 1_000_000_000
 _OWN_STREAM = 0x746F6F6C77697265
-"""Keeps the numbers behind `os.urandom` apart from those of `random`. A number: seeding with text imports a module."""
+"""Separates the stream of `os.urandom` from that of `random`. A number, because seeding with text imports a module."""
 _seed_of: Callable[..., None] = random.Random.seed
 _localtime: Callable[[Any], Any] = time.localtime
 _gmtime: Callable[[Any], Any] = time.gmtime
@@ -39,7 +39,7 @@ class Clock:
         self._offset = started_at
 
     def move(self, elapsed: float, at: float | None = None) -> None:
-        """To so many seconds after the start; `at` is what a clock on the wall shows then. Never back."""
+        """Moves to `elapsed` seconds after the start; `at` is the wall-clock time then. The clock never goes back."""
         self.elapsed = max(self.elapsed, elapsed)
         if at is not None:
             self._offset = max(self._offset, at - elapsed)
@@ -49,64 +49,64 @@ class Clock:
         return self._offset + self.elapsed
 
     def monotonic(self) -> float:
-        """As `time.monotonic`."""
+        """Works as `time.monotonic`."""
         return self.elapsed
 
     def now_ns(self) -> int:
-        """As `time.time_ns`."""
+        """Works as `time.time_ns`."""
         return round(self.now() * _NANO)
 
     def monotonic_ns(self) -> int:
-        """As `time.monotonic_ns`."""
+        """Works as `time.monotonic_ns`."""
         return round(self.elapsed * _NANO)
 
     def gettime(self, which: int) -> float:
-        """As `time.clock_gettime`."""
+        """Works as `time.clock_gettime`."""
         return self.now() if which == time.CLOCK_REALTIME else self.elapsed
 
     def gettime_ns(self, which: int) -> int:
-        """As `time.clock_gettime_ns`."""
+        """Works as `time.clock_gettime_ns`."""
         return self.now_ns() if which == time.CLOCK_REALTIME else self.monotonic_ns()
 
     def sleep(self, seconds: float) -> None:
-        """As `time.sleep`, at once: there is nothing to wait for that anybody else could bring about."""
+        """Works as `time.sleep`, but returns at once: only the program's clock moves."""
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
         self.move(self.elapsed + seconds)
 
     def localtime(self, seconds: Any = None) -> Any:
-        """As `time.localtime`."""
+        """Works as `time.localtime`."""
         return _localtime(self.now() if seconds is None else seconds)
 
     def gmtime(self, seconds: Any = None) -> Any:
-        """As `time.gmtime`."""
+        """Works as `time.gmtime`."""
         return _gmtime(self.now() if seconds is None else seconds)
 
     def ctime(self, seconds: Any = None) -> str:
-        """As `time.ctime`."""
+        """Works as `time.ctime`."""
         return _asctime(self.localtime(seconds))
 
     def asctime(self, when: Any = None) -> str:
-        """As `time.asctime`."""
+        """Works as `time.asctime`."""
         return _asctime(self.localtime() if when is None else when)
 
     def strftime(self, form: Any, when: Any = None) -> str:
-        """As `time.strftime`."""
+        """Works as `time.strftime`."""
         return _strftime(form, self.localtime() if when is None else when)
 
     def times(self) -> Any:
-        """As `os.times`."""
+        """Works as `os.times`."""
         return os.times_result((self.elapsed, 0.0, 0.0, 0.0, self.elapsed))
 
 
 def freeze(clock: Clock, seed: int) -> str:
-    """Puts the clock and the seed in the place of the machine's; what could not be served, or nothing."""
+    """Replaces the machine's clocks and randomness; returns the names that could not be replaced, or an empty text."""
     try:
         _freeze_time(clock)
         _freeze_dates(clock)
         _freeze_randomness(seed)
         return _unserved(clock)
-    except Exception as error:  # noqa: BLE001 - another Python's ways; without its clocks nothing may run
+    except Exception as error:  # noqa: BLE001 - another Python may differ; without the replaced clocks nothing may run
         return f"{type(error).__name__}: {error}"
 
 
@@ -144,12 +144,12 @@ def _replace(kind: type[Any], methods: dict[str, Any]) -> None:
 
 
 def _freeze_randomness(seed: int) -> None:
-    stream = random.Random((seed << 64) | _OWN_STREAM)  # noqa: S311 - it is to be the same in every attempt
+    stream = random.Random((seed << 64) | _OWN_STREAM)  # noqa: S311 - it must be the same in every attempt
 
     def urandom(size: int) -> bytes:
         return stream.randbytes(size)
 
-    def getrandom(size: int, flags: int = 0) -> bytes:  # noqa: ARG001 - as the function it stands for
+    def getrandom(size: int, flags: int = 0) -> bytes:  # noqa: ARG001 - the signature of the replaced function
         return stream.randbytes(size)
 
     def seed_of(self: Any, a: Any = None, version: int = 2) -> None:
@@ -158,7 +158,7 @@ def _freeze_randomness(seed: int) -> None:
     system: Any = os
     system.urandom, system.getrandom = urandom, getrandom
     module: Any = random
-    module._urandom = urandom  # noqa: SLF001 - what SystemRandom draws from
+    module._urandom = urandom  # noqa: SLF001 - SystemRandom draws from it
     module.Random.seed = seed_of
     own = module._inst  # noqa: SLF001 - the generator behind the module's functions
     module.seed = own.seed
@@ -166,7 +166,7 @@ def _freeze_randomness(seed: int) -> None:
 
 
 def _unserved(clock: Clock) -> str:
-    """What a program would still get from this machine; empty when nothing is known."""
+    """Returns the names of values that would still come from this machine; empty when all known ones are replaced."""
     now = clock.now()
     moment = datetime.datetime.fromtimestamp(now)  # noqa: DTZ006 - as a program would
     first, second = random.Random(), random.Random()  # noqa: S311

@@ -47,7 +47,7 @@ class Help:
         head = self._head(subject)
         lines = [head]
         docstring = inspect.getdoc(subject)
-        # A tool without a docstring has its signature there.
+        # The docstring of a tool without one is its signature.
         if docstring and docstring != head:
             lines.append(textwrap.indent(docstring, _INDENT))
         if not inspect.isroutine(subject):

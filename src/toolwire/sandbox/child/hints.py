@@ -1,6 +1,6 @@
-"""What a program probably meant: finds the named mistake and answers with its sentence.
+"""Hints for a failed program: finds the known mistake and returns its sentence.
 
-The first mistake whose exception and message fit, and whose text has something to say, gives the hint.
+The first mistake that fits the exception and its message, and whose text is not empty, gives the hint.
 """
 
 import re
@@ -12,7 +12,7 @@ from .scene import Scene, Text
 
 
 def hint(error: BaseException, scene: Scene) -> str:
-    """What was probably meant, in a sentence or two; empty when we cannot tell."""
+    """Returns the probable intention and its remedy in a sentence or two; empty when no known mistake fits."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - the program's own __str__ may do anything
@@ -29,7 +29,7 @@ def hint(error: BaseException, scene: Scene) -> str:
 
 
 def missing_result(names: Mapping[str, Any]) -> str:
-    """The notice for a program that ended with nothing to show although it assigned something that looks like it."""
+    """Returns the notice for a program without output that assigned a name like `__result__`; else an empty text."""
     for name in ("result", "results", "_result", "__result", "_result_", "answer", "output"):
         if name in names:
             return (

@@ -21,7 +21,7 @@ MORE_MODULES = (
     "enum", "typing", "types", "copy", "time", "calendar", "zoneinfo", "hashlib", "base64", "binascii", "heapq",
     "bisect", "uuid", "unicodedata", "difflib", "csv", "io", "pprint", "abc", "numbers", "cmath", "contextlib",
 )  # fmt: skip
-"""Found among its builtins, so that its own names and its tools hide them."""
+"""Kept among a program's builtins, so that its own names and its tools hide them."""
 ASYNCIO = "asyncio"
 MODULES = (*CORE_MODULES, *MORE_MODULES, ASYNCIO)
 PARTS = {"json.decoder": "json", "json.encoder": "json", "collections.abc": "collections"}
@@ -29,7 +29,7 @@ PARTS = {"json.decoder": "json", "json.encoder": "json", "collections.abc": "col
 
 
 def load() -> list[str]:
-    """Imports them all, for the zygote: a locked child reads no file. Returns the names of what the machine lacks."""
+    """Imports all modules, in the zygote: a locked child reads no file. Returns the parts that this machine lacks."""
     # The C library's way to a time stamp asks a daemon, and puts the machine's hardware address into it.
     identities: Any = uuid
     identities._generate_time_safe = None  # noqa: SLF001 - documented nowhere, and the same since Python 3.7
@@ -43,20 +43,20 @@ def load() -> list[str]:
 
 
 def modules(asyncio: Any) -> dict[str, Any]:
-    """The modules by the names that a program writes."""
+    """Returns the modules by the names that a program writes."""
     found: dict[str, Any] = {name: sys.modules[name] for name in (*CORE_MODULES, *MORE_MODULES)}
     return found | {"datetime": dates.datetime, "io": _texts(), ASYNCIO: asyncio}
 
 
 def _texts() -> types.ModuleType:
-    """`io`, as far as it needs no file."""
+    """Returns the part of `io` that needs no file."""
     module = types.ModuleType("io", "Text and bytes in memory.")
     vars(module).update(StringIO=io.StringIO, BytesIO=io.BytesIO)
     return module
 
 
 class Importer:
-    """The program's `__import__`: modules that are there anyway, and nothing else unless `is_open`."""
+    """The program's `__import__`: gives the modules that are present anyway, and others only if `is_open`."""
 
     def __init__(self, present: Mapping[str, Any]) -> None:
         self.is_open = False
@@ -78,8 +78,9 @@ class Importer:
         if level == 0 and name in self._known:
             return self._from_forms.get(name, self._known[name]) if fromlist else self._known[name]
         if kind_of(fromlist) is list and name in sys.modules:
-            # C code's own imports come by the program's builtins too: `strptime` looks `_strptime` up. Only they
-            # pass a list; import statements pass a tuple or None.
+            # Imports of C code also use the program's builtins: `strptime` looks `_strptime` up. Only C code passes a
+            # list; import
+            # statements pass a tuple or None.
             return sys.modules[name]
         if self.is_open:
             return builtins.__import__(name, globals, locals, fromlist, level)

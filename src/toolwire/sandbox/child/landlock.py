@@ -1,4 +1,4 @@
-"""Landlock: every right that this kernel can take away is taken away, and no rule gives any back."""
+"""Landlock: takes away every right that this kernel can take away; no rule gives any back."""
 
 import ctypes
 import os
@@ -9,9 +9,9 @@ from . import syscalls
 
 _VERSION_FLAG = 1
 _KNOWN_ABI = 6
-"""The last version that added rights we know; a later one is used as this one."""
+"""The last version that added rights known here; a later one is used as this one."""
 _FILES_BY_ABI = {1: 13, 2: 14, 3: 15, 5: 16}
-"""How many bits of rights on files each version has; versions between have as many as the one before."""
+"""Number of bits of file rights in each version; versions between have as many as the one before."""
 _BIND_AND_CONNECT_TCP = 0b11
 _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 _SIZE_BY_ABI = {1: 8, 4: 16, 6: 24}
@@ -19,7 +19,7 @@ _SIZE_BY_ABI = {1: 8, 4: 16, 6: 24}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """What a ruleset takes away, as the kernel's bits."""
+    """The rights that a ruleset takes away, as the kernel's bits."""
 
     files: int
     network: int
@@ -29,7 +29,7 @@ class Rights:
 
 
 def abi() -> int:
-    """The version of Landlock this kernel has; 0 for none, be it absent, switched off or refused."""
+    """Returns this kernel's version of Landlock; 0 if it is absent, switched off or refused."""
     try:
         return syscalls.call("landlock_create_ruleset", 0, 0, _VERSION_FLAG)
     except OSError:
@@ -37,7 +37,7 @@ def abi() -> int:
 
 
 def rights(version: int) -> Rights:
-    """All rights of that version, from 1 on."""
+    """Returns all rights of that version, which is at least 1."""
     return Rights(
         files=(1 << _latest(_FILES_BY_ABI, version)) - 1,
         network=_BIND_AND_CONNECT_TCP if version >= 4 else 0,
@@ -47,7 +47,7 @@ def rights(version: int) -> Rights:
 
 
 def make_ruleset(version: int, descriptor: int) -> bool:
-    """Makes the ruleset once for all children and keeps it at `descriptor`; whether that was possible."""
+    """Makes the ruleset once for all children and keeps it at `descriptor`; returns False if that was not possible."""
     if not version:
         return False
     taken = rights(version)
@@ -63,7 +63,7 @@ def make_ruleset(version: int, descriptor: int) -> bool:
 
 
 def restricter(descriptor: int) -> Callable[[], object]:
-    """What puts the calling process under the ruleset, for good."""
+    """Returns a function that puts the calling process under the ruleset permanently."""
     return syscalls.unchecked("landlock_restrict_self", descriptor, 0)
 
 

@@ -1,15 +1,15 @@
-"""The child's set-up, in its order. A step that fails ends the child: a program never runs with less than it says.
+"""The child's set-up, in its order. A step that fails ends the child: a program never runs with less isolation.
 
     1  the channel becomes fd 3 (to the host) and fd 4 (from it), every other descriptor is closed
     2  limits of the kernel
     3  no capabilities, no new privileges, death with the zygote, not dumpable
     4  Landlock
-    5  seccomp, last: it takes away what the steps before it need
+    5  seccomp, last: it takes away the calls that the steps before it need
     6  random numbers of its own; set-up code is gone from `sys.modules`
 
-What every child inherits unchanged is done once, in the zygote: a page that a child does not touch is a page that it
-does not copy, and copying is half the time to the first line of a program. Memory and processor time are limited by
-the zygote from outside (`allow`), so that a child can wait, locked, for a program whose limits nobody knows yet.
+Settings that every child inherits unchanged are made once, in the zygote. A page that a child does not touch is not
+copied, and copying is half the time to the first line of a program. The zygote limits memory and processor time from
+outside (`allow`), so that a locked child can wait for a program whose limits are not known yet.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ from .seccomp import FROM_HOST, TO_HOST
 
 Layer = Literal["limits", "landlock", "seccomp"]
 Step = Callable[[], object]
-"""Done without a function of ours where that is possible: what it touches is copied. Anything true is a refusal."""
+"""One step. Prefer C functions to Python ones: the pages that a step touches are copied. A true result is a refusal."""
 
 _RULESET = 5
 _NOWHERE = 1
@@ -56,19 +56,20 @@ _FOR_ALL = (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK
 
 
 class Allowance(NamedTuple):
-    """What the kernel lets one program have."""
+    """The resources that the kernel allows one program."""
 
     memory_bytes: int
-    """Address space above what the interpreter needs itself."""
+    """Address space above the interpreter's own need."""
     cpu_s: int
     """Processor seconds until SIGXCPU; one more until SIGKILL."""
 
 
 class Lockdown:
-    """The set-up, with everything done beforehand that children inherit. For the zygote, before it forks."""
+    """The set-up, with all inherited parts already done. The zygote makes it before it forks."""
 
     def __init__(self) -> None:
-        # So that no pipe of the zygote's gets these numbers: one end would be overwritten by the other.
+        # Reserves these numbers, so that a pipe of the zygote never gets one: the second `dup2` would overwrite the
+        # first.
         for number in (TO_HOST, FROM_HOST):
             _dup2(_NOWHERE, number)
         self._base_bytes = _address_space()
@@ -80,7 +81,7 @@ class Lockdown:
 
     @property
     def present(self) -> frozenset[Layer]:
-        """The layers that this kernel seems to have. What they are worth, only a child can tell."""
+        """The layers that this kernel seems to have. Only a child can tell if they hold."""
         found: set[Layer] = {"limits"}
         if self._has_ruleset:
             found.add("landlock")
@@ -89,7 +90,10 @@ class Lockdown:
         return frozenset(found)
 
     def steps(self, zygote: int, layers: Collection[Layer]) -> tuple[Step, ...]:
-        """What `apply` does, ready to be done. `zygote` is a child's parent as it knows it; 0 in a namespace apart."""
+        """Returns the steps that `apply` runs.
+
+        `zygote` is the id that a child sees as its parent's; 0 in a separate PID namespace.
+        """
         found = _closer()
         if "limits" in layers:
             found += [partial(_set_limit, what, _NONE) for what in _FOR_CHILD]
@@ -99,7 +103,8 @@ class Lockdown:
         found.append(partial(os.closerange, _RULESET, _RULESET + 1))
         if "seccomp" in layers and self._load_filter is not None:
             found.append(self._load_filter)
-        # A fork has its parent's random state. Past Python's own `seed`, which does no more where nothing is given.
+        # A fork has its parent's random state. This goes past Python's own `seed`, which does nothing more without an
+        # argument.
         found.append(super(random.Random, _GENERATOR).seed)
         return tuple(found)
 
@@ -107,7 +112,7 @@ class Lockdown:
         """Limits memory and processor time of a child that waits for its program.
 
         Raises:
-            OSError: it is gone.
+            OSError: the child is gone.
         """
         memory_bytes, cpu_s = allowance
         memory_bytes = min(memory_bytes + self._base_bytes, self._most_bytes)
@@ -121,7 +126,7 @@ def apply(outgoing: int, incoming: int, steps: tuple[Step, ...]) -> None:
     Raises:
         OSError: a step was refused; the child must end.
     """
-    # This clears close-on-exec, which is of no matter: nothing is ever executed.
+    # This clears close-on-exec; a child never executes another program.
     _dup2(outgoing, TO_HOST)
     _dup2(incoming, FROM_HOST)
     for step in steps:
@@ -130,8 +135,8 @@ def apply(outgoing: int, incoming: int, steps: tuple[Step, ...]) -> None:
 
 
 def _inherit() -> None:
-    """The parts of steps 2, 3 and 6 that a zygote can bear itself."""
-    # A second number that was drawn and is kept is no part of the state that a child seeds anew.
+    """Makes the settings of steps 2, 3 and 6 that a zygote can have itself."""
+    # Clears the second number that `gauss` keeps: a child's new seed does not replace it.
     random.seed()
     for what in _FOR_ALL:
         _set_limit(what, _NONE)
@@ -142,13 +147,13 @@ def _inherit() -> None:
 
 
 def _most(what: int) -> int:
-    """The limit that the host itself is under: it stays as it is where it is the lower one."""
+    """Returns the host's own limit; the lower of both limits applies."""
     most = resource.getrlimit(what)[1]
     return _ENDLESS if most == resource.RLIM_INFINITY else most
 
 
 def _closer() -> list[Step]:
-    """Step 1, without the channel."""
+    """Returns step 1, without the channel."""
     above = _RULESET + 1
     try:
         syscalls.call("close_range", _LAST_FILE, _LAST_FILE, 0)
@@ -160,15 +165,15 @@ def _closer() -> list[Step]:
 
 
 def _capability_dropper() -> Step:
-    """What gives up every capability: root's, and those that a user namespace brings."""
+    """Returns the step that gives up every capability: root's, and those of a user namespace."""
     return syscalls.unchecked("capset", ctypes.addressof(_HEADER), ctypes.addressof(_NO_CAPABILITIES))
 
 
 def _restrictions(zygote: int) -> list[Step]:
-    """Step 3, without what the zygote has given up for itself already."""
+    """Returns step 3, without the settings that the zygote has made for itself already."""
 
     def end_alone() -> None:
-        # A zygote that died before PDEATHSIG was set would leave this process to nobody.
+        # If the zygote died before PDEATHSIG was set, this process would have no parent to end it.
         if _parent() != zygote:
             os._exit(0)
 

@@ -1,6 +1,6 @@
 """asyncio for programs: CPython's own tasks and primitives on an event loop that waits on the channel.
 
-The child has one descriptor and no `poll`. The loop therefore waits by reading a frame; its timers are the host's.
+The child has one channel and no `poll`. The loop therefore waits by reading a frame; the host runs its timers.
 Functions that take awaitables also take a tool's plain value, since a program cannot always tell which it has.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, cast
 from .calls import Calls
 
 SPINS = 64
-"""Rounds of the loop without waiting, after which it looks whether answers have come."""
+"""Rounds of the loop without waiting, after which it checks for answers."""
 
 _NAMES = [
     "ALL_COMPLETED",
@@ -58,21 +58,21 @@ class ProgramLoop(asyncio.base_events.BaseEventLoop):
         self._report = report
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Shows an exception that no task's owner ever looked at, as CPython would."""
+        """Shows an exception of a task that was never retrieved, as CPython does."""
         error = context.get("exception")
         if isinstance(error, BaseException):
             self._report(error)
 
     def next_timer(self) -> float | None:
-        """The time at which the next timer goes off."""
+        """Returns the time at which the next timer goes off; None without a timer."""
         scheduled: list[Any] = getattr(self, "_scheduled", [])
         return scheduled[0].when() if scheduled else None
 
     def _process_events(self, event_list: list[Any]) -> None:
-        """None: answers are delivered while waiting."""
+        """Does nothing: answers are delivered while waiting."""
 
     def _write_to_self(self) -> None:
-        """Nobody waits in another thread."""
+        """Does nothing: the program has no other threads."""
 
 
 class _ChannelSelector:
@@ -92,7 +92,7 @@ class _ChannelSelector:
 
 
 class AsyncShim(types.ModuleType):
-    """What a program knows as `asyncio`."""
+    """The module that a program sees as `asyncio`."""
 
     def __init__(self, make_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
         super().__init__("asyncio", "Tasks and waiting, over the tools' channel.")
@@ -138,7 +138,7 @@ class AsyncShim(types.ModuleType):
 
     def as_completed(self, works: Any, *, timeout: float | None = None) -> Iterator[Any]:
         """Awaitables in the order in which they are done."""
-        # It makes a set of them: what is not a future by then starts in any order.
+        # CPython makes a set of them: works that are not futures by then would start in any order.
         return asyncio.as_completed([asyncio.ensure_future(awaitable(work)) for work in works], timeout=timeout)
 
     async def to_thread(self, function: Callable[..., Any], /, *arguments: Any, **more: Any) -> Any:
@@ -147,7 +147,7 @@ class AsyncShim(types.ModuleType):
 
 
 def awaitable(value: Any) -> Awaitable[Any]:
-    """The value itself if it can be awaited, else something that gives it when awaited."""
+    """Returns the value itself if it can be awaited, else an awaitable that gives it."""
     if inspect.isawaitable(value):
         return value
     if isinstance(value, list | tuple) and any(map(inspect.isawaitable, cast("list[Any]", value))):
@@ -157,7 +157,7 @@ def awaitable(value: Any) -> Awaitable[Any]:
 
 
 def coroutine(value: Any) -> Coroutine[Any, Any, Any]:
-    """The value as a coroutine, for functions that take nothing else."""
+    """Returns the value as a coroutine, for functions that accept nothing else."""
     return value if inspect.iscoroutine(value) else _awaiting(awaitable(value))
 
 

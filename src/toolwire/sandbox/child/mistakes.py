@@ -1,7 +1,7 @@
-"""The named mistakes: what models get wrong in programs, and the sentence that each is answered with.
+"""The known mistakes of models in programs, each with the sentence for the model.
 
-A text is a template for the groups of its pattern, or a function of the match and the scene that gives an empty
-text when it turns out to be something else. The order counts: the first that has something to say wins.
+A text is a template for the groups of its pattern, or a function of the match and the scene. The function returns an
+empty text when the mistake does not apply. The order counts: the first mistake with a text wins.
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,19 @@ from .scene import Text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """One thing that models get wrong."""
+    """One mistake that models make.
+
+    Attributes:
+        name: Its name, here and in tests.
+        error: Name of the exception that it causes, or several with spaces between.
+        pattern: Pattern of the exception's message; searched, not matched.
+        text: The hint; a function returns an empty text when the mistake does not apply.
+    """
 
     name: str
-    """What it is called, here and in tests."""
     error: str
-    """Name of the exception it shows as, or several with spaces between."""
     pattern: str
-    """What the exception's message looks like; searched, not matched."""
     text: Text
-    """The hint; empty when it turns out to be something else."""
 
 
 _OPEN_TEXT = "A text over several lines stands between two triple quotes, and the closing one is missing."
@@ -189,7 +192,7 @@ MISTAKES: tuple[Mistake, ...] = (
         pattern=r"maximum recursion depth",
         text="A function calls itself without end, or a thousand levels deep. Write it as a loop.",
     ),
-    # What a program does not have
+    # Things that a program does not have
     Mistake(
         name="asked_the_user",
         error="EOFError RuntimeError",
@@ -208,7 +211,7 @@ MISTAKES: tuple[Mistake, ...] = (
         pattern=r"^__result__ holds (.*)",
         text="A result is made of None, bool, int, float, str, bytes, dates, list, tuple, set and dict.",
     ),
-    # Text that is no program
+    # Text that is not a program
     Mistake(name="fence", error="SyntaxError", pattern=r"", text=scene.fence),
     Mistake(
         name="typographic_character",

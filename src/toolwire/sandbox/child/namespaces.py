@@ -1,7 +1,7 @@
-"""The zygote's own namespaces: no network, no files, no processes but its own, no rights outside.
+"""The zygote's own namespaces: no network, no files, only its own processes, no rights outside.
 
-Entered once, before the first child; each child then gets a PID namespace of its own, which costs nothing measurable.
-Everything here may be refused, as in Docker. Then the zygote goes on without, and the self-test says so.
+Entered once, before the first child. Each child then gets its own PID namespace, at no measurable cost. The kernel may
+refuse all of this, as in Docker. Then the zygote goes on without namespaces, and the self-test reports it.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _MS_NO_SUID_DEVICES_EXECUTION = 2 | 4 | 8
 _MS_RECURSIVE_PRIVATE = 0x4000 | 0x40000
 _MNT_DETACH = 2
 _NOBODY = 65534
-_MOUNT_POINTS = ("/tmp", "/proc", "/dev", "/usr")  # noqa: S108 - any folder does: it is only mounted upon
+_MOUNT_POINTS = ("/tmp", "/proc", "/dev", "/usr")  # noqa: S108 - any folder works: it is only mounted upon
 _EMPTY = b"size=4k,nr_inodes=1,mode=0555"
 _PR_SET_PDEATHSIG = 1
 HOST_NAME = "program"
@@ -30,19 +30,22 @@ HOST_NAME = "program"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """What became of the attempt. The self-test finds out by itself what it is worth."""
+    """The outcome of the attempt. The self-test checks on its own if the namespaces hold.
+
+    Attributes:
+        own_processes: True if this process is the first of a PID namespace.
+        refused: The call that was refused, with the reason; empty when none was.
+    """
 
     own_processes: bool
-    """This process is the first of a PID namespace."""
     refused: str
-    """The call that was refused, and with what; empty when none was."""
 
 
 def enter(announce: Callable[[int], None]) -> Entered:
     """Takes this process into new namespaces.
 
-    The caller goes on as the first process of a PID namespace. The process that called is left behind and only waits
-    for it; it calls `announce` with the other's id, as the host knows it.
+    The caller goes on as the first process of a PID namespace. The original process stays behind and only waits for it.
+    It calls `announce` with the new process's id, as the host knows it.
     """
     refused = _unshare()
     if refused:
@@ -50,7 +53,7 @@ def enter(announce: Callable[[int], None]) -> Entered:
     process = os.fork()
     if process:
         _wait_for(process, announce)
-    # As the first process of its namespace it takes all others with it when it goes.
+    # When the first process of a namespace ends, the kernel ends all others in it.
     syscalls.call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
         socket.sethostname(HOST_NAME)
@@ -61,12 +64,12 @@ def enter(announce: Callable[[int], None]) -> Entered:
 
 
 def make_forks(*, own_processes: bool) -> tuple[Callable[[], int], Callable[[], int], bool]:
-    """The fork for children, and whether each gets a PID namespace of its own, which only some may be given.
+    """Returns two fork functions for children, and True if each child gets its own PID namespace.
 
-    The first gives -1 where there can be no more processes, and is the quicker one; the second raises OSError.
+    The first function is faster and returns -1 when no more processes can be made; the second raises OSError then.
 
-    It is called with the interpreter lock held. `os.fork` runs at-fork hooks that exist for threads, which a zygote
-    does not have; they touch, and so copy, a hundred pages and more: a third of the time to a program's first line.
+    Both hold the interpreter lock. `os.fork` would run at-fork hooks for threads, which a zygote does not have. The
+    hooks touch, and so copy, a hundred pages and more: a third of the time to a program's first line.
     """
     is_apart = own_processes and _can_fork_apart()
     flags = signal.SIGCHLD | NEW_PID
@@ -100,7 +103,7 @@ def _unshare() -> str:
 
 
 def _map(user: int, group: int) -> None:
-    """Inside, one nobody; outside, the user that the host runs as."""
+    """Maps the host's user and group to the ids 65534 inside."""
     own = Path("/proc/self")
     for name, text in (
         ("setgroups", "deny"),
@@ -118,7 +121,7 @@ def _wait_for(process: int, announce: Callable[[int], None]) -> None:
 
 
 def _leave_files() -> None:
-    """An empty folder that cannot be written becomes the root of everything; what was there before is let go."""
+    """Makes an empty read-only folder the root of the file system, and unmounts the old root."""
     _mount(b"none", b"/", b"", _MS_RECURSIVE_PRIVATE, b"")
     place = next(name for name in _MOUNT_POINTS if Path(name).is_dir())
     _mount(b"tmpfs", place.encode(), b"tmpfs", _MS_READ_ONLY | _MS_NO_SUID_DEVICES_EXECUTION, _EMPTY)

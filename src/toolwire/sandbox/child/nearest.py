@@ -1,4 +1,4 @@
-"""The name somebody probably meant."""
+"""Finds the known name that is most similar to a misspelt one."""
 
 from collections.abc import Iterable
 
@@ -6,10 +6,10 @@ _LONGEST = 60
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that differs least from `name`; empty when none is close.
+    """Returns the known name that differs least from `name`; empty when none is close.
 
-    Close: at most a third of its letters (at least one) inserted, dropped, replaced or swapped with a neighbour;
-    upper and lower case and underscores do not count.
+    Close means that at most a third of its letters (at least one) are inserted, dropped, replaced or swapped with a
+    neighbour. Upper and lower case and underscores do not count.
     """
     wanted = _bare(name)
     best, best_cost = "", len(wanted) // 3 + 1
@@ -28,7 +28,7 @@ def _bare(name: str) -> str:
 
 
 def _distance(first: str, second: str, enough: int) -> int:
-    """Edits from one to the other (neighbours swapped are one edit); `enough` or more once it cannot be less."""
+    """Returns the edits between both, a swap of neighbours as one; stops at `enough`."""
     if abs(len(first) - len(second)) >= enough:
         return enough
     before: list[int] = []

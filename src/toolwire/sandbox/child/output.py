@@ -1,4 +1,4 @@
-"""What a program prints: `sys.stdout` and `sys.stderr` in one stream, sent line by line."""
+"""A program's output: `sys.stdout` and `sys.stderr` in one stream, sent line by line."""
 
 import io
 from typing import Any
@@ -10,9 +10,9 @@ _FRAME_CAP = 1 << 20
 
 
 class Output(io.TextIOBase):
-    """A text stream over the channel. A line goes out when it ends; an unfinished one before each call and at the end.
+    """A text stream over the channel. Sends a line when it ends, and an unfinished one before each call and at the end.
 
-    Lines go out one by one so that what was printed is known however the program ends.
+    Lines are sent one by one, so that the host has the output however the program ends.
     """
 
     encoding = "utf-8"

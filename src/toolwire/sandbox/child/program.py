@@ -1,4 +1,4 @@
-"""One program from its start frame to its end frame, on a stage that was set up before the fork."""
+"""Runs one program from its start frame to its end frame, on a stage that was set up before the fork."""
 
 import asyncio
 import builtins
@@ -27,13 +27,13 @@ from .wire import ChannelClosed, TooLarge, Wire, dump, encode
 
 RESULT = "__result__"
 BALLAST_BYTES = 4 << 20
-"""Address space kept back, so that there is room to say that memory ran out."""
+"""Address space kept in reserve, so that a program that ran out of memory can still report it."""
 
 _END_CAP = 1 << 20
 
 
 class Stage:
-    """All that a program sees, set up once in the zygote; each child plays one program on its copy of it."""
+    """A program's environment, set up once in the zygote; each child runs one program on its copy of it."""
 
     def __init__(self, read: Callable[[int], bytes], write: Callable[[bytes], int]) -> None:
         self._wire = Wire(read, write)
@@ -47,7 +47,7 @@ class Stage:
         self._own: dict[str, Any] = dict(vars(builtins))
         """The program's builtins."""
         self._main = ModuleType("__main__")
-        """What dataclasses and type hints find as the module of the program's classes."""
+        """The module of the program's classes, as dataclasses and type hints find it."""
         self._names: dict[str, Any] = vars(self._main)
         self._names |= {"__builtins__": self._own, **DOCUMENTED}
         for name, module in self._modules.items():
@@ -59,7 +59,7 @@ class Stage:
         self._is_playing = False
 
     def take_signals(self) -> None:
-        """Answers the signals that mean the end of a program. For the zygote: children inherit it."""
+        """Handles the signals that end a program. The zygote calls this; children inherit the handlers."""
 
         def ended(number: int, frame: FrameType | None) -> None:
             if self._is_playing:
@@ -70,7 +70,7 @@ class Stage:
             signal.signal(number, ended)
 
     def play(self) -> None:
-        """Waits for the start frame, runs what it brings, tells the host how it ended, and waits to be ended."""
+        """Waits for the start frame, runs its program, sends the outcome to the host, and waits to be ended."""
         self._is_playing = True
         try:
             _, options, source = self._wire.receive()
@@ -80,15 +80,16 @@ class Stage:
                 return
             self._begin(options)
             self._run(source)
-            # Of a process that runs, the kernel tells the processor time as of its last tick: the host asks for it now.
+            # For a running process the kernel gives the processor time as of its last tick, so the host asks for it
+            # only now.
             while True:
                 self._wire.receive()
         except (ChannelClosed, OSError):
-            # The host has gone or wants no more: there is nobody to tell.
+            # The host has gone or needs nothing more.
             return
 
     def _begin_again(self, replay: dict[str, Any]) -> str:
-        """Makes the program one that can be run again; what stands in the way, or nothing."""
+        """Makes the program resumable; returns the obstacles, or an empty text."""
         clock = Clock(replay["started_at"])
         self._calls = ReplayedCalls(self._wire, self._output, self._exceptions, clock)
         return freeze(clock, replay["seed"])
@@ -101,7 +102,7 @@ class Stage:
         if options["tools"]:
             self._tools = ToolTable(options["tools"])
             self._names.update(self._tools.functions(self._calls))
-            # Names that no program can write: among its globals, `dir()` would show them.
+            # These names cannot be written in a program; among its globals, `dir()` would show them.
             self._own.update(self._tools.awaitables(self._calls))
             self._help.know(self._tools.signatures)
         self._calls.begin(self._tools.names, options)
@@ -122,7 +123,7 @@ class Stage:
             frame = self._result()
         except ChannelClosed:
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever a program raises is how it ended
+        except BaseException as error:  # noqa: BLE001 - any exception of a program is its outcome
             frame = self._failure(error, source)
         self._output.flush()
         self._wire.send(frame)
@@ -132,7 +133,7 @@ class Stage:
             if name not in self._names and not hasattr(builtins, name):
                 self._names[name] = self._exceptions.named(name)
         try:
-            # The whole purpose of this process; what keeps it harmless is around it.
+            # This process exists to run it; the sandbox around it keeps it harmless.
             work = eval(prepared.code, self._names)  # noqa: S307
             if prepared.is_async:
                 self._shim.run(work)
@@ -150,7 +151,7 @@ class Stage:
         try:
             return self._result_frame(trailing)
         except TypeError:
-            # At the end of a program, as at a prompt, an expression that is no data shows what it is.
+            # As at a prompt, a trailing expression that is not data is shown by its repr.
             return self._result_frame(re.sub(r" at 0x[0-9a-f]+", "", repr(trailing)))
 
     def _result_frame(self, value: Any) -> bytes:
@@ -188,7 +189,7 @@ class Stage:
         self._output.write(f"Task exception was never retrieved\n{tracebacks.tell(error).traceback}")
 
     def _stopped(self, number: int, frame: FrameType | None) -> None:
-        """On SIGXCPU or the host's SIGTERM: says where the program is, and ends."""
+        """Handles SIGXCPU and the host's SIGTERM: sends the program's place. The caller ends the process."""
         if not self._wire.is_writing:
             self._output.flush()
             place, line = tracebacks.tell_place(frame)
@@ -197,7 +198,7 @@ class Stage:
 
 
 def _own_builtins(importer: imports.Importer, helping: Help) -> dict[str, Any]:
-    """What the program has in the place of Python's builtins, or beside them."""
+    """Returns the program's replacements for and additions to Python's builtins."""
     return {
         "__import__": importer,
         "input": _input,

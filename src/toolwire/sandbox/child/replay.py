@@ -1,7 +1,7 @@
-"""Tool calls of a resumable program: its answers are taken one at a time, and only where it cannot go on without.
+"""Tool calls of a resumable program: it takes its answers one at a time, and only when it cannot go on without one.
 
-So the program depends on its answers and their order alone. The recorded ones are here before it asks for them; the
-host is told of each call all the same, and says if it is not the one that was made before.
+So the program depends only on its answers and their order. The recorded answers are here before it asks for them. The
+host still gets each call, and ends the program if the call is not the recorded one.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _LONGEST_S = 86_400.0
 
 
 class NumberedTask(asyncio.Task[Any]):
-    """A task whose place in a set does not depend on where it is in memory: asyncio itself keeps them in sets."""
+    """A task with a number as its hash, so that its place in asyncio's sets does not depend on its address."""
 
     def __init__(self, number: int, work: Any, **options: Any) -> None:
         self._number = number
@@ -33,7 +33,7 @@ class NumberedTask(asyncio.Task[Any]):
 
 
 def number_tasks(loop: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
-    """The same loop; its tasks are numbered in the order in which they are made."""
+    """Returns the same loop; its tasks are numbered in the order in which they are made."""
     numbers = itertools.count(1)
 
     def make(own: asyncio.AbstractEventLoop, work: Any, **options: Any) -> Any:
@@ -44,7 +44,7 @@ def number_tasks(loop: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
 
 
 class News:
-    """Keeps what is only news to the host, to send it with whatever comes next: writing is what replay costs most."""
+    """Keeps frames that need no answer, and sends them with the next frame: writing is the main cost of a replay."""
 
     def __init__(self, write: Callable[[bytes], int]) -> None:
         self._write = write
@@ -52,14 +52,14 @@ class News:
         self._size = 0
 
     def keep(self, frame: bytes) -> None:
-        """To be sent before anything else is."""
+        """Keeps a frame to be sent before the next one."""
         self._kept.append(frame)
         self._size += len(frame)
         if self._size > _KEPT_BYTES:
             self(b"")
 
     def __call__(self, data: bytes) -> int:
-        """Writes what was kept, then all of the data."""
+        """Writes the kept frames, then all of `data`."""
         left = memoryview(b"".join([*self._kept, data]) if self._kept else data)
         self._kept.clear()
         self._size = 0
@@ -69,7 +69,7 @@ class News:
 
 
 class ReplayedCalls(Calls):
-    """As `Calls`, for a program that may be run again."""
+    """Works as `Calls`, for a program that may be run again."""
 
     def __init__(self, wire: Wire, output: Output, exceptions: ToolExceptions, clock: Clock) -> None:
         super().__init__(wire, output, exceptions)
@@ -83,7 +83,7 @@ class ReplayedCalls(Calls):
         self._receive_batch()
 
     def now(self, tool: int, arguments: dict[str, Any]) -> Any:
-        """As `Calls.now`."""
+        """Works as `Calls.now`."""
         ordinal = self._send(tool, arguments, parallel=False)
         # The host knows that plain code waits.
         is_told = not self._answers
@@ -99,7 +99,8 @@ class ReplayedCalls(Calls):
     def wait(self, timeout: float | None) -> None:
         """Blocks until the next answer has been handed out, or the program's own time is over. See `Calls.wait`.
 
-        A program that only yields cannot see how much has come meanwhile: it waits as well, for its next timer too.
+        A program that only yields must not see how many answers have come meanwhile. So it waits too, also for its next
+        timer.
         """
         self._output.flush()
         if timeout is None and not self._waiting:
@@ -117,7 +118,7 @@ class ReplayedCalls(Calls):
         return None if when is None else min(when, self._clock.elapsed + _LONGEST_S)
 
     def _take(self, until: float | None, *, is_told: bool) -> list[Any] | None:
-        """The next answer; None when `until` comes before it."""
+        """Returns the next answer; None when `until` comes before it."""
         if not self._answers:
             if not is_told:
                 self._tell_waiting(until)
@@ -127,7 +128,7 @@ class ReplayedCalls(Calls):
             self._clock.move(until)
             return None
         if answer is None or answer[1] > self._ordinal:
-            # The answer to a call that was not made this time: the host has to know.
+            # This answer belongs to a call that was not made this time; the host must learn of it.
             self._tell_waiting(until)
             self._receive_batch()
             return None

@@ -1,4 +1,4 @@
-"""Where an exception happened, and what can be said from there: the parts that hints are made of."""
+"""The place of an exception in a program, and the functions that make hints from it."""
 
 import builtins
 import re
@@ -16,18 +16,21 @@ _SHOWN_TOOLS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """Where an exception happened."""
+    """The place of an exception.
+
+    Attributes:
+        signatures: Each tool's signature, by the name that a program writes.
+        names: The program's global names.
+        modules: The modules that it may use, by the names that it writes.
+        frame: The innermost frame of the program; None when it never ran.
+        line: The line of the program.
+    """
 
     signatures: Mapping[str, str]
-    """Each tool's signature, by the name a program writes."""
     names: Mapping[str, Any]
-    """The program's global names."""
     modules: Mapping[str, Any]
-    """The modules it may use, by the names it writes."""
     frame: FrameType | None = None
-    """The innermost frame of the program; None when it never ran."""
     line: str = ""
-    """The line of the program."""
 
 
 Text = str | Callable[[re.Match[str], Scene], str]
@@ -111,7 +114,7 @@ def signature(found: re.Match[str], scene: Scene) -> str:
 
 
 def _subscript(scene: Scene) -> tuple[str, Any]:
-    """The name before the line's only subscript or attribute that leads to a container, and what it holds."""
+    """Returns the first name on the line that is subscripted and holds a container, with its value; or "" and None."""
     if scene.frame is None:
         return "", None
     values: Any = {**scene.names, **scene.frame.f_locals}
@@ -190,7 +193,7 @@ def fence(_: re.Match[str], scene: Scene) -> str:
 
 
 def typographic(found: re.Match[str], scene: Scene) -> str:
-    # Early releases of 3.11 blame the number that such a character follows.
+    # Early releases of 3.11 blame the number before such a character.
     if "literal" in found[0] and not re.search(r"\d[^\x00-\x7f\w]", scene.line):
         return ""
     return "Use the plain characters of the keyboard for quotes, commas and brackets in code."

@@ -1,7 +1,7 @@
-"""The filter of system calls: what is not listed is refused with EPERM.
+"""The filter of system calls: refuses unlisted calls with EPERM.
 
-A filter that kills by default makes honest programs die at random under load. Killed is only who asks for what no
-program of ours can mean: tracing, loading code into the kernel, another namespace, another architecture's calls.
+A filter that kills by default makes honest programs die at random under load. This filter kills only for calls that no
+honest program makes: tracing, loading code into the kernel, another namespace, another architecture's calls.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ from .syscalls import Architecture
 TO_HOST = 3
 """The descriptor that a child writes to."""
 FROM_HOST = 4
-"""The one that it reads from. With the other: its channel."""
+"""The descriptor that a child reads from. Both together are its channel."""
 ALLOWED = (
     "munmap",
     "mremap",
@@ -37,7 +37,7 @@ ALLOWED = (
     "getrandom",
     "sched_yield",
     "restart_syscall",
-    # These cannot fail. Refused, getppid would give -1, and kill(getppid()) mean everybody.
+    # These cannot fail. A refused getppid would return -1, and kill(-1) means every process.
     "getpid",
     "getppid",
     "gettid",
@@ -54,7 +54,7 @@ NOT_EXECUTABLE = ("mmap", "mprotect")
 ADVICE = ("madvise",)
 """Allowed for the advice that allocators give. Other advice splits huge pages, poisons memory or pins it."""
 ABSENT = ("clone3",)
-"""Answered with ENOSYS: the C library then tries the older call, and takes its refusal for what it is."""
+"""Answered with ENOSYS: the C library then tries the older call, which gets EPERM."""
 KILLED = (
     "ptrace",
     "bpf",
@@ -88,7 +88,7 @@ KILLED = (
 )
 
 _KEPT: list[object] = []
-"""What the kernel reads when a child loads its filter."""
+"""Keeps alive the memory that the kernel reads when a child loads its filter."""
 
 RETURN_ALLOW = 0x7FFF0000
 RETURN_KILL_PROCESS = 0x80000000
@@ -122,7 +122,7 @@ class Instruction:
 
 
 def instructions(architecture: Architecture) -> list[Instruction]:
-    """The filter for one architecture. Jumps go forward only, so each outcome is written behind its questions."""
+    """Returns the filter for one architecture. BPF jumps only forward, so the outcomes come after their questions."""
     numbers = architecture.numbers
     answers: dict[str, list[Instruction]] = {
         "refuse": [_return(RETURN_EPERM)],
@@ -161,7 +161,7 @@ def instructions(architecture: Architecture) -> list[Instruction]:
 
 
 def _ranges(by_number: dict[int, str], from_x32: str) -> list[tuple[int, str]]:
-    """Where each range of numbers with the same answer begins; from bit 30 on, all have one answer."""
+    """Returns the start of each range of numbers with the same answer; from bit 30 on, all have one answer."""
     found = [(0, by_number.get(0, "refuse"))]
     for bound in sorted({edge for number in by_number for edge in (number, number + 1)}):
         answer = by_number.get(bound, "refuse")
@@ -173,8 +173,8 @@ def _ranges(by_number: dict[int, str], from_x32: str) -> list[tuple[int, str]]:
 def _questions(ranges: list[tuple[int, int]], place: int) -> list[Instruction]:
     """Halves the ranges until one is left, and jumps to its place.
 
-    When a filter is loaded the kernel asks it about every number there is, so as to know which it need not ask again.
-    That takes as long as the ways are: with all questions in a row, loading took twice the time.
+    When a filter is loaded, the kernel runs it for every call number, to learn which numbers are always allowed. That
+    takes time in proportion to the paths: with all questions in a row, loading took twice as long.
     """
     if len(ranges) == 1:
         return []
@@ -188,9 +188,9 @@ def _questions(ranges: list[tuple[int, int]], place: int) -> list[Instruction]:
 
 
 def loader() -> Callable[[], object] | None:
-    """What puts the calling process under this machine's filter, for good; None where there is no filter for it.
+    """Returns a function that puts the calling process under this machine's filter permanently; None without a filter.
 
-    Everything is laid out beforehand: a child only makes the one call.
+    All data is prepared here: a child makes only the one call.
     """
     architecture = syscalls.here()
     if architecture is None:
@@ -228,7 +228,7 @@ def _return(value: int) -> Instruction:
 
 
 def _argument(index: int) -> Instruction:
-    """The lower half: a descriptor is an int, and no bit of `prot` that matters is in the upper one."""
+    """The lower half: a descriptor is an int, and all relevant bits of `prot` are in the lower half."""
     return _load(_ARGUMENTS_OFFSET + 8 * index)
 
 

@@ -1,8 +1,7 @@
-"""What the walls are worth, as children find out that run into them. Nothing here believes what was asked for.
+"""Tests each layer of the sandbox with children that run into it. Nothing is reported that was not observed.
 
-Each layer is tried by a child that has it, and not the later ones, which would answer first. The last child is set up
-exactly like a program. A child makes its attempts and sends what came of them; an attempt that came through harms
-nobody.
+Each layer is tried by a child that has it and not the later ones, which would answer first. The last child is set up
+exactly like a program. A child makes its attempts and sends the outcomes; an attempt that succeeds does no harm.
 """
 
 import os
@@ -18,33 +17,39 @@ from .lockdown import Allowance, Layer
 from .namespaces import HOST_NAME, Entered
 
 ALLOWANCE = Allowance(memory_bytes=attempts.MEMORY_BYTES // 2, cpu_s=5)
-"""What the children of the self-test get."""
+"""The allowance of the self-test's children."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What one child sent, and how it ended."""
+    """The outcomes that one child sent, and how it ended.
+
+    Attributes:
+        outcomes: By attempt; empty when the child could not be set up.
+        status: Its wait status.
+    """
 
     outcomes: dict[str, Outcome]
-    """By attempt; empty when it could not be set up."""
     status: int
-    """Its wait status."""
 
 
 Try = Callable[[Callable[[], Mapping[str, Outcome]], Collection[Layer], Callable[[], None]], Tried]
-"""Sets a child up with these layers, lets it make the attempts, send the outcomes, and do the last thing."""
+"""Sets a child up with these layers, lets it make the attempts, send the outcomes, and run the last function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What was observed."""
+    """The observed isolation.
+
+    Attributes:
+        level: `none`, `process`, `kernel` or `kernel+namespaces`.
+        report: By layer, in words; the text of a layer that does not hold begins with `NOT`.
+        layers: The layers that a child can be set up with here.
+    """
 
     level: str
-    """`none`, `process`, `kernel` or `kernel+namespaces`."""
     report: dict[str, str]
-    """Layer by layer, in words; a layer that does not hold begins with `NOT`."""
     layers: frozenset[Layer]
-    """The layers that a child can be set up with here."""
 
 
 def examine(attempt: Try, present: frozenset[Layer], landlock_abi: int, entered: Entered) -> Verdict:
@@ -71,7 +76,7 @@ class _Found:
 
 
 def _possible(attempt: Try, present: frozenset[Layer]) -> frozenset[Layer]:
-    """The layers with which a child can be set up at all."""
+    """Returns the layers with which a child can be set up at all."""
     return frozenset(layer for layer in present if attempt(dict, [layer], _nothing).status == 0)
 
 
@@ -94,7 +99,7 @@ def _limits(attempt: Try, layers: frozenset[Layer]) -> _Found:
         "open a file": "EMFILE",
     }
     found = attempt(attempts.beyond_limits, layers & {"limits"}, _nothing).outcomes
-    # Root may start processes whatever its limit says; seccomp and the PID namespace are in its way.
+    # Root may start processes beyond its limit; seccomp and the PID namespace prevent that.
     processes = "" if found.pop("fork", "") == "EAGAIN" else ", but not on processes, since the host runs as root"
     return _judge(found, expected, f"limits on memory, processor time and descriptors{processes}")
 
@@ -158,4 +163,4 @@ def _judge(found: Mapping[str, Outcome], expected: Mapping[str, Outcome], holds:
 
 
 def _nothing() -> None:
-    """The last thing that most children do."""
+    """The last function of most children: does nothing."""

@@ -1,10 +1,10 @@
-"""The program's text as code: what the trailing expression gives, which names it catches, where it means to wait.
+"""Compiles a program's text: keeps its trailing expression, collects the names it catches, and marks awaited calls.
 
-Async code and tools. Every tool is shown to models as an ordinary function. In async code a call of one gives an
-awaitable where the text shows that it is going to be awaited: it stands under `await`, among the arguments of
-`gather`, `create_task` and their like, or goes into a name that does. Everywhere else, in async code too, it gives
-the value at once. What takes an awaitable here also takes a plain value, so a wait that the text does not show
-costs parallelism and never the right answer.
+Async code and tools. Models see every tool as an ordinary function. In async code a call of a tool gives an awaitable
+if the text shows that it will be awaited. So it does under `await`, among the arguments of `gather`, `create_task` and
+similar functions, and in an assignment to a name that is awaited. Everywhere else the call gives its value at once.
+Functions that take an awaitable here also take a plain value. So a wait that the text does not show costs parallelism
+but never gives a wrong answer.
 """
 
 import ast
@@ -18,7 +18,7 @@ from .stubs import LATER
 
 FILENAME = "<program>"
 TRAILING = "trailing expression"
-"""Key in the program's globals; no program can write it as a name."""
+"""Key in the program's globals; a program cannot write it as a name."""
 AWAITABLE = "awaitable of"
 
 _TAKERS = frozenset(
@@ -30,21 +30,25 @@ _PASS_ON = frozenset({"map", "list", "tuple", "set", "enumerate", "zip", "values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A program that is ready to run."""
+    """A program that is ready to run.
+
+    Attributes:
+        code: Module code; a coroutine's when `is_async`.
+        is_async: True if the program awaits at the top.
+        caught: Names in its `except` clauses.
+    """
 
     code: CodeType
-    """Module code; a coroutine's when `is_async`."""
     is_async: bool
-    """Whether it awaits at the top."""
     caught: tuple[str, ...]
-    """Names in its `except` clauses."""
 
 
 def prepare(text: str, tools: Iterable[str]) -> Prepared:
     """Compiles the program.
 
     Raises:
-        SyntaxError, ValueError: it is no program, as CPython says it.
+        SyntaxError: the text is not a program, in CPython's words, or it is nested too deeply.
+        ValueError: the text holds a character that CPython refuses.
     """
     try:
         return _prepare(text, tools)
@@ -54,7 +58,7 @@ def prepare(text: str, tools: Iterable[str]) -> Prepared:
 
 def _prepare(text: str, tools: Iterable[str]) -> Prepared:
     tree = ast.parse(text, FILENAME)
-    # Walking the tree is a tenth of the time that a small program takes: only where there can be something to find.
+    # Walking the tree is a tenth of a small program's time: do it only if the text can hold such nodes.
     caught = tuple(_caught(tree)) if "except" in text else ()
     if "await" in text or "async" in text:
         _Waiting(frozenset(tools) - frozenset(_assigned(tree))).mark(tree)
@@ -116,7 +120,7 @@ class _Waiting:
             self._visit(statement, waits=False)
 
     def _visit(self, node: ast.AST, *, waits: bool) -> None:
-        """`waits`: whatever this node gives is going to be awaited."""
+        """Visits a node; `waits` is true if the node's value will be awaited."""
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return
         if isinstance(node, ast.Await):
@@ -170,7 +174,7 @@ class _Waiting:
 
 
 def _accept_values(node: ast.Await) -> None:
-    """`await x` becomes `await awaitable(x)` where x may be a plain value."""
+    """Changes `await x` to `await awaitable(x)` if x may be a plain value."""
     if isinstance(node.value, ast.Call):
         name = _last_name(node.value.func)
         if name.endswith(LATER) or name in _TAKERS or name == "sleep":
@@ -180,7 +184,7 @@ def _accept_values(node: ast.Await) -> None:
 
 
 def _awaited_names(nodes: list[ast.AST]) -> set[str]:
-    """Names of a scope whose value, or whose items, are awaited or given to a function that awaits them."""
+    """Returns the names of a scope whose value or items are awaited or passed to a function that awaits them."""
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Await):
@@ -211,7 +215,7 @@ def _given_names(node: ast.AST) -> set[str]:
 
 
 def _sources(nodes: list[ast.AST], awaited: set[str]) -> set[str]:
-    """Names whose items are taken out, by a loop or an assignment, into a name that is awaited."""
+    """Returns the names whose items go, by a loop or an assignment, into a name that is awaited."""
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.For | ast.comprehension) and _target_names(node.target) & awaited:
@@ -222,7 +226,7 @@ def _sources(nodes: list[ast.AST], awaited: set[str]) -> set[str]:
 
 
 def _inside(scope: ast.AST) -> Iterable[ast.AST]:
-    """The nodes of a scope, without those of functions and classes in it."""
+    """Yields the nodes of a scope, without those of the functions and classes in it."""
     for child in ast.iter_child_nodes(scope):
         yield child
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -1,4 +1,4 @@
-"""The script that the host starts: loads this folder as a package of its own and becomes the zygote."""
+"""The script that the host starts: loads this folder as its own package and becomes the zygote."""
 
 import importlib.util
 import pathlib
@@ -9,10 +9,10 @@ PACKAGE = "toolwire_child"
 
 
 def main() -> None:
-    """Loads the package from the folder of this file; no path of the host's is searched."""
+    """Loads the package from the folder of this file; it searches no path of the host."""
     folder = pathlib.Path(__file__).resolve().parent
     places = [str(folder)]
-    # asyncio and hashlib do without them, and OpenSSL's memory would be mapped into every child.
+    # asyncio and hashlib work without them, and OpenSSL's memory would be mapped into every child.
     for name in ("ssl", "_hashlib"):
         sys.modules[name] = cast("Any", None)
     spec = importlib.util.spec_from_file_location(PACKAGE, folder / "__init__.py", submodule_search_locations=places)

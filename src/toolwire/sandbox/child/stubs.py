@@ -1,4 +1,4 @@
-"""Tools as functions: a program calls them as any function, and a wrong call is a TypeError at its own line."""
+"""Tools as functions: a program calls them like any function, and a wrong call is a TypeError at its own line."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,8 @@ from .calls import Calls
 from .nearest import nearest
 
 LATER = " (later)"
-"""Added to a tool's name in the program's globals: the variant that returns an awaitable. No program can write it."""
+"""Added to a tool's name in the program's globals for the variant that returns an awaitable. A program cannot write it.
+"""
 
 Finish = Callable[[int, dict[str, Any]], Any]
 
@@ -25,11 +26,11 @@ class ToolTable:
         self.raises: list[str] = [name for tool in described for name in tool[2]]
 
     def functions(self, calls: Calls) -> dict[str, Callable[..., Any]]:
-        """Each tool under its name."""
+        """Returns each tool under its name."""
         return {tool[0]: self._stub(position, calls.now) for position, tool in enumerate(self._described)}
 
     def awaitables(self, calls: Calls) -> dict[str, Callable[..., Any]]:
-        """Each tool under its name with LATER."""
+        """Returns each tool's awaitable variant, under its name with LATER."""
         return {tool[0] + LATER: self._stub(position, calls.later) for position, tool in enumerate(self._described)}
 
     def _stub(self, position: int, finish: Finish) -> Callable[..., Any]:
@@ -43,7 +44,7 @@ def _stub(position: int, tool: list[Any], finish: Finish, docstring: str) -> Cal
     names = [parameter[0] for parameter in plain]
     most = len(names)
     needed = {parameter[1] for parameter in parameters if parameter[3]}
-    # The quick way is for tools whose parameters are all ordinary ones.
+    # The fast path is for tools whose parameters are all ordinary ones.
     keywords = {parameter[1]: parameter[0] for parameter in parameters if parameter[2] in ("either", "keyword_only")}
     is_plain = all(parameter[2] in ("either", "keyword_only") for parameter in parameters)
     required_first = sum(1 for parameter in plain if parameter[3])
@@ -64,7 +65,7 @@ def _stub(position: int, tool: list[Any], finish: Finish, docstring: str) -> Cal
 
 
 def _bind(tool: list[Any], given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by the tool's own names, bound by CPython itself to a function of the same signature."""
+    """Returns the arguments by the tool's own names, bound by CPython itself to a function of the same signature."""
     try:
         bound: dict[str, Any] = _twin(tool)(*given, **named)
     except TypeError as error:
@@ -88,7 +89,7 @@ _TWINS: dict[int, Callable[..., dict[str, Any]]] = {}
 
 
 def _twin(tool: list[Any]) -> Callable[..., dict[str, Any]]:
-    """A function with the tool's signature and name that returns its arguments: wrong calls read as CPython's do."""
+    """Returns a function of the tool's signature and name that returns its arguments. It raises CPython's errors."""
     key = id(tool)
     if key not in _TWINS:
         names = {"not_given": _NOT_GIVEN}
@@ -124,7 +125,7 @@ def _signature_text(tool: list[Any]) -> str:
 
 
 def _with_suggestion(message: str, tool: list[Any], named: dict[str, Any]) -> str:
-    """CPython's message; newer ones add the nearest name themselves."""
+    """Returns CPython's message with the nearest name; newer versions add the name themselves."""
     if "unexpected keyword argument" not in message or "Did you mean" in message:
         return message
     known = [parameter[1] for parameter in tool[3] if parameter[2] in ("either", "keyword_only")]

@@ -1,4 +1,4 @@
-"""System calls by number, for both processors that programs run on, and a way to make those without a wrapper."""
+"""System calls by number, for both supported processors, and a way to make calls that have no wrapper."""
 
 import ctypes
 import errno
@@ -13,17 +13,20 @@ _ARGUMENTS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """What differs between processors."""
+    """The data that differs between processors.
+
+    Attributes:
+        audit: Its id in a seccomp filter: AUDIT_ARCH_* of <linux/audit.h>.
+        numbers: Numbers of system calls by name.
+        has_x32: True if numbers with bit 30 are a second set of calls, which our filter does not examine.
+    """
 
     audit: int
-    """How a seccomp filter is told of it: AUDIT_ARCH_* of <linux/audit.h>."""
     numbers: dict[str, int]
-    """System calls by name."""
     has_x32: bool
-    """Whether numbers with bit 30 are a second set of calls, which no filter of ours looks through."""
 
 
-# Calls that are younger than 2019 have one number everywhere.
+# Calls that were added since 2019 have one number on all processors.
 _EVERYWHERE = {
     "io_uring_setup": 425,
     "io_uring_enter": 426,
@@ -166,7 +169,7 @@ AARCH64 = Architecture(
 )
 ARCHITECTURES = {"x86_64": X86_64, "aarch64": AARCH64}
 
-# With the interpreter lock held: a call that forks must not leave it in other hands.
+# PyDLL holds the interpreter lock: a call that forks must not leave it to another thread.
 _libc = ctypes.PyDLL(None, use_errno=True)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
@@ -177,7 +180,7 @@ _quick_syscall.argtypes = _syscall.argtypes
 
 
 def here() -> Architecture | None:
-    """This processor's; None where there is no table for it."""
+    """Returns this processor's data; None when there is no table for it."""
     return ARCHITECTURES.get(platform.machine())
 
 
@@ -191,10 +194,10 @@ def call(name: str, *arguments: int) -> int:
 
 
 def prepared(name: str, *arguments: int) -> Callable[[], int]:
-    """The call, to be made later and often: all that can be done beforehand is done here.
+    """Returns a function that makes the call, with all preparation done here; for frequent calls.
 
     Raises:
-        OSError: there is no table for this processor. The returned function raises it where the kernel refuses.
+        OSError: there is no table for this processor. The returned function raises it when the kernel refuses the call.
     """
     make = partial(_syscall, *_all_arguments(name, arguments))
 
@@ -209,7 +212,8 @@ def prepared(name: str, *arguments: int) -> Callable[[], int]:
 
 
 def unchecked(name: str, *arguments: int) -> Callable[[], int]:
-    """As `prepared`, but it gives -1 where the kernel refuses, and does not say why: the least that a call can be.
+    """Works as `prepared`, but the function returns -1 when the kernel refuses, without a reason. It is the fastest
+    form.
 
     Raises:
         OSError: there is no table for this processor.
@@ -226,10 +230,10 @@ def _all_arguments(name: str, arguments: tuple[int, ...]) -> list[ctypes.c_long]
 
 
 def fork() -> int:
-    """The C library's fork, without what `os.fork` does around it.
+    """Calls the C library's fork, without the hooks of `os.fork`.
 
     Raises:
-        OSError: there can be no more processes.
+        OSError: no more processes can be made.
     """
     process: int = _libc.fork()
     if process < 0:

@@ -1,4 +1,4 @@
-"""An exception as the model reads it: Python's own words, lines of the program only."""
+"""Formats an exception for the model: in Python's form, with only the lines of the program."""
 
 import linecache
 import traceback
@@ -14,7 +14,7 @@ _TEXT_CHARACTERS = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """An exception, told."""
+    """An exception in text form."""
 
     type: str
     message: str
@@ -24,18 +24,18 @@ class Told:
 
 def seed(source: str) -> None:
     """Makes the program's lines known to tracebacks, which would look for a file."""
-    # Without its line end, CPython places the marker under the last line wrongly.
+    # Without a line end, CPython misplaces the marker under the last line.
     lines = [f"{line}\n" for line in lines_of(source)]
     linecache.cache[FILENAME] = (len(source), None, lines, FILENAME)
 
 
 def lines_of(source: str) -> list[str]:
-    """The lines as Python counts them: `splitlines` would also end one at a form feed or U+2028."""
+    """Returns the lines as Python counts them: `splitlines` would also end one at a form feed or U+2028."""
     return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def tell(error: BaseException) -> Told:
-    """The exception with its causes, and the innermost line of the program it came through."""
+    """Returns the exception with its causes, and the innermost program line that it came through."""
     told = traceback.TracebackException.from_exception(error, capture_locals=False)
     line = _keep_program(told, set()) or (error.lineno if isinstance(error, SyntaxError) else None)
     text = _shortened("".join(told.format()))
@@ -43,7 +43,7 @@ def tell(error: BaseException) -> Told:
 
 
 def tell_place(frame: FrameType | None) -> tuple[str, int | None]:
-    """Where the program is, as the upper part of a traceback, and its line."""
+    """Returns the program's place, as the upper part of a traceback, and its line."""
     stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=True)
     stack.reverse()
     _filter(stack)
@@ -53,7 +53,7 @@ def tell_place(frame: FrameType | None) -> tuple[str, int | None]:
 
 
 def program_frames(error: BaseException) -> list[FrameType]:
-    """The program's frames that the exception came through, outermost first."""
+    """Returns the program's frames that the exception came through, outermost first."""
     found: list[FrameType] = []
     here = error.__traceback__
     while here is not None:
@@ -64,7 +64,7 @@ def program_frames(error: BaseException) -> list[FrameType]:
 
 
 def _keep_program(told: traceback.TracebackException, seen: set[int]) -> int | None:
-    """Drops all other frames, here and in the causes; gives the innermost line that is left."""
+    """Drops all other frames, here and in the causes; returns the innermost line that is left."""
     if id(told) in seen:
         return None
     seen.add(id(told))
@@ -75,7 +75,7 @@ def _keep_program(told: traceback.TracebackException, seen: set[int]) -> int | N
         if other is not None:
             _keep_program(other, seen)
     if not told.stack:
-        # Without lines there is no "Traceback" above them: a syntax error stands alone.
+        # Without lines there is no "Traceback" header: a syntax error has no frames.
         untyped: Any = told
         untyped.stack = None
     return line

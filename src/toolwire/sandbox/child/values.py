@@ -1,4 +1,4 @@
-"""Values that JSON lacks, as tags and back. Twin of the host's codec, for what a program can hold."""
+"""Turns values that JSON lacks into tags and back. Twin of the host's codec, for the values that a program can hold."""
 
 import base64
 import dataclasses
@@ -20,31 +20,31 @@ DEPTH_LIMIT = 64
 _INT_LIMIT = 1 << 14000
 _DECIMAL_LIMIT = 4_200
 kind_of: Callable[[Any], type[Any]] = type
-"""`type` with one argument, in words that a type checker follows."""
+"""`type` with one argument, with a signature that a type checker follows."""
 _SCALARS = frozenset({str, int, bool, type(None)})
 _AS_LIST = (
     list, map, filter, zip, enumerate, reversed, range, deque, GeneratorType, KeysView, ValuesView, ItemsView,
     itertools.accumulate, itertools.chain, itertools.combinations, itertools.islice, itertools.pairwise,
     itertools.permutations, itertools.product, itertools.starmap, itertools.takewhile, itertools.zip_longest,
 )  # fmt: skip
-"""Views and iterators of built-in kinds: a program that hands one over means its items."""
+"""Views and iterators of built-in kinds: a program that passes one means its items."""
 
 
 class NotData(Exception):
-    """A value that cannot leave the program. The text says which, and where in the whole."""
+    """A value cannot leave the program. The text names the value and its place in the whole."""
 
 
 def tag(value: Any) -> Any:
-    """The value in JSON types and tags.
+    """Returns the value in JSON types and tags.
 
     Raises:
-        NotData: something in it is no data, is nested deeper than `DEPTH_LIMIT`, or holds itself.
+        NotData: a part of it is not data, is nested deeper than `DEPTH_LIMIT`, or contains itself.
     """
     return _tag(value, "", DEPTH_LIMIT)
 
 
 def untag(value: Any) -> Any:
-    """The value that was tagged. The host wrote it: it is well formed."""
+    """Returns the value that was tagged. The host wrote it, so it is well formed."""
     kind = kind_of(value)
     if kind is list:
         return [untag(item) for item in value]
@@ -106,7 +106,7 @@ def _special(value: Any, path: str, depth: int) -> Any:
 
 
 def _record(value: Any, path: str, depth: int) -> Any:
-    """What the classes of a program's own, and of modules that it imports, have as data."""
+    """Returns the data of an enum member, a UUID or a dataclass instance, tagged."""
     if isinstance(value, enum.Enum):
         return _tag(value.value, path, _inside(depth, path))
     if isinstance(value, uuid.UUID):
@@ -123,7 +123,7 @@ def _items(values: Iterable[Any], path: str, depth: int) -> list[Any]:
 
 
 def _in_order(items: list[Any]) -> list[Any]:
-    """A set's items, tagged, in an order that does not change from run to run."""
+    """Returns a set's tagged items in an order that is the same in every run."""
     return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
 
 

@@ -1,4 +1,4 @@
-"""Everything that is slow, or needs a file, the first time: done once in the zygote, before it forks."""
+"""Does once in the zygote, before it forks, all that is slow or needs a file the first time."""
 
 import importlib
 import sys
@@ -67,7 +67,7 @@ def total(rows):
 print(", ".join(sorted(row["name"].upper() for row in rows if row["value"] > 0)))
 __result__ = {"total": total(rows), "rows": rows}
 """
-"""What most programs do, for children that wait anyway."""
+"""A typical program, which spare children rehearse while they wait."""
 FAILURES = (
     "def f(rows):\n    return rows[0]['x'] + undefined_name\nf([{'x': 1}])",
     "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError('why') from error",
@@ -80,9 +80,9 @@ FAILURES = (
 
 
 def warm_up() -> list[str]:
-    """Imports, compiles, runs and fails once with everything that programs usually do; gives what was not possible."""
+    """Imports, compiles, runs and fails once with all that programs usually do; returns the parts that failed."""
     missed = [name for name in LAZY if not _import(name)] + imports.load()
-    # What a model's text looks like is no part of what its program prints.
+    # Warnings about a model's text must not appear in its program's output.
     warnings.simplefilter("ignore", SyntaxWarning)
     warnings.simplefilter("ignore", DeprecationWarning)
     time.tzset()
@@ -98,9 +98,10 @@ def warm_up() -> list[str]:
 
 
 def usual() -> Callable[[], None]:
-    """A whole program on a stage of its own, to be played once by a process and its forks each; it leaves nothing.
+    """Returns a function that runs a typical program once on its own stage, and changes nothing else.
 
-    Pages that it touches need not be copied while somebody waits.
+    The zygote and its forks can each call it once. The pages that it touches need not be copied when a program is
+    waiting.
     """
     return _rehearsal(importlib.import_module(f"{__package__}.program"), USUAL, [])
 
@@ -114,14 +115,14 @@ def _import(name: str) -> bool:
 
 
 def _run(program: Any, source: str) -> bool:
-    """Runs a sample as a child would; whether it finished."""
+    """Runs a sample as a child would; returns True if it finished."""
     written: list[bytes] = []
     _rehearsal(program, source, written)()
     return bool(written) and b'["result"' in written[-1]
 
 
 def _rehearsal(program: Any, source: str, written: list[bytes]) -> Callable[[], None]:
-    """Plays the source, with a host that sends the start and two answers, and otherwise only listens."""
+    """Returns a function that runs the source with a simulated host, which sends the start and two answers."""
     wire = importlib.import_module(f"{__package__}.wire")
     tool = ["sample", "", [], [["value", "value", "either", True]], ""]
     options = {

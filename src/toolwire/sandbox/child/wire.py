@@ -1,4 +1,4 @@
-"""The program's end of the channel: whole frames in and out of two functions. Twin of the host's `wire.py`."""
+"""The program's end of the channel: reads and writes whole frames. Twin of the host's `wire.py`."""
 
 import json
 import json.encoder
@@ -16,11 +16,11 @@ _TAG_TEXT = f'"{TAG}"'
 
 
 class ChannelClosed(BaseException):
-    """The host has closed the channel: nobody is interested any more."""
+    """The host has closed the channel."""
 
 
 class TooLarge(Exception):
-    """A value that is larger than its limit, in bytes as encoded."""
+    """A value is larger than its limit, in encoded bytes."""
 
     def __init__(self, size: int, cap: int) -> None:
         super().__init__(f"{size:,} bytes, at most {cap:,} fit")
@@ -47,7 +47,7 @@ class Wire:
         self.is_writing = False
 
     def receive(self) -> list[Any]:
-        """The next frame, its payload as plain values. Blocks until it is there."""
+        """Returns the next frame, its payload as plain values. Blocks until it has come."""
         data = self._pending or self._read(READ_BYTES)
         size = int.from_bytes(data[:HEADER_BYTES], "big") + HEADER_BYTES
         if len(data) == size and size > HEADER_BYTES:
@@ -64,7 +64,7 @@ class Wire:
         return parts
 
     def _exactly(self, data: bytes) -> bytes:
-        """One frame's header and text; what was read beyond them stays pending."""
+        """Returns one frame's header and text; bytes beyond them stay pending."""
         data = self._at_least(data, HEADER_BYTES)
         size = int.from_bytes(data[:HEADER_BYTES], "big") + HEADER_BYTES
         data = self._at_least(data, size)
@@ -91,10 +91,10 @@ class Wire:
 
 
 def encode(head: str, payload: Any, cap: int) -> bytes:
-    """The frame of a head, as text up to the payload (`["print",`), and a payload, which is tagged.
+    """Returns the frame of a head and a payload, which is tagged. The head is text up to the payload, as `["print",`.
 
     Raises:
-        NotData: the payload holds something that cannot leave the program.
+        NotData: a part of the payload cannot leave the program.
         TooLarge: the frame is larger than `cap` bytes.
     """
     text = _quick(payload)
@@ -108,7 +108,7 @@ def encode(head: str, payload: Any, cap: int) -> bytes:
 
 
 def lift(value: Any, raws: list[bytes]) -> Any:
-    """The tagged value with its long strings moved to `raws`."""
+    """Returns the tagged value with its long strings moved to `raws`."""
     kind = kind_of(value)
     if kind is str:
         if len(value) < RAW_FROM:
@@ -123,7 +123,7 @@ def lift(value: Any, raws: list[bytes]) -> Any:
 
 
 def settle(value: Any, raws: list[str]) -> Any:
-    """The value with its long strings back in their places."""
+    """Returns the value with its long strings back in their places."""
     kind = kind_of(value)
     if kind is list:
         return [settle(item, raws) for item in value]

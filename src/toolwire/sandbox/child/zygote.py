@@ -1,11 +1,11 @@
-"""The fork server. Standard input is a SOCK_SEQPACKET socket to the host; its end is the zygote's end.
+"""The fork server. Standard input is a SOCK_SEQPACKET socket to the host; when it closes, the zygote ends.
 
-At start it sends `{"process": id}` if it runs in namespaces, then `{"ready": report, "level": level}`. Each request is
-a JSON packet `{"memory": bytes, "cpu": seconds}` with one end of a socket pair beside it. On that socket the zygote
-answers with the host's ends of a new channel and the child's pidfd, later with `{"status": wait status, "cpu_s":
-seconds}`, and closes it. So runs never wait for each other.
+At start the zygote sends `{"process": id}` if it runs in namespaces, then `{"ready": report, "level": level}`. Each
+request is a JSON packet `{"memory": bytes, "cpu": seconds}` with one end of a socket pair beside it. On that socket the
+zygote answers with the host's ends of a new channel and the child's pidfd. Later it sends `{"status": wait status,
+"cpu_s": seconds}` and closes the socket. So runs never wait for each other.
 
-Children are locked down before anybody knows what they will run, and some are kept ready. Each plays one program.
+Children are locked down before their program is known, and some are kept ready. Each runs one program.
 """
 
 import _socket
@@ -33,7 +33,7 @@ PACKET_BYTES = 4096
 SPARES = 2
 """Locked children that wait for a program."""
 IDLE_MS = 10
-"""Milliseconds without a request after which a spare is made: under load it would only stand in a program's way."""
+"""Milliseconds without a request after which a spare is made: under load it would only delay programs."""
 _ONE_FD = struct.Struct("i")
 _THREE_FDS = struct.Struct("iii")
 _RIGHTS = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
@@ -41,25 +41,26 @@ _PACKETS = int(socket.AF_UNIX), int(socket.SOCK_SEQPACKET), 0
 _FD_SPACE = socket.CMSG_SPACE(_ONE_FD.size)
 _SETUP_FAILED = 1
 Socket = _socket.socket
-"""Without Python's own part around it. Here and below, the fewer objects a request touches, the fewer pages of the
-zygote's memory are copied for it after each fork."""
+"""The plain C class, without Python's wrapper. Here and below, a request should touch few objects, so that few pages of
+the zygote's memory are copied after each fork.
+"""
 
 
 class Kept(NamedTuple):
-    """A locked child and the host's ends of its channel, two pipes: a third quicker there and back than a socket."""
+    """A locked child and the host's ends of its channel, two pipes: a third faster for a round trip than a socket."""
 
     process: int
     reading: int
     writing: int
 
     def close(self) -> None:
-        """Lets go of the channel."""
+        """Closes the host's ends of the channel."""
         os.close(self.reading)
         os.close(self.writing)
 
 
 def main() -> None:
-    """Warms up, locks itself in, says that it is ready, and forks until the host goes away."""
+    """Warms up, locks itself in, reports that it is ready, and forks until the host goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=CONTROL)
     missed = warmup.warm_up()
@@ -67,7 +68,7 @@ def main() -> None:
     sys.path.clear()
     _empty_environment()
     locks = lockdown.Lockdown()
-    # Before the fork into the namespaces too: a collection touches every object, and so copies every page.
+    # Also before the fork into the namespaces: a collection touches every object, and so copies every page.
     gc.collect()
     gc.freeze()
     entered = namespaces.enter(lambda process: _tell(control, {"process": process}))
@@ -77,12 +78,12 @@ def main() -> None:
     memory.fill_gaps()
     gc.freeze()
     zygote.serve()
-    # To take everything down object by object would only take time.
+    # To free all objects one by one would only take time.
     os._exit(0)
 
 
 class Zygote:
-    """Single-threaded: a fork copies no lock that another thread holds."""
+    """The fork server's state. Single-threaded: a fork copies no lock that another thread holds."""
 
     def __init__(self, control: socket.socket, locks: lockdown.Lockdown, entered: Entered, warm_up: str) -> None:
         self._control = control
@@ -95,7 +96,7 @@ class Zygote:
         self._rehearse = warmup.usual()
         self._stage.take_signals()
         self._fork, self._fork_or_say_why, is_apart = namespaces.make_forks(own_processes=entered.own_processes)
-        # Who has a PID namespace of its own cannot see its parent.
+        # A process in its own PID namespace cannot see its parent.
         self._id = 0 if is_apart else os.getpid()
         self._steps = locks.steps(self._id, self._layers)
         self._poll = select.poll()
@@ -105,7 +106,7 @@ class Zygote:
         self._may_spare = True
 
     def examine(self) -> dict[str, Any]:
-        """What children found that ran into the walls: the level, and the report that every result carries."""
+        """Runs the self-test; returns the level, and the report that every result carries."""
         verdict = self_test.examine(self._try, self._layers, self._locks.landlock_abi, self._entered)
         self._layers = verdict.layers
         self._steps = self._locks.steps(self._id, verdict.layers)
@@ -117,7 +118,7 @@ class Zygote:
         return {"ready": system | verdict.report, "level": verdict.level}
 
     def serve(self) -> None:
-        """Until the host closes its end. Children die with this process."""
+        """Serves requests until the host closes its end. Children die with this process."""
         while True:
             lacks = self._may_spare and len(self._spares) < SPARES
             events = self._poll.poll(IDLE_MS if lacks else None)
@@ -164,7 +165,7 @@ class Zygote:
         try:
             self._spares.append(self._make(self._steps, self._wait_rehearsed))
         except OSError:
-            # Too much is running. The next request says so, or finds that it is over.
+            # Too many processes run. The next request reports it, or succeeds again.
             self._may_spare = False
 
     def _wait_rehearsed(self) -> None:
@@ -172,7 +173,7 @@ class Zygote:
         self._stage.play()
 
     def _spare(self) -> Kept | None:
-        """A spare that still lives; one that the machine ended, for want of memory, is no use to anybody."""
+        """Returns a spare that still runs; the machine may have ended one for lack of memory."""
         while self._spares:
             spare = self._spares.popleft()
             if os.waitpid(spare.process, os.WNOHANG)[0] == 0:
@@ -181,7 +182,7 @@ class Zygote:
         return None
 
     def _make(self, steps: tuple[Step, ...] | None, play: Callable[[], None]) -> Kept:
-        """A child that takes these steps, or none, plays, and never comes back; and our ends of its channel."""
+        """Returns a child that takes these steps, or none, and then calls `play`, with our ends of its channel."""
         opened: list[int] = []
         try:
             reading, outgoing = _pipe(opened)
@@ -203,7 +204,7 @@ class Zygote:
         layers: Collection[Layer],
         last: Callable[[], None],
     ) -> self_test.Tried:
-        """A child of the self-test. As a program does, it waits on its channel until its limits are set."""
+        """Runs a child of the self-test. Like a program, it waits on its channel until its limits are set."""
 
         def play() -> None:
             os.read(FROM_HOST, PACKET_BYTES)
@@ -229,7 +230,9 @@ class Zygote:
 
 
 def _empty_environment() -> None:
-    """Only the C library keeps the time zone: without it, formatting a date makes it look for the machine's file."""
+    """Clears the environment, except that the C library keeps TZ: without it, formatting a date looks for the zone
+    file.
+    """
     zone = os.environ.get("TZ")
     os.environ.clear()
     if zone:
@@ -244,16 +247,16 @@ def _become(outgoing: int, incoming: int, steps: tuple[Step, ...] | None, play: 
         play()
         code = 0
     finally:
-        # No handler, no flush, no destructor: nothing of the zygote's may run twice.
+        # No handler, no flush, no destructor: code of the zygote must not run twice.
         os._exit(code)
 
 
 def _end() -> None:
-    """All that a bare child does."""
+    """The whole work of a bare child: nothing."""
 
 
 def _pipe(opened: list[int]) -> tuple[int, int]:
-    """The ends to read from and to write to, which are noted as well."""
+    """Returns a pipe's read and write end, and adds both to `opened`."""
     ends = os.pipe()
     opened += ends
     return ends
