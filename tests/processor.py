@@ -61,6 +61,14 @@ def milliseconds(work: Callable[[], object], *, enough: float) -> float:
     return multiple * REFERENCE_MS
 
 
+def seconds(work: Callable[[], object], *, enough: float) -> float:
+    """As `milliseconds`, in seconds, for long work: it is repeated only while it costs more than `enough`."""
+    reference = REFERENCE_MS / 1000
+    return reference * ratio(
+        lambda: thread_s(work), lambda: thread_s(_reference), enough=enough / reference, least_rounds=1
+    )
+
+
 def thread_s(work: Callable[[], object]) -> float:
     """Processor seconds of this thread for the work, without those of the garbage collector."""
     was_enabled = gc.isenabled()

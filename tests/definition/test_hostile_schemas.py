@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import jsonschema
 import pytest
 
+from tests import processor
 from tests.definition.hostile_schemas import BOMBS, EVIL, Bomb, ladder, nested, taking
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
@@ -21,8 +23,8 @@ from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.tool import ToolSpec
 from toolwire.vocabulary.errors import DefinitionError
 
-SECONDS = 2.0
-"""Seconds of the processor for a definition or a call: twice the bound, since a busy machine takes more."""
+SECONDS = 1.0
+"""Seconds of the processor for a definition or a call, on a machine at rest."""
 
 
 def take(**arguments: Any) -> str:
@@ -53,18 +55,24 @@ def refusal(schema: Mapping[str, Any]) -> str:
 @pytest.mark.threat(68)
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_a_hostile_schema_costs_little_and_its_complaint_is_short(bomb: Bomb) -> None:
-    registry = ToolRegistry()
-    problem = ""
-    start = time.thread_time()
+    registry, problem = ToolRegistry(), ""
+    specs: list[ToolSpec] = []
+
+    def define() -> None:
+        specs.append(ToolSpec.from_jsonschema(name="stranger", description="", input_schema=bomb.schema, function=take))
+
+    def define_or_refuse() -> None:
+        with suppress(DefinitionError):
+            define()
+
+    assert processor.seconds(define_or_refuse, enough=SECONDS) <= SECONDS
     try:
-        registry.register(
-            ToolSpec.from_jsonschema(name="stranger", description="", input_schema=bomb.schema, function=take)
-        )
+        define()
+        registry.register(specs[-1])
     except DefinitionError as error:
         problem = str(error)
-    defined = time.thread_time()
+    assert processor.seconds(lambda: registry.invoke("stranger", bomb.arguments), enough=SECONDS) <= SECONDS
     result = registry.invoke("stranger", bomb.arguments)
-    assert (defined - start < SECONDS, time.thread_time() - defined < SECONDS) == (True, True)
     told = f"{result.error or ''}{'' if result.failure is None else result.failure.hint}"
     assert len(told.encode()) <= COMPLAINT_LIMIT_BYTES
     if problem:
@@ -82,7 +90,7 @@ def test_the_naive_engine_takes_time_that_doubles_with_each_character() -> None:
     assert seconds(lambda: naive.is_valid(long)) > 50 * seconds(lambda: naive.is_valid(short))
     ours = tool_of(schema)
     ours.validate(short)
-    assert seconds(lambda: ours.validate({"a": "a" * 5_000 + "b"})) < 0.1
+    assert processor.seconds(lambda: ours.validate({"a": "a" * 5_000 + "b"}), enough=0.1) <= 0.1
 
 
 @pytest.mark.parametrize(

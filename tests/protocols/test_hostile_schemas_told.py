@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from tests.definition.hostile_schemas import BOMBS, ladder, taking
+from tests.processor import seconds
 from toolwire import protocols
 from toolwire.definition.chat_form import chat_form
 from toolwire.definition.compact_stub import compact_stub
@@ -84,9 +84,7 @@ def test_a_hostile_schema_costs_little_in_every_text(
     schema: Mapping[str, Any], write: Callable[[Tool], object]
 ) -> None:
     tool = from_schema("stranger", "Adds.", schema, None, lambda **given: given)
-    start = time.thread_time()
-    write(tool)
-    assert time.thread_time() - start < SECONDS
+    assert seconds(lambda: write(tool), enough=SECONDS) <= SECONDS
 
 
 def test_a_schema_of_some_references_is_told_whole() -> None:

@@ -14,6 +14,7 @@ from tests.patience import PATIENCE_S
 from tests.sandbox.programs import FakeTools, Runner
 from tests.sandbox.subprocesses import run_script
 from tests.sandbox.weakened import weakened
+from toolwire.sandbox import forked
 from toolwire.sandbox import zygote as zygote_module
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import Answer, ProgramCall
@@ -97,6 +98,27 @@ def test_a_zygote_killed_during_a_run_gives_a_typed_result(sandbox: Sandbox) -> 
         "the program's process was lost together with the one that watched it; the program may be run again."
     )
     assert run("2").value == 2
+
+
+@pytest.mark.parametrize(("limit_s", "message"), [(PATIENCE_S, "exit code 7"), (0.05, "was lost together with")])
+def test_the_exit_status_of_a_zygote_that_gets_no_processor_is_waited_for(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, limit_s: float, message: str
+) -> None:
+    monkeypatch.setattr(forked, "EXIT_TIMEOUT_S", limit_s)
+    run = Runner(sandbox)
+    run("1")
+    process = sandbox.zygotes.current().process_id
+    goes_on = threading.Timer(0.5, lambda: os.kill(process, signal.SIGCONT))
+
+    def stops(call: ProgramCall) -> Answer:
+        os.kill(process, signal.SIGSTOP)
+        goes_on.start()
+        return Answer(value=1)
+
+    result = run("echo(1)\nrandom._os._exit(7)", FakeTools(echo=stops))
+    goes_on.join(PATIENCE_S)
+    assert result.error is not None
+    assert message in result.error.message
 
 
 def test_a_zygote_is_replaced_after_its_runs(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:

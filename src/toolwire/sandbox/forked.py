@@ -18,6 +18,9 @@ from typing import Any
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 SPAWN_TIMEOUT_S = 10.0
+EXIT_TIMEOUT_S = 5.0
+"""Seconds to wait for the exit status of a child that ended. The zygote sends it after half a millisecond, but on a
+busy machine it may have to wait for a processor. If the zygote is dead, the wait ends at once."""
 _PACKET_BYTES = 65_536
 _FDINFO_BYTES = 1024
 _FDS = 3

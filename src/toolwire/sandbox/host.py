@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.workers import Workers, WorkersExhausted
+from toolwire.sandbox import forked
 from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.blocking import BlockingDrive
 from toolwire.sandbox.forked import Child
@@ -26,8 +27,6 @@ from toolwire.sandbox.zygote import Zygotes
 if TYPE_CHECKING:
     from types import TracebackType
 
-EXIT_TIMEOUT_S = 0.2
-"""Seconds to wait for the kernel's report on a child that was killed; it takes half a millisecond."""
 DRIVERS_CAP = 2 * LIVE_CAP + QUEUE_CAP
 """Threads that drive programs: one for each that runs, and one for each awaited one that runs or waits."""
 _LATE_S = 0.25
@@ -157,7 +156,7 @@ class Sandbox:
             _watch(driving, live, child, cancel)
             if drive.fatal is not None:
                 raise drive.fatal
-            end = (child.killed() if live.end is not None else None) or child.exit(EXIT_TIMEOUT_S)
+            end = (child.killed() if live.end is not None else None) or child.exit(forked.EXIT_TIMEOUT_S)
             return compose(live, end, isolation, time.monotonic())
         finally:
             child.close()

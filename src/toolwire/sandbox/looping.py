@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from toolwire.runtime.workers import Workers, WorkersExhausted
+from toolwire.sandbox import forked
 from toolwire.sandbox.asynchronous import AsyncDrive, Call
 from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
 from toolwire.sandbox.isolation import require
@@ -19,7 +20,6 @@ from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, ProgramResult
 from toolwire.sandbox.zygote import Zygote, Zygotes, lost
 
-EXIT_TIMEOUT_S = 0.2
 _clock = time.monotonic
 
 
@@ -102,10 +102,10 @@ async def _received(spawning: Spawning) -> Child:
 
 async def _exit(child: Child) -> Exit | None:
     try:
-        await _readable(child.status.fileno(), EXIT_TIMEOUT_S)
+        await _readable(child.status.fileno(), forked.EXIT_TIMEOUT_S)
     except TimeoutError:
         return None
-    return child.exit(EXIT_TIMEOUT_S)
+    return child.exit(forked.EXIT_TIMEOUT_S)
 
 
 async def _readable(descriptor: int, timeout_s: float) -> None:
