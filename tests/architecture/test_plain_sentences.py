@@ -20,8 +20,8 @@ HARD = re.compile(
     r"|\b(?:[Ww]hoever|[Nn]obody)\b"  # the actor has no name
     r"|\b(?:is|are) no (?!longer\b|more\b)\w"  # 'is not a number' is plainer than 'is no number'
 )
-SHARES = {PACKAGE: 0.035, ROOT / "tests": 0.03, ROOT / "benchmarks": 0.03}
-"""The largest share of hard sentences in a folder. Shrink, never grow; the package is to come below 0.02."""
+SHARES = {PACKAGE: 0.02, ROOT / "tests": 0.03, ROOT / "benchmarks": 0.03}
+"""The largest share of hard sentences in a folder. Shrink, never grow."""
 
 _BETWEEN = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`])|\n\s*\n|\n\s*[-*] ")
 _DIRECTIVE = re.compile(r"#(?:!|:| *(?:noqa|pyright|type:|fmt:|%%|--))")

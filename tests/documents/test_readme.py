@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.architecture.source import ROOT
+from tests.protocols.providers import provider
+from tests.session.test_native_protocols import completion
 from tests.session.till import program
 from toolwire import Decision
 
@@ -23,14 +25,27 @@ def run(block: str) -> dict[str, Any]:
     return names
 
 
-def test_the_first_example_gives_the_model_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    names = run(BLOCKS[0])
+def test_the_loop_with_a_model_answers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with provider() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        server.script = [
+            completion(("call_a", "weather", '{"city": "Oslo"}')),
+            completion(content="It is clear."),
+        ]
+        run(BLOCKS[0])
+        assert "celsius" in str(server.requests[1]["messages"][-1])
+    assert capsys.readouterr().out == "It is clear.\n"
+
+
+def test_the_first_program_gives_the_model_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run(BLOCKS[1])
     assert names["turn"].text == "dune 2\nemma 1\n"
     assert capsys.readouterr().out.startswith(names["session"].instructions)
 
 
 def test_the_tool_is_described_and_called_as_it_says() -> None:
-    names = run(BLOCKS[1])
+    names = run(BLOCKS[2])
     spec, session = names["spec"], names["session"]
     assert spec.signature(to="team", text="hi") == "send(to='team', text='hi')"
     assert spec(to="team", text="hi") == "sent to team with k-..."
@@ -41,7 +56,7 @@ def test_the_tool_is_described_and_called_as_it_says() -> None:
 
 
 def test_the_registry_answers_as_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    names = run(BLOCKS[2])
+    names = run(BLOCKS[3])
     assert names["registry"].invoke("add", {"a": 1, "b": 2}).data == 3
     assert capsys.readouterr().out.startswith("There is no tool named 'ad'.\nDid you mean 'add'?\n")
     result = names["result"]
@@ -65,4 +80,4 @@ def test_an_approval_survives_a_restart_as_it_says(
 
 
 def test_there_are_no_other_examples() -> None:
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6
