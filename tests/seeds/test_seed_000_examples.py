@@ -372,4 +372,4 @@ async def test_the_seeds_failing_reply_runs_nothing_and_gives_its_message(regist
 def test_the_prompt_names_the_six_modules() -> None:
     (listed,) = re.findall(r"^## Modules\n.*: (.*)\.$", ATTP.describe([]), re.MULTILINE)
 
-    assert listed.split(", ")[: len(MODULES)] == list(MODULES)
+    assert listed.split()[: len(MODULES)] == list(MODULES)
