@@ -13,20 +13,20 @@ ATTACKS = family(
             source="import uuid\n__result__ = uuid.os.read(uuid.os.open(SECRET_FILE, 0), 100)",
         ),
         Attack(
-            name="dataclasses.builtins",
-            tries="takes the built-in open from dataclasses",
+            name="enum.bltns",
+            tries="takes the built-in open from enum",
             sign="file secret",
-            source="import dataclasses\n__result__ = dataclasses.builtins.open(SECRET_FILE).read()",
+            source="import enum\n__result__ = enum.bltns.open(SECRET_FILE).read()",
         ),
         Attack(
             name="type hints",
             tries="has typing evaluate the text of an annotation, which reads a file; the error shows what it read",
             sign="file secret",
             source="""\
-import dataclasses, typing
+import enum, typing
 def f(): pass
 f.__annotations__ = {"x": "open(SECRET_FILE).read()"}
-typing.get_type_hints(f, {"open": dataclasses.builtins.open, "SECRET_FILE": SECRET_FILE})
+typing.get_type_hints(f, {"open": enum.bltns.open, "SECRET_FILE": SECRET_FILE})
 """,
         ),
         Attack(
@@ -34,8 +34,8 @@ typing.get_type_hints(f, {"open": dataclasses.builtins.open, "SECRET_FILE": SECR
             tries="makes a function of code that was compiled elsewhere and gives it the real builtins",
             sign="file secret",
             source="""\
-import dataclasses, types
-builtin = dataclasses.builtins
+import enum, types
+builtin = enum.bltns
 code = builtin.compile("def f(): return open(path).read()", "", "exec").co_consts[0]
 __result__ = types.FunctionType(code, {"__builtins__": builtin, "path": SECRET_FILE})()
 """,
@@ -45,8 +45,8 @@ __result__ = types.FunctionType(code, {"__builtins__": builtin, "path": SECRET_F
             tries="gets at open by a dotted text, without an attribute in the source",
             sign="file secret",
             source="""\
-import dataclasses, operator
-__result__ = operator.methodcaller("read")(operator.attrgetter("builtins.open")(dataclasses)(SECRET_FILE))
+import enum, operator
+__result__ = operator.methodcaller("read")(operator.attrgetter("bltns.open")(enum)(SECRET_FILE))
 """,
         ),
         Attack(
@@ -54,8 +54,8 @@ __result__ = operator.methodcaller("read")(operator.attrgetter("builtins.open")(
             tries="gets at open by the field of a format string",
             sign="file secret",
             source="""\
-import dataclasses, string
-__result__ = string.Formatter().get_field("0.builtins.open", (dataclasses,), {})[0](SECRET_FILE).read()
+import enum, string
+__result__ = string.Formatter().get_field("0.bltns.open", (enum,), {})[0](SECRET_FILE).read()
 """,
         ),
         Attack(
@@ -63,10 +63,10 @@ __result__ = string.Formatter().get_field("0.builtins.open", (dataclasses,), {})
             tries="has copy call open, which an object names as its own constructor",
             sign="file secret",
             source="""\
-import copy, dataclasses
+import copy, enum
 class False_:
     def __reduce_ex__(self, protocol):
-        return dataclasses.builtins.open, (SECRET_FILE,)
+        return enum.bltns.open, (SECRET_FILE,)
 __result__ = copy.copy(False_()).read()
 """,
         ),
