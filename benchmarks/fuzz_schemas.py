@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.definition.hostile_schemas import BOMBS
+from tests.definition.json_schema.hostile_schemas import BOMBS
 from tests.protocols.tools_corpus import corpus
 
 from benchmarks.fuzzing import LIMIT_BYTES, PROCESSOR_LIMIT_S, run, within_bound

@@ -21,7 +21,7 @@ from toolwire.journal.run import RunStart
 from toolwire.journal.store import Store
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt, Start, Step, step_of
+from toolwire.vocabulary.run_step import Doubt, Start, Step, step_of
 from toolwire.vocabulary.values import digest
 
 KILLS = 1_000

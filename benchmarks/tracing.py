@@ -19,7 +19,7 @@ from toolwire.invocation import invoker
 from toolwire.invocation.scope import Scope
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.pending import Outcome
+from toolwire.vocabulary.results import Outcome
 
 OFF_LIMIT_US = 0.5
 """Microseconds of processor time that a call may cost more because it could be followed."""

@@ -61,14 +61,20 @@ if TYPE_CHECKING:
     from toolwire.session.wire import read_decisions as read_decisions
     from toolwire.session.wire import read_suspended as read_suspended
     from toolwire.session.wire import suspended_to_json as suspended_to_json
+    from toolwire.vocabulary.blocks import AudioBlock as AudioBlock
+    from toolwire.vocabulary.blocks import ImageBlock as ImageBlock
+    from toolwire.vocabulary.blocks import TextBlock as TextBlock
+    from toolwire.vocabulary.blocks import ToolUseBlock as ToolUseBlock
+    from toolwire.vocabulary.call_events import PermissionDecided as PermissionDecided
+    from toolwire.vocabulary.call_events import PermissionRequested as PermissionRequested
+    from toolwire.vocabulary.call_events import ToolChunk as ToolChunk
+    from toolwire.vocabulary.call_events import ToolCompleted as ToolCompleted
+    from toolwire.vocabulary.call_events import ToolEvent as ToolEvent
+    from toolwire.vocabulary.call_events import ToolStarted as ToolStarted
     from toolwire.vocabulary.calls import Caller as Caller
     from toolwire.vocabulary.calls import Problem as Problem
     from toolwire.vocabulary.calls import Reply as Reply
     from toolwire.vocabulary.calls import ToolCall as ToolCall
-    from toolwire.vocabulary.content import AudioBlock as AudioBlock
-    from toolwire.vocabulary.content import ImageBlock as ImageBlock
-    from toolwire.vocabulary.content import TextBlock as TextBlock
-    from toolwire.vocabulary.content import ToolUseBlock as ToolUseBlock
     from toolwire.vocabulary.context import CallContext as CallContext
     from toolwire.vocabulary.errors import BindingError as BindingError
     from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
@@ -77,12 +83,6 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.errors import SandboxUnavailable as SandboxUnavailable
     from toolwire.vocabulary.errors import StoreUnavailable as StoreUnavailable
     from toolwire.vocabulary.errors import ToolwireError as ToolwireError
-    from toolwire.vocabulary.events import PermissionDecided as PermissionDecided
-    from toolwire.vocabulary.events import PermissionRequested as PermissionRequested
-    from toolwire.vocabulary.events import ToolChunk as ToolChunk
-    from toolwire.vocabulary.events import ToolCompleted as ToolCompleted
-    from toolwire.vocabulary.events import ToolEvent as ToolEvent
-    from toolwire.vocabulary.events import ToolStarted as ToolStarted
     from toolwire.vocabulary.failures import Failure as Failure
     from toolwire.vocabulary.response import ToolResponse as ToolResponse
     from toolwire.vocabulary.results import CallFailed as CallFailed
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgentToolkit": "facade.toolkit:Toolkit",
     "ApprovalRequest": "permission.approval",
-    "AudioBlock": "vocabulary.content",
+    "AudioBlock": "vocabulary.blocks",
     "BaseTool": "facade.base_tool",
     "BindingError": "vocabulary.errors",
     "CallContext": "vocabulary.context",
@@ -109,14 +109,14 @@ _HOMES = {
     "DefinitionError": "vocabulary.errors",
     "Diagnosis": "sandbox.doctor",
     "Failure": "vocabulary.failures",
-    "ImageBlock": "vocabulary.content",
+    "ImageBlock": "vocabulary.blocks",
     "Limits": "sandbox.limits",
     "LogCheck": "journal.chain",
     "LogFilter": "journal.history",
     "LogRow": "journal.history",
     "Observation": "facade.observing.observation",
-    "PermissionDecided": "vocabulary.events",
-    "PermissionRequested": "vocabulary.events",
+    "PermissionDecided": "vocabulary.call_events",
+    "PermissionRequested": "vocabulary.call_events",
     "Policy": "permission.policy",
     "Problem": "vocabulary.calls",
     "ProgramResult": "sandbox.report",
@@ -129,12 +129,12 @@ _HOMES = {
     "Store": "journal.store",
     "StoreUnavailable": "vocabulary.errors",
     "SuspendedRun": "journal.run",
-    "TextBlock": "vocabulary.content",
+    "TextBlock": "vocabulary.blocks",
     "ToolCall": "vocabulary.calls",
     "ToolCalls": "facade.xml",
-    "ToolChunk": "vocabulary.events",
-    "ToolCompleted": "vocabulary.events",
-    "ToolEvent": "vocabulary.events",
+    "ToolChunk": "vocabulary.call_events",
+    "ToolCompleted": "vocabulary.call_events",
+    "ToolEvent": "vocabulary.call_events",
     "ToolFunction": "facade.registered",
     "ToolGroup": "catalogue.groups",
     "ToolParameter": "definition.parameters",
@@ -144,8 +144,8 @@ _HOMES = {
     "ToolResponse": "vocabulary.response",
     "ToolResult": "vocabulary.results",
     "ToolSpec": "facade.tool",
-    "ToolStarted": "vocabulary.events",
-    "ToolUseBlock": "vocabulary.content",
+    "ToolStarted": "vocabulary.call_events",
+    "ToolUseBlock": "vocabulary.blocks",
     "Toolkit": "facade.toolkit",
     "ToolwireError": "vocabulary.errors",
     "Turn": "session.turn",

@@ -17,7 +17,6 @@ LONGER_MODULES = {"toolwire.facade.registry": 380, "toolwire.facade.tool": 360}
 FOLDER_FILES = 20
 LONGER_FOLDERS = {
     "cli": 24,
-    "definition": 43,
     "facade": 32,
     "invocation": 24,
     "journal": 36,

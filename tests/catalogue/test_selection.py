@@ -6,10 +6,9 @@ import logging
 
 import pytest
 
-from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.catalogue import Catalogue, Overlay
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import Groups, ToolGroup
-from toolwire.catalogue.overlay import Overlay
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.definition.from_function import from_function
 from toolwire.vocabulary.calls import Caller

@@ -15,7 +15,7 @@ def loaded(code: str) -> list[str]:
 
 def test_importing_and_defining_loads_no_heavy_library() -> None:
     code = (
-        "import toolwire.definition.describe, toolwire.definition.stub, toolwire.definition.from_code\n"
+        "import toolwire.definition.texts.describe, toolwire.definition.texts.stub, toolwire.definition.from_code\n"
         "import toolwire.definition.from_schema, toolwire.mcp.convert\n"
         "from toolwire.definition.from_function import from_function\n"
         "def f(a: int) -> int:\n    '''F.'''\n    return a\n"

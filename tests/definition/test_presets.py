@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from toolwire.definition.chat_form import from_tool_function
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Invalid, Tool, Validated
-from toolwire.definition.tool_function import from_tool_function
 from toolwire.vocabulary.errors import BindingError
 
 

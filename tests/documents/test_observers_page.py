@@ -10,7 +10,7 @@ from typing import Any, get_args
 from tests.architecture.source import ROOT
 from toolwire import ToolEvent
 from toolwire.facade.observing.observation import STOP_WAIT_S, WAITING_LIMIT
-from toolwire.vocabulary.events import EventType
+from toolwire.vocabulary.call_events import EventType
 
 PAGE = (ROOT / "docs" / "observers.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

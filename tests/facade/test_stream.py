@@ -18,8 +18,8 @@ from toolwire.facade import stream as stream_module
 from toolwire.facade.stream import ToolStream, stream_call
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
 from toolwire.permission.policy import Rule
+from toolwire.vocabulary.blocks import ContentBlock, TextBlock
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.context import CallContext, Interrupted
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult

@@ -16,7 +16,7 @@ from tests.invocation.world import World, outcome
 from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
-from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult

@@ -8,7 +8,7 @@ import pytest
 
 from tests.invocation.world import World
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES
-from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.results import ToolResult
 
 LIMIT = RESULT_LIMIT_BYTES

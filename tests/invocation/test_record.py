@@ -24,9 +24,8 @@ from toolwire.testing import MemoryLedger, Records
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Idempotency, Label
-from toolwire.vocabulary.pending import Pending
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Step
+from toolwire.vocabulary.results import Pending, ToolResult
+from toolwire.vocabulary.run_step import Step
 
 KEY = "r_1:r_1:"
 

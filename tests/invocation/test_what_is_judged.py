@@ -28,7 +28,7 @@ from pydantic import (
 
 from tests.invocation.world import World
 from tests.processor import seconds
-from toolwire.definition.canonical import canonical
+from toolwire.definition.arguments.canonical import canonical
 from toolwire.definition.from_function import from_function
 from toolwire.definition.shape import Validated
 from toolwire.definition.tool import Tool

@@ -24,8 +24,7 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import NOBODY, Caller, ToolCall
 from toolwire.vocabulary.gate import Gate
-from toolwire.vocabulary.pending import Outcome
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import Outcome, ToolResult
 
 Driver = Literal["blocking", "asyncio"]
 

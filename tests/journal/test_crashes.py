@@ -20,7 +20,7 @@ from toolwire.journal import fence, owner
 from toolwire.journal.store import Store
 from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.vocabulary.errors import StoreUnavailable
-from toolwire.vocabulary.steps import Doubt
+from toolwire.vocabulary.run_step import Doubt
 
 
 @pytest.mark.threat(16, 58)

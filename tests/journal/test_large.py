@@ -20,8 +20,8 @@ from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.journal.shared import LARGE_BYTES, Shared, whole
 from toolwire.journal.store import Store
 from toolwire.permission.approval import DecisionRefused
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
-from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.results import ToolResult
 
 ANSWER_BYTES = 3_900_000

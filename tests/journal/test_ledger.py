@@ -12,10 +12,10 @@ import pytest
 from tests.journal.world import PAID, done, request, run_start, start, started, step
 from toolwire.journal.store import Store
 from toolwire.permission.approval import Decision, DecisionRefused
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt
+from toolwire.vocabulary.run_step import Doubt
 from toolwire.vocabulary.values import digest
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.patience import PATIENCE_S
 from toolwire.journal.spill import MemorySpill
 from toolwire.vocabulary.calls import NOBODY, Caller
-from toolwire.vocabulary.spill import KeptText
+from toolwire.vocabulary.kept_text import KeptText
 
 ADA, BO = Caller(principal="ada"), Caller(principal="bo")
 

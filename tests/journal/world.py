@@ -15,7 +15,7 @@ from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Idempotency
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Start, Step, step_of
+from toolwire.vocabulary.run_step import Start, Step, step_of
 from toolwire.vocabulary.values import digest
 
 T = TypeVar("T")

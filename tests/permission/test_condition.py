@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.processor import thread_s
-from toolwire.definition.schema_patterns import PATTERN_STATES_LIMIT
-from toolwire.permission.condition import Condition
-from toolwire.permission.pattern import TEXT_LIMIT, Pattern
+from toolwire.definition.json_schema.patterns import PATTERN_STATES_LIMIT
+from toolwire.permission.condition import TEXT_LIMIT, Condition, Pattern
 from toolwire.vocabulary.errors import ConfigurationError
 
 YES, NO, PERHAPS = True, False, None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire.definition.from_function import from_function
-from toolwire.definition.stub import stub
+from toolwire.definition.texts.stub import stub
 from toolwire.protocols import get
 from toolwire.protocols.base import Language, Thought
 from toolwire.vocabulary.calls import PROGRAM_MODULES

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.definition.hostile_schemas import BOMBS, ladder, taking
+from tests.definition.json_schema.hostile_schemas import BOMBS, ladder, taking
 from tests.processor import seconds
 from toolwire import protocols
 from toolwire.definition.chat_form import chat_form
-from toolwire.definition.compact_stub import compact_stub
-from toolwire.definition.describe import docstring_text, prompt_text
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.stub import stub
+from toolwire.definition.texts.describe import docstring_text, prompt_text
+from toolwire.definition.texts.stub import compact_stub, stub
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.strict_schema import strict_problems, without_nulls
 from toolwire.protocols.reading.repair import fit_arguments

@@ -62,13 +62,13 @@ def test_only_a_failed_test_catches_a_mutant(tmp_path: Path) -> None:
         """
 [[mutant]]
 id = "spec.docs.signature"
-file = "definition/describe.py"
+file = "definition/texts/describe.py"
 old = "return call_text(tool, arguments)"
 new = "return call_text(tool, {})"
 
 [[mutant]]
 id = "spec.docs.signature"
-file = "definition/describe.py"
+file = "definition/texts/describe.py"
 old = "return call_text(tool, arguments)"
 new = "return call_text(tool, dict(arguments))"
 

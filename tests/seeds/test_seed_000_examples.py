@@ -17,7 +17,7 @@ import pytest
 
 from toolwire import Session, ToolCall, ToolRegistry, ToolResult, protocols
 from toolwire.definition.from_function import from_function
-from toolwire.definition.stub import stub
+from toolwire.definition.texts.stub import stub
 
 DOCUMENTS = Path(__file__).with_name("documents")
 ATTP = protocols.get("attp")

@@ -32,7 +32,7 @@ from toolwire import (
     execute_python_code,
 )
 from toolwire.definition.from_function import FunctionShape
-from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.blocks import ContentBlock
 
 
 def search(query: str, limit: int = 10) -> str:

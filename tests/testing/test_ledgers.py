@@ -16,7 +16,7 @@ from toolwire.invocation.ports import Ledger
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.testing import LEDGER_CHECKS, MakeLedger, MemoryLedger, PortFails, Records, check_ledger
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt, Start, Step
+from toolwire.vocabulary.run_step import Doubt, Start, Step
 
 
 def in_memory(kind: type[MemoryLedger] = MemoryLedger) -> Callable[[], Ledger]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.patience import PATIENCE_S
-from toolwire.vocabulary.content import AudioBlock, Content, ContentBlock, ImageBlock, TextBlock, new_blocks
+from toolwire.vocabulary.blocks import AudioBlock, Content, ContentBlock, ImageBlock, TextBlock, new_blocks
 from toolwire.vocabulary.response import ToolResponse
 
 PICTURE: ImageBlock = {"type": "image", "source": {"type": "url", "url": "https://example.org/x.png"}}

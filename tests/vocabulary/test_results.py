@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from toolwire.vocabulary.blocks import ContentBlock, TextBlock
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.failures import Failure
 from toolwire.vocabulary.results import CallFailed, ToolResult

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from toolwire.builtin.program_record import Entered, note_issue, program_id, replay_of
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_parameter
-from toolwire.definition.python_text import sections, signature_line
+from toolwire.definition.texts.python_text import sections, signature_line
 from toolwire.definition.tool import Tool, Validated
 from toolwire.runtime.identity import new_id
 from toolwire.sandbox.limits import Limits
@@ -32,12 +32,11 @@ from toolwire.sandbox.program import (
 )
 from toolwire.sandbox.report import MinIsolation, ProgramResult, ProgramStatus
 from toolwire.sandbox.runner import ProgramRunner
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
-from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.failures import FailureKind
-from toolwire.vocabulary.pending import Outcome, Pending
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 
 DESCRIPTION = (
     "Run a Python program that calls the other tools as functions. Only what it prints, and its result "

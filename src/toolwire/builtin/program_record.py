@@ -11,7 +11,7 @@ from toolwire.sandbox.answers import DROPPED, PARKED, Answer, Recorded, Replay
 from toolwire.sandbox.program import ProgramCall
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Step
+from toolwire.vocabulary.run_step import Step
 
 RUN_ID_DIGITS = 16
 """Hex digits of a recorded program's id: enough that two programs of one store never share it."""

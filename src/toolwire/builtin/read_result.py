@@ -8,8 +8,8 @@ from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.calls import READ_RESULT
 from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.kept_text import KeptText
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.spill import KeptText
 from toolwire.vocabulary.text import page_of
 
 DESCRIPTION = (

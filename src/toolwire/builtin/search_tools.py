@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name
-from toolwire.definition.stub import stub
+from toolwire.definition.texts.stub import stub
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.calls import SEARCH_TOOLS
 from toolwire.vocabulary.results import ToolResult

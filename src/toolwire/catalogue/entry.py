@@ -12,10 +12,9 @@ from toolwire.catalogue.groups import BASIC
 from toolwire.definition.tool import Permission, Tool, Validated
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.gate import Gate
-from toolwire.vocabulary.pending import Outcome
+from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.response import ToolResponse
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.spill import Spill
+from toolwire.vocabulary.results import Outcome, ToolResult
 
 Middleware = Callable[..., Awaitable[ToolResult]]
 """A layer around the execution of calls (`invocation.middleware.onion.CallMiddleware`)."""

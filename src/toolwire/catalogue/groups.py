@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from toolwire.catalogue.nearest import nearest, suggestion
+from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.vocabulary.errors import RegistrationError
 
 BASIC = "basic"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import Groups, ToolGroup
-from toolwire.catalogue.nearest import nearest
+from toolwire.catalogue.similar_names import nearest
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller
 
 Visible = Callable[[str, Caller], bool]

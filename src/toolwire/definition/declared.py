@@ -1,12 +1,15 @@
-"""Checks an author's declaration of a tool's effects."""
+"""Facts that an author declares about a tool: its effects, and the fields of exports that models never read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, cast, get_args
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypedDict, cast, get_args
 
 from toolwire.vocabulary.effects import UNDECLARED, Effect, Effects, Idempotency, Label, Reconcile
-from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
+from toolwire.vocabulary.values import plain
 
 EFFECT_OPTIONS = ("effects", "idempotent", "labels", "reconcile")
 
@@ -45,3 +48,118 @@ def _words(name: str, option: str, given: Iterable[Any] | None, known: tuple[Any
         if word not in known:
             raise DefinitionError(f"tool {name!r}: {option} has {word!r}: write any of {', '.join(map(repr, known))}")
     return words
+
+
+class PublishedOptions(TypedDict, total=False):
+    """The options that a tool's author gives."""
+
+    meta: Mapping[str, Any] | None
+    icons: Iterable[Any] | None
+    version: str | None
+
+
+PUBLISHED_OPTIONS = ("meta", "icons", "version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Facts that exports add to a tool's name, texts and schemas, as JSON types."""
+
+    version: str | None = None
+    """The version of the tool, as its author counts; None without one."""
+    icons: tuple[Mapping[str, Any], ...] = ()
+    """Each with `src`, a URL, and perhaps `mimeType`, `sizes` and `theme`, as MCP spells them."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The fields of MCP's `_meta`."""
+
+    def own_meta(self) -> dict[str, Any]:
+        """Returns a copy of `meta`."""
+        return copy.deepcopy(dict(self.meta))
+
+    def own_icons(self) -> list[dict[str, Any]]:
+        """Returns a copy of `icons`."""
+        return [copy.deepcopy(dict(icon)) for icon in self.icons]
+
+
+NOTHING = Published()
+
+
+def published(
+    name: str,
+    *,
+    title: object = None,
+    meta: Mapping[str, Any] | None = None,
+    icons: Iterable[Any] | None = None,
+    version: object = None,
+) -> Published:
+    """Returns the checked options of a tool. The title is checked and not kept.
+
+    Raises:
+        DefinitionError: A title or version that is not a text, an icon without `src`, or a value that is not JSON.
+    """
+    for option, value in (("title", title), ("version", version)):
+        if value is not None and (not isinstance(value, str) or not value.strip()):
+            raise DefinitionError(f"tool {name!r}: {option}={value!r:.80}: write a text, or leave it out")
+    if meta is None and icons is None and version is None:
+        return NOTHING
+    return Published(version=cast("str | None", version), icons=_icons(name, icons), meta=_meta(name, meta))
+
+
+def _meta(name: str, meta: object) -> dict[str, Any]:
+    if meta is None:
+        return {}
+    if not isinstance(meta, Mapping):
+        raise DefinitionError(
+            f"tool {name!r}: meta={meta!r:.80}: write a dict with text keys, meta={{'team': 'search'}}"
+        )
+    return _json(name, "meta", cast("Mapping[Any, Any]", meta))
+
+
+def _icons(name: str, icons: object) -> tuple[dict[str, Any], ...]:
+    if icons is None:
+        return ()
+    if isinstance(icons, str | Mapping) or not isinstance(icons, Iterable):
+        raise DefinitionError(f"tool {name!r}: icons={icons!r:.80}: write a list, {_ICONS}")
+    return tuple(_icon(name, icon) for icon in cast("Iterable[object]", icons))
+
+
+def _icon(name: str, icon: Any) -> dict[str, Any]:
+    fields = icon.model_dump(by_alias=True, exclude_none=True) if hasattr(icon, "model_dump") else icon
+    if not isinstance(fields, Mapping):
+        raise DefinitionError(f"tool {name!r}: the icon {icon!r:.80} is not a dict: write {_ICONS}")
+    found = _json(name, "icons", cast("Mapping[Any, Any]", fields))
+    if "mime_type" in found:
+        found["mimeType"] = found.pop("mime_type")
+    found = {key: value for key, value in found.items() if value is not None}
+    for key, value in found.items():
+        if key in _FORMS and not _FORMS[key](value):
+            raise DefinitionError(f"tool {name!r}: the icon's {key}={value!r:.80} is wrong: write {_ICONS}")
+    if "src" not in found:
+        raise DefinitionError(f"tool {name!r}: the icon {icon!r:.80} has no src: write {_ICONS}")
+    return found
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+_ICONS = (
+    "icons=[{'src': 'https://example.com/icon.png', 'mimeType': 'image/png', 'sizes': ['48x48'], 'theme': 'light'}], "
+    "where only src must be given"
+)
+_FORMS: Mapping[str, Callable[[Any], bool]] = {
+    "src": _is_text,
+    "mimeType": _is_text,
+    "sizes": lambda value: isinstance(value, list) and all(map(_is_text, cast("list[Any]", value))),
+    "theme": lambda value: value in ("light", "dark"),
+}
+
+
+def _json(name: str, option: str, value: Mapping[Any, Any]) -> dict[str, Any]:
+    for key in value:
+        if not isinstance(key, str):
+            raise DefinitionError(f"tool {name!r}: {option} has the key {key!r:.80}: write a text")
+    try:
+        return plain(dict(value))
+    except Unrepresentable as error:
+        raise DefinitionError(f"tool {name!r}: {option} must be JSON: {error}") from error

@@ -10,14 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast, get_args, get_origin
 
-from toolwire.definition.annotation import annotation_text, is_object
-from toolwire.definition.declared import EFFECT_OPTIONS, declared
+from toolwire.definition.arguments.typing_forms import accepting_none, text_metadata
+from toolwire.definition.declared import EFFECT_OPTIONS, PUBLISHED_OPTIONS, declared, published
 from toolwire.definition.docstring import Docs, read_docstring
-from toolwire.definition.published import PUBLISHED_OPTIONS, published
 from toolwire.definition.shape import MISSING, Form, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import EMPTY, Argument, Signature, plain_function, read_signature, spread_for
+from toolwire.definition.texts.annotation import annotation_text, is_object
 from toolwire.definition.tool import Permission, Tool
-from toolwire.definition.typing_forms import accepting_none, text_metadata
 from toolwire.definition.words import nearest
 from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError
@@ -149,7 +148,7 @@ class FunctionShape:
             if argument is None or argument.unresolved or argument.annotation is EMPTY:
                 return None
             # Loaded here, as in `compile`.
-            from toolwire.definition.arguments import misfit_of
+            from toolwire.definition.arguments.function_form import misfit_of
 
             check = self._misfits[name] = misfit_of(accepting_none(argument.annotation, argument.default))
         return check(value)
@@ -161,7 +160,7 @@ class FunctionShape:
     def compile(self, hidden: frozenset[str]) -> Form:
         """Compiles the form without these parameters."""
         # Imported here: pydantic takes a tenth of a second, and code that only defines tools does not need it.
-        from toolwire.definition.arguments import FunctionForm
+        from toolwire.definition.arguments.function_form import FunctionForm
 
         return FunctionForm(
             label=self._label,
@@ -183,7 +182,7 @@ class FunctionShape:
         text = annotation_text(returns)
         if _promises_nothing(returns):
             return OutputShape(schema=None, is_wrapped=False, annotation=text)
-        from toolwire.definition.arguments import output_schema
+        from toolwire.definition.arguments.function_form import output_schema
 
         schema = output_schema(returns)
         if schema is None or is_object(returns):

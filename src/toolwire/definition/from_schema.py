@@ -9,18 +9,16 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from toolwire.definition.annotation import schema_text
-from toolwire.definition.declared import declared
+from toolwire.definition.arguments.problems import Found, complaint, told, unexpected
+from toolwire.definition.arguments.problems import hidden as hidden_problem
+from toolwire.definition.declared import PublishedOptions, declared, published
 from toolwire.definition.docstring import Docs
+from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.naming import program_parameter
-from toolwire.definition.outside_texts import told_schema, told_text
-from toolwire.definition.problems import Found, complaint, told, unexpected
-from toolwire.definition.problems import hidden as hidden_problem
-from toolwire.definition.published import PublishedOptions, published
-from toolwire.definition.schema_function import refuse_untakable, signature_of, takable_by
-from toolwire.definition.schema_limits import check_limits
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import Signature
+from toolwire.definition.texts.annotation import schema_text
+from toolwire.definition.texts.outside_texts import told_schema, told_text
 from toolwire.definition.tool import Check, Permission, Tool
 from toolwire.definition.words import bounded, expected, shown
 from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
@@ -29,7 +27,11 @@ from toolwire.vocabulary.text import encodable_text
 from toolwire.vocabulary.values import plain
 
 if TYPE_CHECKING:
-    from toolwire.definition.json_schema import Validator
+    from toolwire.definition.json_schema.validator import Validator
+import inspect
+
+from toolwire.definition.signature import EMPTY, read_signature
+from toolwire.definition.words import nearest_hint
 
 
 def from_schema(
@@ -111,7 +113,7 @@ class SchemaShape:
     ) -> None:
         """`schema` checks the arguments. Models read `told`, or `schema` if it is None."""
         # Imported here: only tools defined by a schema need jsonschema.
-        from toolwire.definition.json_schema import check_schema, warn_of_unchecked
+        from toolwire.definition.json_schema.validator import check_schema, warn_of_unchecked
 
         self._patterns = check_schema(schema, label)
         warn_of_unchecked(schema, self._patterns, label)
@@ -145,7 +147,7 @@ class SchemaShape:
             written = {name: plain(value)}
         except Unrepresentable:
             return None
-        from toolwire.definition.json_schema import Validator
+        from toolwire.definition.json_schema.validator import Validator
 
         kept = {key: node for key, node in self._exact.items() if key in ("$schema", "$defs", "definitions")}
         schema = {**kept, "type": "object", "properties": {name: properties[name]}}
@@ -160,7 +162,7 @@ class SchemaShape:
 
     def compile(self, hidden: frozenset[str]) -> Form:
         """Compiles the form without these properties."""
-        from toolwire.definition.json_schema import Validator
+        from toolwire.definition.json_schema.validator import Validator
 
         never_given = hidden | self.never_visible.keys()
         exact = _without(self._exact, hidden)
@@ -292,3 +294,37 @@ def _without(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
 def _unrepresentable(name: str, value: Any, error: Unrepresentable) -> ArgumentProblem:
     message = f"{name!r} must be JSON, not {shown(value)}: {error}."
     return ArgumentProblem(path=name, kind="invalid", message=message)
+
+
+def signature_of(function: Callable[..., Any], label: str) -> Signature | None:
+    if not callable(cast("object", function)):
+        raise DefinitionError(f"{label}: function={function!r} cannot be called")
+    try:
+        inspect.signature(function)
+    except (ValueError, TypeError):
+        return None
+    return read_signature(function, label)
+
+
+def takable_by(signature: Signature | None) -> frozenset[str] | None:
+    """Returns the names that the function takes by keyword. None if it takes any name."""
+    if signature is None or any(argument.kind == "var_keyword" for argument in signature.arguments):
+        return None
+    return frozenset(item.name for item in signature.arguments if item.kind in ("either", "keyword_only"))
+
+
+def refuse_untakable(properties: Mapping[str, Any], signature: Signature, label: str, given: Collection[str]) -> None:
+    takable = takable_by(signature)
+    for name in properties:
+        if takable is not None and name not in takable:
+            raise DefinitionError(
+                f"{label}: the function has no parameter for the property {name!r} ({nearest_hint(name, takable)}): "
+                "add it, or **more"
+            )
+    for argument in signature.arguments:
+        needed = argument.default is EMPTY and argument.kind in ("positional_only", "either", "keyword_only")
+        if needed and argument.name not in properties and argument.name not in given:
+            raise DefinitionError(
+                f"{label}: the function needs {argument.name!r}, which the schema lacks: add it to 'properties', or "
+                "give it a default"
+            )

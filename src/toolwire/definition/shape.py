@@ -202,3 +202,14 @@ class Shape(Protocol):
     def output(self) -> OutputShape:
         """Returns the output that the author declared."""
         ...
+
+
+class StructuredValues(dict[str, Any]):
+    """Validated arguments by name, and the model that a tool's extension built from them."""
+
+    __slots__ = ("structured",)
+
+    def __init__(self, values: dict[str, Any], structured: Any) -> None:
+        super().__init__(values)
+        self.structured = structured
+        """The validated model."""

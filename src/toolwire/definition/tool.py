@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast, get_args
 
+from toolwire.definition.arguments.canonical import canonical
 from toolwire.definition.binding import Binding, Bindings, States
-from toolwire.definition.canonical import canonical
+from toolwire.definition.declared import NOTHING, Published
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import check_name
-from toolwire.definition.published import NOTHING, Published
 from toolwire.definition.shape import (
     MISSING,
     ArgumentProblem,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from toolwire.definition.live import LiveTool
+from toolwire.definition.live_tool import LiveTool
 from toolwire.definition.parameters import ToolParameter
 from toolwire.definition.tool import Tool
 from toolwire.facade import direct

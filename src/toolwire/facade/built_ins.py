@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolwire.facade.parts import Parts
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation
-    from toolwire.vocabulary.spill import Spill
+    from toolwire.vocabulary.kept_text import Spill
 
 CODE_EXECUTION_TIMEOUT_S = 30.0
 """Seconds from a program's start to its end, tools included: enough for a few slow look-ups, too short for a stuck

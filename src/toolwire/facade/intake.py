@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry, Middleware
-from toolwire.catalogue.nearest import nearest, suggestion
+from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.definition.from_function import from_function, name_of, tool_of
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.base_tool import BaseTool

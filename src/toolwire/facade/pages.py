@@ -11,7 +11,7 @@ from toolwire.invocation.scope import Scope
 from toolwire.journal.spill import MemorySpill
 from toolwire.vocabulary.calls import READ_RESULT
 from toolwire.vocabulary.context import CallContext
-from toolwire.vocabulary.spill import KeptText, Spill
+from toolwire.vocabulary.kept_text import KeptText, Spill
 
 
 def pages_entry(spill: Spill | None) -> Entry:

@@ -6,15 +6,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from toolwire.catalogue.entry import Entry
-from toolwire.definition.chat_form import chat_form
+from toolwire.definition.chat_form import chat_form, from_chat_form, from_tool_function
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.parameters import ToolParameter, parameters_of
 from toolwire.definition.tool import Tool
-from toolwire.definition.tool_function import from_chat_form, from_tool_function
 from toolwire.facade.base_tool import ToolPermission
 from toolwire.runtime.identity import new_id
+from toolwire.vocabulary.blocks import ContentBlock, new_blocks
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import ContentBlock, new_blocks
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
@@ -105,7 +104,7 @@ class RegisteredToolFunction:
     @property
     def extended_model(self) -> type[BaseModel] | None:
         """The model that `set_extended_model` gave it."""
-        from toolwire.definition.extended import model_of
+        from toolwire.definition.arguments.extended import model_of
 
         return model_of(self._entry.tool)
 

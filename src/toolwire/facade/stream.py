@@ -14,11 +14,10 @@ from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope, ended
 from toolwire.invocation.sink import Part
 from toolwire.runtime.rendezvous import Rendezvous
+from toolwire.vocabulary.blocks import Content, ContentBlock, new_blocks
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import Content, ContentBlock, new_blocks
-from toolwire.vocabulary.pending import Outcome
 from toolwire.vocabulary.response import ToolResponse
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import Outcome, ToolResult
 
 STOP_GRACE_S = 1.0
 """Seconds for a call without a reader to end by itself, and again once it is cancelled: enough to clean up."""

@@ -274,32 +274,32 @@ class ToolSpec:
     @property
     def docstring(self) -> str:
         """A docstring in Google style, made from the tool's definition."""
-        from toolwire.definition.describe import docstring_text
+        from toolwire.definition.texts.describe import docstring_text
 
         return docstring_text(self._tool)
 
     @property
     def code(self) -> str:
         """The tool as a Python function definition with its docstring."""
-        from toolwire.definition.describe import code_text
+        from toolwire.definition.texts.describe import code_text
 
         return code_text(self._tool)
 
     def signature(self, **arguments: Any) -> str:
         """Returns a call of it as text: `search_database(query='example', limit=10)`."""
-        from toolwire.definition.describe import signature_text
+        from toolwire.definition.texts.describe import signature_text
 
         return signature_text(self._tool, arguments)
 
     def to_prompt(self) -> str:
         """Returns a description of it for a prompt."""
-        from toolwire.definition.describe import prompt_text
+        from toolwire.definition.texts.describe import prompt_text
 
         return prompt_text(self._tool)
 
     def to_jsonschema(self, **fields: Any) -> dict[str, Any]:
         """Returns the flat form: type, name, description, parameters, strict. `fields` add or replace entries."""
-        from toolwire.definition.describe import jsonschema_form
+        from toolwire.definition.texts.describe import jsonschema_form
 
         return jsonschema_form(self._tool, **fields)
 

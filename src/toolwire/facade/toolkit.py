@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from toolwire.facade.registered import RegisteredToolFunction, ToolFunction
     from toolwire.facade.stream import ToolStream
-    from toolwire.vocabulary.content import ToolUseBlock
+    from toolwire.vocabulary.blocks import ToolUseBlock
     from toolwire.vocabulary.response import ToolResponse
 
 
@@ -172,7 +172,7 @@ class Toolkit(Traced, Observed, Switching):
             RegistrationError: no tool has that name.
             DefinitionError: it is not a model with fields, or one of the fields is preset.
         """
-        from toolwire.definition.extended import extended
+        from toolwire.definition.arguments.extended import extended
 
         self._catalogue.change(finish_function_name, lambda tool: extended(tool, structured_model))
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.groups import BASIC, Groups
-from toolwire.catalogue.nearest import suggestion
+from toolwire.catalogue.similar_names import suggestion
 from toolwire.vocabulary.errors import ConfigurationError
 
 STATE_VERSION = 1

@@ -16,9 +16,8 @@ from toolwire.permission.deciding import narrowed
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.pending import Pending
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt
+from toolwire.vocabulary.results import Pending, ToolResult
+from toolwire.vocabulary.run_step import Doubt
 from toolwire.vocabulary.values import digest, plain
 
 _LOG = logging.getLogger("toolwire.approval")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolwire.definition.canonical import unmasked
+from toolwire.definition.arguments.canonical import unmasked
 from toolwire.invocation.ask import ask
 from toolwire.invocation.reconcile import evidence, reconciled
 from toolwire.invocation.resolve import resolve
@@ -15,9 +15,8 @@ from toolwire.permission.approval import Decision
 from toolwire.permission.policy import Subject, Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.pending import Outcome
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt
+from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.run_step import Doubt
 from toolwire.vocabulary.values import digest
 
 

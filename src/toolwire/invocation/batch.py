@@ -8,7 +8,7 @@ from functools import partial
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.pending import Outcome
+from toolwire.vocabulary.results import Outcome
 
 
 async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:

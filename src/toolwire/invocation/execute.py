@@ -25,9 +25,8 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import DONE, CallContext, Interrupted
 from toolwire.vocabulary.errors import BoundValueError, ForOperator
 from toolwire.vocabulary.gate import Gate
-from toolwire.vocabulary.pending import Outcome
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import idempotency_key
+from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.run_step import idempotency_key
 from toolwire.vocabulary.values import digest
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from toolwire.definition.structured import StructuredValues
+from toolwire.definition.shape import StructuredValues
 from toolwire.invocation.execute import attempt
 from toolwire.invocation.scope import Path, Prepared, Scope
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.pending import Outcome
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import Outcome, ToolResult
 
 
 async def attempt_finish(prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:

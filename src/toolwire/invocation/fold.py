@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 from toolwire.invocation.owner import owners_fault
 from toolwire.invocation.ports import Ports
 from toolwire.invocation.sink import Part, Sink
+from toolwire.vocabulary.blocks import Content, ContentBlock, TextBlock, is_block, is_blocks, own
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import Content, ContentBlock, TextBlock, is_block, is_blocks, own
 from toolwire.vocabulary.context import Progress
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.response import ToolResponse

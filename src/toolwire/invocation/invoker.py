@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Coroutine
 from functools import partial
 from typing import Any
 
-from toolwire.definition.structured import StructuredValues
+from toolwire.definition.shape import StructuredValues
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.authorize import authorize, judged
 from toolwire.invocation.execute import attempt, attempt_composite
@@ -30,9 +30,8 @@ from toolwire.invocation.tell import tell, tell_started, wants_starts
 from toolwire.invocation.validate import validate
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.pending import Outcome
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt, Step
+from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.run_step import Doubt, Step
 
 
 def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.fold import replaced
 from toolwire.invocation.scope import Scope
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import READ_RESULT
-from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.kept_text import KeptText
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.spill import KeptText
 from toolwire.vocabulary.text import page_of
 
 

@@ -9,9 +9,8 @@ from typing import Any, Literal, Protocol, TypeVar
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.gate import Gate
-from toolwire.vocabulary.pending import Outcome
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt, Start, Step
+from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.run_step import Doubt, Start, Step
 
 T = TypeVar("T")
 Q = TypeVar("Q")

@@ -6,8 +6,8 @@ from typing import Any
 
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.owner import owners_fault
+from toolwire.vocabulary.blocks import ContentBlock, TextBlock
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import cut_text

@@ -7,10 +7,10 @@ import logging
 from typing import Any
 
 from toolwire.invocation.scope import Prepared, Scope
-from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.effects import Reconcile
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt
+from toolwire.vocabulary.run_step import Doubt
 
 _LOG = logging.getLogger("toolwire.ledger")
 

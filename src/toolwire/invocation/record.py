@@ -11,9 +11,8 @@ from toolwire.invocation.ports import Ledger
 from toolwire.invocation.scope import Prepared, Scope, read_again
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.pending import Outcome
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key, step_of
+from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.run_step import Doubt, Start, Step, idempotency_key, step_of
 from toolwire.vocabulary.values import digest
 
 

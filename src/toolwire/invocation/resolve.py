@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import ToolGroup
-from toolwire.catalogue.nearest import nearest
 from toolwire.catalogue.selection import Selection
+from toolwire.catalogue.similar_names import nearest
 from toolwire.definition.naming import NAME_LIMIT
 from toolwire.invocation.owner import owners_fault
 from toolwire.invocation.scope import Scope

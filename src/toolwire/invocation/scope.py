@@ -10,8 +10,8 @@ from typing import Any, Protocol, get_args
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware, is_colourless
 from toolwire.catalogue.selection import Selection
+from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
-from toolwire.definition.canonical import PROCESS_KEY
 from toolwire.definition.tool import Tool, Validated, canonical
 from toolwire.invocation.ports import Ledger, Ports, Tracer
 from toolwire.invocation.sink import Sink
@@ -20,9 +20,8 @@ from toolwire.permission.policy import Policy
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import CODE_EXECUTION, NOBODY, Caller, ToolCall
 from toolwire.vocabulary.effects import Label
-from toolwire.vocabulary.pending import Outcome
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Step
+from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.run_step import Step
 from toolwire.vocabulary.values import digest
 
 RESULT_LIMIT_BYTES = 32_768

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
-from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.context import Progress
 from toolwire.vocabulary.response import ToolResponse
 

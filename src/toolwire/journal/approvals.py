@@ -18,7 +18,7 @@ from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefu
 from toolwire.permission.deciding import ALLOWING, check, narrowed
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Start
+from toolwire.vocabulary.run_step import Start
 
 
 def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:

@@ -20,7 +20,7 @@ from toolwire.journal.sealing import Sealer
 from toolwire.journal.steps import BEGUN, KeptStep, begin_again, is_begun
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Start, Step
+from toolwire.vocabulary.run_step import Start, Step
 
 T = TypeVar("T")
 

@@ -15,13 +15,13 @@ from pydantic import TypeAdapter, ValidationError
 from toolwire.journal.run import RunStart
 from toolwire.journal.shared import Shared, whole
 from toolwire.permission.approval import DecisionRefused
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import TextBlock
-from toolwire.vocabulary.dumping import dumper
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.exact import dumper
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Start, Step
+from toolwire.vocabulary.run_step import Start, Step
 from toolwire.vocabulary.values import tag, untag
 
 T = TypeVar("T")

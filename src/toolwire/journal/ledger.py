@@ -48,7 +48,7 @@ from toolwire.journal.tables import RUNS
 from toolwire.journal.work import Kind, RecordFuture, Rows, Work
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key
+from toolwire.vocabulary.run_step import Doubt, Start, Step, idempotency_key
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from concurrent.futures import Future
 
 from toolwire.vocabulary.calls import Caller
-from toolwire.vocabulary.spill import KeptText
+from toolwire.vocabulary.kept_text import KeptText
 
 BYTES_LIMIT = 16 * 1024 * 1024
 """Bytes of text kept in total. Hundreds of long results fit; it is little beside the memory of the tools that gave

@@ -29,7 +29,7 @@ from toolwire.journal.sealing import Draft, Sealer
 from toolwire.journal.shared import LARGE_BYTES, Shared
 from toolwire.journal.tables import NOTES, STEPS
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Start, Step
+from toolwire.vocabulary.run_step import Start, Step
 
 
 class Rows:

@@ -17,8 +17,7 @@ from toolwire.observability import names
 from toolwire.observability.content import Redact, arguments_text, content_text, result_text
 from toolwire.observability.metrics import CallMetrics, MeterProvider
 from toolwire.vocabulary.calls import Caller, ToolCall
-from toolwire.vocabulary.pending import Outcome, Pending
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 from toolwire.vocabulary.text import encodable_text
 
 MADE_UP_NAME_LIMIT = 128

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
-from toolwire.definition.json_schema import Validator, check_schema
-from toolwire.definition.problems import complaint
+from toolwire.definition.arguments.problems import complaint
+from toolwire.definition.json_schema.validator import Validator, check_schema
 from toolwire.permission.approval import ApprovalRequest, DecisionRefused
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain

@@ -9,8 +9,7 @@ from typing import Any
 from toolwire.definition.tool import Permission
 from toolwire.permission.check import told
 from toolwire.permission.policy import Policy, Verdict
-from toolwire.permission.rule import Rule, Subject
-from toolwire.permission.taint import gate_reason
+from toolwire.permission.rule import Rule, Subject, gate_reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,7 @@ from toolwire.definition.tool import Permission
 from toolwire.permission.approval import Answer, ApprovalRequest, Decider, Decision
 from toolwire.permission.check import Described, RuleProblem, problems
 from toolwire.permission.deciding import too_wide, undecidable
-from toolwire.permission.rule import STRICTNESS, Rule, Subject, rule_of
-from toolwire.permission.taint import gate_reason
+from toolwire.permission.rule import STRICTNESS, Rule, Subject, gate_reason, rule_of
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.values import digest, plain

@@ -254,3 +254,21 @@ def _seconds(given: object) -> float | None:
 def _nearest(key: object, names: Iterable[str]) -> str:
     near = get_close_matches(str(key), list(names), 1)
     return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
+
+
+_BOTH = frozenset({"untrusted", "private"})
+
+
+def gate_reason(subject: Subject) -> str:
+    """Returns why a person must decide regardless of the rules; empty if the guard does not apply.
+
+    The guard covers tools that send, in a run that has read both private and untrusted data. It proves nothing: it
+    relies on the effects that tools declare, and treats a run as a whole.
+    """
+    if not subject.taints >= _BOTH:
+        return ""
+    if "send" in subject.effects:
+        return "this run has read private data and text of strangers, and the tool sends"
+    if subject.is_outside and not subject.effects:
+        return "this run has read private data and text of strangers, and nobody said whether this outside tool sends"
+    return ""

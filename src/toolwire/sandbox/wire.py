@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
-from toolwire.vocabulary.dumping import dumper
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.exact import dumper
 from toolwire.vocabulary.values import DEPTH_LIMIT, TAG, tag
 
 HEADER_BYTES = 4

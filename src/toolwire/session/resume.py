@@ -27,9 +27,8 @@ from toolwire.session.kept_reply import kept, read
 from toolwire.session.wire import read_decisions, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.pending import Pending
-from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import step_of
+from toolwire.vocabulary.results import Pending, ToolResult
+from toolwire.vocabulary.run_step import step_of
 
 
 class KeptRun(Ledger, Protocol):

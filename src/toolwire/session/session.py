@@ -7,8 +7,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.overlay import Overlay
+from toolwire.catalogue.catalogue import Catalogue, Overlay
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.definition.tool import Permission, Tool
 from toolwire.facade.finding import allowed, offer_search

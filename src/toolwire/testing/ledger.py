@@ -12,7 +12,7 @@ from typing import Any
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.testing.futures import done
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key
+from toolwire.vocabulary.run_step import Doubt, Start, Step, idempotency_key
 
 
 @dataclass(slots=True)

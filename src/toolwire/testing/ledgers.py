@@ -15,7 +15,7 @@ from toolwire.testing.checks import holds, run_checks
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.effects import Idempotency
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.steps import Doubt, Start, Step, idempotency_key, step_of
+from toolwire.vocabulary.run_step import Doubt, Start, Step, idempotency_key, step_of
 from toolwire.vocabulary.values import digest
 
 T = TypeVar("T")

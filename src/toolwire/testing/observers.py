@@ -9,8 +9,8 @@ from toolwire.invocation.scope import CallRecord, Observer
 from toolwire.invocation.sink import Part
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.testing.checks import holds, run_checks
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import TextBlock
 from toolwire.vocabulary.context import Progress
 from toolwire.vocabulary.failures import FAILURE_RULES
 from toolwire.vocabulary.response import ToolResponse

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from toolwire.invocation.sink import Part, Sink
 from toolwire.testing.checks import holds, run_checks
-from toolwire.vocabulary.content import TextBlock
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.response import ToolResponse
 
 T = TypeVar("T")

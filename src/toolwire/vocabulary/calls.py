@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolwire.vocabulary.frozen import setters_of
+from toolwire.vocabulary.setters import setters_of
 
 CODE_EXECUTION = "code_execution"
 """The tool that runs a program. A program is a call of this tool, treated like any other call."""

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.blocks import ContentBlock
 
 _SUFFIX_BYTES = 4
 

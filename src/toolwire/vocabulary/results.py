@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from toolwire.vocabulary.blocks import ContentBlock, TextBlock
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import ContentBlock, TextBlock
 from toolwire.vocabulary.errors import ToolwireError, Unrepresentable
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
-from toolwire.vocabulary.frozen import setters_of
+from toolwire.vocabulary.setters import setters_of
 from toolwire.vocabulary.text import encodable_text
 from toolwire.vocabulary.values import plain, show
 
@@ -176,3 +176,17 @@ def _block_text(block: ContentBlock) -> str:
         return str(block["text"]) if block["type"] == "text" else f"[{block['type']}]"
     except (KeyError, TypeError) as error:
         raise Unrepresentable(f"a content block like {block!r:.80}", path="") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A call that has not run yet because a person must decide. It is neither success nor failure."""
+
+    call: ToolCall
+    """The call; for a program, the call that runs the program."""
+    request_ids: tuple[str, ...]
+    """The ids of the requests that wait. A program has one for each of its waiting calls, any other call has one."""
+
+
+Outcome = ToolResult | Pending
+"""The outcome of a call."""

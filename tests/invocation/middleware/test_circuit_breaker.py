@@ -16,7 +16,7 @@ from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.circuit_breaker import CircuitBreaker
 from toolwire.invocation.middleware.concurrency import Concurrency
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.pending import Outcome
+from toolwire.vocabulary.results import Outcome
 
 DOWN = ConnectionRefusedError()
 

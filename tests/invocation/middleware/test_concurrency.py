@@ -16,8 +16,7 @@ from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.concurrency import Concurrency
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
-from toolwire.vocabulary.pending import Outcome
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import Outcome, ToolResult
 
 
 class Room:

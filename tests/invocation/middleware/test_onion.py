@@ -18,8 +18,7 @@ from toolwire.permission.policy import Rule
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
-from toolwire.vocabulary.pending import Outcome, Pending
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 
 ETC = {"path": "/arguments/path", "op": "under", "value": "/etc"}
 

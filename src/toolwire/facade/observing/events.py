@@ -11,9 +11,8 @@ from toolwire.invocation.sink import Part
 from toolwire.journal.log import copied, copy_of, cut, row_of
 from toolwire.journal.redaction import redact, redact_text
 from toolwire.permission.approval import ApprovalRequest, Decision
-from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.content import ContentBlock, TextBlock
-from toolwire.vocabulary.events import (
+from toolwire.vocabulary.blocks import ContentBlock, TextBlock
+from toolwire.vocabulary.call_events import (
     PermissionDecided,
     PermissionRequested,
     ToolChunk,
@@ -21,6 +20,7 @@ from toolwire.vocabulary.events import (
     ToolEvent,
     ToolStarted,
 )
+from toolwire.vocabulary.calls import ToolCall
 
 SECRET_WINDOW = 4_096
 """Characters of earlier text that are searched together with a new part, for secrets that span several parts. A private

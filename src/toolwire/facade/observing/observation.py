@@ -18,7 +18,7 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from toolwire.vocabulary.events import ToolEvent
+    from toolwire.vocabulary.call_events import ToolEvent
 
 WAITING_LIMIT = 10_000
 """Events that may wait for one async observer; newer ones are dropped. About 100 turns of 30 calls with a few parts."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast
 
 from toolwire.catalogue.entry import Middleware
-from toolwire.definition.canonical import unmasked
+from toolwire.definition.arguments.canonical import unmasked
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.ports import TimedOut
 from toolwire.invocation.scope import Prepared, Scope
@@ -22,8 +22,7 @@ from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.gate import Gate
-from toolwire.vocabulary.pending import Outcome, Pending
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 from toolwire.vocabulary.values import plain
 
 _LOG = logging.getLogger("toolwire.tools")

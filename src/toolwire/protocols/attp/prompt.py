@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-from toolwire.definition.compact_stub import compact_stub
 from toolwire.definition.from_function import tool_of
-from toolwire.definition.stub import stub
+from toolwire.definition.texts.stub import compact_stub, stub
 from toolwire.definition.tool import Tool
 from toolwire.protocols.attp.example import Example, fail_example, success_example
 from toolwire.protocols.attp.render import fail_document, success_document

@@ -28,8 +28,8 @@ from toolwire.protocols.native.provider_schema import properties_named, properti
 from toolwire.protocols.native.stream import Gathering, NativeStream
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
+from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.calls import Reply, ToolCall
-from toolwire.vocabulary.content import ContentBlock
 from toolwire.vocabulary.results import ToolResult
 
 _NAMED = Dialect(schema=properties_named, restore=properties_restored)

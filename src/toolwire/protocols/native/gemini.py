@@ -30,8 +30,8 @@ from toolwire.protocols.native.provider_schema import properties_named, properti
 from toolwire.protocols.native.stream import Gathering, NativeStream
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
+from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
-from toolwire.vocabulary.content import ContentBlock
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain

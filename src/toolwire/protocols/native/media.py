@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from toolwire.vocabulary.content import ContentBlock
+from toolwire.vocabulary.blocks import ContentBlock
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Media types of images that every provider accepts inline."""

@@ -29,8 +29,8 @@ from toolwire.protocols.native.stream import Gathering, NativeStream
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
+from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.calls import Reply, ToolCall
-from toolwire.vocabulary.content import ContentBlock
 from toolwire.vocabulary.results import ToolResult
 
 STRICT = Dialect(

@@ -27,8 +27,8 @@ from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.stream import Gathering, NativeStream
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
+from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.calls import Reply, ToolCall
-from toolwire.vocabulary.content import ContentBlock
 from toolwire.vocabulary.results import ToolResult
 
 _ITEMS = frozenset({"message", "function_call", "reasoning"})

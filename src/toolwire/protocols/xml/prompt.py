@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolwire.definition.from_function import tool_of
-from toolwire.definition.python_text import field_lines
 from toolwire.definition.shape import MISSING, Parameter
+from toolwire.definition.texts.python_text import field_lines
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, expected, resolve
 from toolwire.protocols.base import Language, Thought, checked

@@ -1,0 +1,283 @@
+"""Validation by JSON Schema. Import this module only when it is needed: jsonschema is slow to import."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator, Mapping
+from functools import cache, partial
+from typing import Any, cast
+from urllib.parse import urljoin
+
+import referencing
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import Draft202012Validator, validator_for
+from jsonschema_specifications import REGISTRY as SPECIFICATIONS  # pyright: ignore[reportMissingTypeStubs]  # it has no types
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012, specification_with
+
+from toolwire.definition.arguments.problems import Found, invalid, missing, unexpected
+from toolwire.definition.json_schema.keywords import DEPTH_LIMIT, RUN, STEPS_LIMIT, Exceeded, SchemaRun, bounded, brief
+from toolwire.definition.json_schema.patterns import PATTERN_STATES_LIMIT, Patterns, patterns_of
+from toolwire.definition.json_schema.schema_limits import (
+    SCHEMA_LEVELS_LIMIT,
+    SCHEMA_NODES_LIMIT,
+    check_loops,
+    references,
+)
+from toolwire.definition.shape import ArgumentProblem
+from toolwire.definition.words import expected, path_text, resolve
+from toolwire.vocabulary.errors import DefinitionError
+
+_LOG = logging.getLogger("toolwire.definition")
+
+_UNUSABLE = (Unresolvable, RecursionError, ValueError)
+"""Exceptions for references that lead nowhere or in circles, or are malformed."""
+
+
+def check_schema(schema: Mapping[str, Any], label: str) -> Patterns:
+    """Checks that a schema is usable, and returns its patterns.
+
+    Raises:
+        DefinitionError: The schema is not a JSON schema, a pattern is not a regular expression, or a reference leads to
+            another document, nowhere or back to itself.
+    """
+    error = _schema_error(schema, label)
+    if error is not None:
+        place = path_text(["schema", *error.absolute_path])
+        raise DefinitionError(f"{label}: {place} is no JSON schema: {error.message}") from error
+    resolver = _resolver(schema)
+    for reference in references(schema):
+        if not reference.startswith("#"):
+            raise DefinitionError(
+                f"{label}: the schema refers to another document, {reference[:200]!r}, and none is fetched: "
+                "copy what it refers to under '$defs' and write '#/$defs/NAME'"
+            )
+        try:
+            resolver.lookup(reference)
+        except _UNUSABLE as error:
+            raise DefinitionError(
+                f"{label}: the schema's reference {reference[:200]!r} leads nowhere: add it under '$defs'"
+            ) from error
+    check_loops(schema, label)
+    return patterns_of(schema, label)
+
+
+def warn_of_unchecked(schema: Mapping[str, Any], patterns: Patterns, label: str) -> None:
+    """Logs the keywords that only the tool itself can check."""
+    if patterns.unchecked:
+        others = len(patterns.unchecked) - 1
+        _LOG.warning(
+            "%s: the pattern %.80r%s is not checked here, since the engine has no look-around, no back-references and "
+            "at most %d states for a schema: the tool itself must check it",
+            *(label, patterns.unchecked[0], f", like {others} others," if others else "", PATTERN_STATES_LIMIT),
+        )
+    if patterns.are_for_names and "unevaluatedProperties" in _keywords_in(schema):
+        _LOG.warning(
+            "%s: 'unevaluatedProperties' is not checked here, since the schema has 'patternProperties': the tool "
+            "itself must check it",
+            label,
+        )
+
+
+class Validator:
+    """Checks arguments against one schema, in the draft that it names or in 2020-12. Formats are not checked."""
+
+    def __init__(self, schema: Mapping[str, Any], patterns: Patterns, label: str) -> None:
+        """`patterns` is the result of `check_schema` for the schema."""
+        self._schema: dict[str, Any] = brief(schema)
+        self._label = label
+        self._patterns = patterns
+        self._choices: dict[int, frozenset[str]] = {}
+        self._validator: Any = bounded(_draft(schema))(
+            self._schema, registry=_NO_DOCUMENTS, _resolver=_resolver(self._schema)
+        )
+
+    def problems(self, arguments: Mapping[str, Any]) -> Generator[Found]:
+        """Yields all problems of the arguments. Read it to its end or close it, in one thread.
+
+        Raises:
+            DefinitionError: The schema is at fault: the check of small arguments does not end.
+        """
+        token = RUN.set(SchemaRun(patterns=self._patterns, choices=self._choices))
+        try:
+            for error in cast("Iterator[ValidationError]", self._validator.iter_errors(brief(arguments))):
+                yield from self._found(error, depth=8)
+        except (Exceeded, *_UNUSABLE) as error:
+            problem = self._unfinished(arguments, error)
+            yield Found(problem.path, lambda: problem)
+        finally:
+            RUN.reset(token)
+
+    def _unfinished(self, arguments: Mapping[str, Any], error: Exception) -> ArgumentProblem:
+        """Returns the problem of arguments that are too large to check. For small arguments the schema is at fault."""
+        values, characters = _size(arguments)
+        limits = f"{STEPS_LIMIT:,} steps or {DEPTH_LIMIT} levels"
+        if not isinstance(error, Exceeded) or values + characters // _CHARACTERS < _LARGE:
+            reason = f"a check of {values} values takes more than {limits}"
+            detail = reason if isinstance(error, Exceeded) else f"{error:.200}"
+            raise DefinitionError(f"{self._label}: its schema cannot be used: {detail}") from error
+        message = (
+            f"The arguments hold {values:,} values and {characters:,} characters, and checking them takes more than "
+            f"{limits}: give less in one call."
+        )
+        return ArgumentProblem(path="", kind="invalid", message=message)
+
+    def _found(self, error: ValidationError, depth: int) -> Iterator[Found]:
+        place = list(error.absolute_path)
+        node = cast("dict[str, Any]", error.schema)
+        keyword = str(error.validator)
+        instance = cast("Any", error.instance)
+        if keyword == "required" and isinstance(node["required"], list):
+            yield from self._missing(place, node, instance)
+        elif keyword in ("additionalProperties", "unevaluatedProperties") and isinstance(instance, dict):
+            yield from self._unexpected(place, node, cast("dict[str, Any]", instance))
+        elif keyword in ("anyOf", "oneOf") and depth and (inner := _of_the_one_meant(error, node, self._schema)):
+            for below in inner:
+                yield from self._found(below, depth - 1)
+        else:
+            is_said = keyword in _SAID_IN_WORDS and not (keyword in _SAID_OF_A_TYPE and "type" not in node)
+            detail = "" if is_said else str(error.message)
+            path = path_text(place) or "arguments"
+            yield Found(path, lambda: invalid(path, expected(node, self._schema), instance, detail))
+
+    def _missing(self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]) -> Iterator[Found]:
+        properties = node.get("properties", {})
+        for name in node["required"]:
+            if name not in instance:
+                path = path_text([*place, name])
+                yield Found(path, partial(self._missing_one, path, properties.get(name)))
+
+    def _missing_one(self, path: str, node: Any) -> ArgumentProblem:
+        return missing(path, expected(node, self._schema))
+
+    def _unexpected(
+        self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]
+    ) -> Iterator[Found]:
+        properties = cast("Mapping[str, Any]", node.get("properties", {}))
+        for name in instance:
+            if name not in properties:
+                path = path_text([*place, name])
+                yield Found(path, partial(unexpected, path, name, properties))
+
+
+_SAID_OF_A_TYPE = frozenset(
+    {
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "minItems", "maxItems"),
+    }
+)
+_SAID_IN_WORDS = _SAID_OF_A_TYPE | {"type", "enum", "const", "anyOf"}
+
+
+def _of_the_one_meant(
+    error: ValidationError, node: Mapping[str, Any], root: Mapping[str, Any]
+) -> list[ValidationError]:
+    """Returns the errors of the only alternative with the value's JSON type. Empty if there is not exactly one."""
+    value: Any = error.instance
+    kind = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else ""
+    options = cast("list[Any]", node[str(error.validator)])
+    fitting = [place for place, option in enumerate(options) if kind and resolve(option, root).get("type") == kind]
+    return [inner for inner in error.context or [] if len(fitting) == 1 and inner.relative_schema_path[0] == fitting[0]]
+
+
+def _draft(schema: Mapping[str, Any]) -> Any:
+    return validator_for(schema, default=Draft202012Validator)
+
+
+@cache
+def _schemas_validator(draft: Any) -> tuple[Any, Patterns]:
+    """Returns a validator for the draft's own schema as a single document, and its patterns.
+
+    Newer drafts spread their schema over several documents. Looking up each of them takes six times as long.
+    """
+    whole: dict[str, Any] = {key: value for key, value in draft.META_SCHEMA.items() if key not in ("$id", "$schema")}
+    for part in cast("list[dict[str, str]]", whole.pop("allOf", [])):
+        vocabulary = cast("Any", SPECIFICATIONS)[urljoin(str(draft.META_SCHEMA["$id"]), part["$ref"])].contents
+        for key in ("properties", "$defs"):
+            whole[key] = {**vocabulary.get(key, {}), **whole.get(key, {})}
+    schema = _referring_to_itself(whole)
+    return bounded(draft)(schema), patterns_of(schema, "JSON Schema")
+
+
+_SCHEMA_STEPS_LIMIT = 100 * SCHEMA_NODES_LIMIT
+"""Maximum number of steps for checking a schema itself. Each of its values takes about ten."""
+
+_SCHEMA_DEPTH_LIMIT = 4 * SCHEMA_LEVELS_LIMIT
+
+
+def _schema_error(schema: Mapping[str, Any], label: str) -> ValidationError | None:
+    """Returns the first reason why the schema is not a JSON schema, or None."""
+    validator, patterns = _schemas_validator(_draft(schema))
+    token = RUN.set(SchemaRun(patterns=patterns, steps_limit=_SCHEMA_STEPS_LIMIT, depth_limit=_SCHEMA_DEPTH_LIMIT))
+    try:
+        return next(validator.iter_errors(brief(schema)), None)
+    except (Exceeded, RecursionError) as error:
+        raise DefinitionError(f"{label}: its schema is nested too deeply to be checked: make it flatter") from error
+    finally:
+        RUN.reset(token)
+
+
+def _referring_to_itself(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_referring_to_itself(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    node = cast("dict[str, Any]", schema)
+    if node in ({"$dynamicRef": "#meta"}, {"$recursiveRef": "#"}):
+        return {"$ref": "#"}
+    return {key: _referring_to_itself(value) for key, value in node.items()}
+
+
+_NO_DOCUMENTS = cast("Any", referencing.Registry)()
+"""An own, empty registry. jsonschema would fetch unknown documents with its default."""
+
+
+def _resolver(schema: Mapping[str, Any]) -> Any:
+    """Returns a resolver for the schema.
+
+    It is crawled once, because each anchor lookup would crawl the whole schema again.
+    """
+    resource = referencing.Resource.from_contents(schema, default_specification=_specification(schema))
+    uri = resource.id() or ""
+    return _NO_DOCUMENTS.with_resource(uri, resource).crawl().resolver(uri)
+
+
+def _specification(schema: Mapping[str, Any]) -> Any:
+    return specification_with(str(_draft(schema).META_SCHEMA["$schema"]), default=DRAFT202012)
+
+
+def _keywords_in(schema: Any) -> set[str]:
+    """Returns the keys of all objects in a schema."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            found.update(cast("dict[str, Any]", value))
+        if isinstance(value, dict | list):
+            waiting.extend(cast("Any", value.values() if isinstance(value, dict) else value))
+    return found
+
+
+_LARGE = 1_000
+"""Number of values, or of texts of `_CHARACTERS`, from which arguments count as too large for a check."""
+
+_CHARACTERS = 256
+
+
+def _size(arguments: Mapping[str, Any]) -> tuple[int, int]:
+    """Returns the number of values, and the number of characters of all texts, in the arguments."""
+    values = characters = 0
+    waiting: list[Any] = [arguments]
+    while waiting:
+        value = waiting.pop()
+        values += 1
+        if isinstance(value, str):
+            characters += len(value)
+        elif isinstance(value, dict):
+            keyed = cast("dict[str, Any]", value)
+            characters += sum(map(len, keyed))
+            waiting.extend(keyed.values())
+        elif isinstance(value, list):
+            waiting.extend(cast("list[Any]", value))
+    return values, characters

@@ -1,0 +1,48 @@
+"""Suggestions for an unknown name."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.catalogue.names import MISSPELT, TOOLS, UNRELATED
+from toolwire.catalogue.similar_names import nearest, suggestion
+
+
+def test_the_tables_are_as_large_as_they_claim() -> None:
+    assert (len(set(TOOLS)), len(MISSPELT) >= 30, len(set(UNRELATED)) >= 20) == (40, True, True)
+    assert set(TOOLS) & {*MISSPELT, *UNRELATED} == set()
+
+
+def test_misspelt_names_find_theirs() -> None:
+    assert {name: nearest(name, TOOLS) for name in MISSPELT} == MISSPELT
+
+
+@pytest.mark.parametrize("name", UNRELATED)
+def test_an_unrelated_name_finds_none(name: str) -> None:
+    assert nearest(name, TOOLS) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "expected"),
+    [
+        ("search", [], None),
+        ("serch", ["search"], "search"),
+        ("search", ["get_user", "search_files", "search_web"], "search_web"),
+        ("get", ["set"], None),
+        ("gti_log", ["git_log"], "git_log"),
+        ("nameUser", ["username", "user_name"], "user_name"),
+        ("查询天气", ["查询天气预报", "send"], "查询天气预报"),
+        ("s" * 129, ["s" * 128], None),
+    ],
+)
+def test_the_nearest_is_the_one_with_most_in_common(name: str, names: list[str], expected: str | None) -> None:
+    assert nearest(name, names) == expected
+
+
+def test_of_equally_near_names_the_first_is_taken() -> None:
+    assert nearest("list_file", ["list_files", "list_filed"]) == "list_files"
+    assert nearest("list_file", ["list_filed", "list_files"]) == "list_filed"
+
+
+def test_a_suggestion_is_a_question_or_nothing() -> None:
+    assert (suggestion("search"), suggestion(None)) == ("; did you mean 'search'?", "")

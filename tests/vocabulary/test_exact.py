@@ -1,0 +1,62 @@
+"""The JSON text of values that every call writes, with and without the C encoder."""
+
+from __future__ import annotations
+
+import json
+import json.encoder
+from typing import Any
+
+import pytest
+
+from toolwire.vocabulary.exact import dumper
+
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -17,
+    1.5,
+    1e300,
+    "",
+    'a "quoted" \\ line\n',
+    "\u4e2d\u2028\x00",
+    [],
+    {},
+    [1, [2, {"a": [None]}]],
+    {"b": 1, "a": {"d": 2, "c": 3}},
+)
+
+
+def refused(value: Any) -> Any:
+    raise LookupError(type(value).__name__)
+
+
+@pytest.fixture(params=["C", "Python"], autouse=True)
+def encoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "Python":
+        monkeypatch.setattr(json.encoder, "c_make_encoder", None)
+
+
+@pytest.mark.parametrize("sort_keys", [False, True])
+def test_it_is_what_json_writes_without_spaces(sort_keys: bool) -> None:
+    dump = dumper(refused, sort_keys=sort_keys)
+    for value in VALUES:
+        plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
+        assert dump(value) == plain
+
+
+def test_numbers_that_json_lacks_are_refused_unless_they_are_wanted() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dumper(refused)(float("nan"))
+    assert dumper(refused, allow_nan=True)([float("inf")]) == "[Infinity]"
+
+
+def test_what_is_of_no_json_type_is_given_to_who_refuses_it() -> None:
+    with pytest.raises(LookupError, match="set"):
+        dumper(refused)({"a": {1}})
+
+
+def test_what_holds_itself_ends() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(RecursionError):
+        dumper(refused)(endless)
