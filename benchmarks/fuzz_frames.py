@@ -11,12 +11,12 @@ import tracemalloc
 from contextlib import suppress
 
 from benchmarks.fuzzing import run
-from toolwire.sandbox.channel import Channel
+from toolwire.sandbox.channel.channel import Channel
+from toolwire.sandbox.channel.parsing import ProtocolViolation
 from toolwire.sandbox.child.wire import encode
+from toolwire.sandbox.drive.live import LiveProgram
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.program import Program, ProgramParameter, ProgramTool
-from toolwire.sandbox.reading import ProtocolViolation
 
 MEMORY_MB = 128
 PROCESSOR_S = 1.0

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from toolwire.permission.policy_file import load_policy as load_policy
     from toolwire.permission.rendering import render as render_request
     from toolwire.permission.visible import visible_text as visible_text
-    from toolwire.sandbox.doctor import Diagnosis as Diagnosis
-    from toolwire.sandbox.doctor import diagnose as diagnose
+    from toolwire.sandbox.isolation import Diagnosis as Diagnosis
+    from toolwire.sandbox.isolation import diagnose as diagnose
     from toolwire.sandbox.limits import Limits as Limits
     from toolwire.sandbox.report import ProgramResult as ProgramResult
     from toolwire.session.session import Session as Session
@@ -107,7 +107,7 @@ _HOMES = {
     "Decision": "permission.approval",
     "DecisionRefused": "permission.approval",
     "DefinitionError": "vocabulary.errors",
-    "Diagnosis": "sandbox.doctor",
+    "Diagnosis": "sandbox.isolation",
     "Failure": "vocabulary.failures",
     "ImageBlock": "vocabulary.blocks",
     "Limits": "sandbox.limits",
@@ -153,7 +153,7 @@ _HOMES = {
     "check_edit": "permission.edits",
     "console_approver": "permission.approvers",
     "decisions_to_json": "session.wire",
-    "diagnose": "sandbox.doctor",
+    "diagnose": "sandbox.isolation",
     "execute_python_code": "facade.execute_python_code",
     "later": "permission.approvers",
     "load_policy": "permission.policy_file",

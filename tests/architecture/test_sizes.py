@@ -20,8 +20,6 @@ LONGER_FOLDERS = {
     "facade": 32,
     "invocation": 24,
     "journal": 36,
-    "sandbox": 24,
-    "sandbox/child": 31,
 }
 """Folders that are still to be divided. Shrink, never grow."""
 

@@ -10,7 +10,7 @@ from tests.attacks.arena import Arena
 from tests.attacks.attack import Attack
 from tests.attacks.programs import CORPUS
 from tests.attacks.zygotes import LAYERS
-from toolwire.sandbox.child import landlock
+from toolwire.sandbox.child.kernel import landlock
 
 ATTACKS = {str(attack): attack for attack in CORPUS}
 ALL_LAYERS = " ".join(LAYERS)

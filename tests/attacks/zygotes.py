@@ -22,7 +22,7 @@ def main() -> None:
 
     def import_and_take_away(name: str, package: str | None = None) -> Any:
         module = import_module(name, package)
-        if name == f"{start.PACKAGE}.zygote":
+        if name == f"{start.PACKAGE}.fork_server":
             importlib.import_module = import_module
             take_away(start.PACKAGE, taken)
         return module
@@ -33,8 +33,8 @@ def main() -> None:
 
 def take_away(package: str, taken: frozenset[str]) -> None:
     """Replaces the steps of the set-up that belong to these layers by nothing."""
-    lockdown = sys.modules[f"{package}.lockdown"]
-    namespaces = sys.modules[f"{package}.namespaces"]
+    lockdown = sys.modules[f"{package}.kernel.lockdown"]
+    namespaces = sys.modules[f"{package}.kernel.namespaces"]
     if "limits" in taken:
         _replace(lockdown, "_FOR_ALL", ())
         _replace(lockdown, "_FOR_CHILD", ())
@@ -44,7 +44,7 @@ def take_away(package: str, taken: frozenset[str]) -> None:
     if "descriptors" in taken:
         _replace(lockdown, "_closer", list)
     if "namespaces" in taken:
-        nothing = namespaces.Entered(own_processes=False, refused="taken away")
+        nothing = namespaces.NamespaceState(own_processes=False, refused="taken away")
         _replace(namespaces, "enter", lambda announce: nothing)
     _vouch(package, taken)
 
@@ -58,11 +58,11 @@ def _replace(owner: Any, name: str, value: Any) -> None:
 
 def _vouch(package: str, taken: frozenset[str]) -> None:
     """The self-test would notice, and the host would rightly refuse: here it has to say that all is well."""
-    self_test = sys.modules[f"{package}.self_test"]
+    self_test = sys.modules[f"{package}.kernel.self_test"]
 
     def examine(attempt: Any, present: frozenset[str], landlock_abi: int, entered: Any) -> Any:
         report = {"taken away": " ".join(sorted(taken))}
-        return self_test.Verdict(level="kernel", report=report, layers=present - (taken & SYSTEM_LAYERS))
+        return self_test.ObservedIsolation(level="kernel", report=report, layers=present - (taken & SYSTEM_LAYERS))
 
     _replace(self_test, "examine", examine)
 

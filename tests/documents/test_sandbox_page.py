@@ -10,8 +10,8 @@ import pytest
 
 from tests.architecture.source import ROOT
 from toolwire import ToolRegistry
+from toolwire.sandbox.admission import LIVE_CAP, QUEUE_CAP
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.places import LIVE_CAP, QUEUE_CAP
 from toolwire.sandbox.zygote import RUNS_PER_ZYGOTE
 
 PAGE = (ROOT / "docs/limitations/sandbox.md").read_text("utf-8")

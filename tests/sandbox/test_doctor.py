@@ -7,12 +7,11 @@ import json
 import pytest
 
 from tests.cli.command_line import Ended, run_here
-from tests.sandbox.weakened import has_namespaces
+from tests.sandbox.child.kernel.weakened import has_namespaces
 from toolwire import Diagnosis, diagnose
 from toolwire.cli import doctor as command
 from toolwire.sandbox import zygote as zygote_module
-from toolwire.sandbox.doctor import diagnosis_of
-from toolwire.sandbox.isolation import Layer
+from toolwire.sandbox.isolation import Layer, diagnosis_of
 from toolwire.sandbox.report import Isolation
 
 HELD = Isolation(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.elsewhere import HERE, LIMIT_S, NOBODY, REFUSE, readable_copy, run_tests
+from tests.sandbox.elsewhere import HERE, LIMIT_S, NOBODY, REFUSE, ROOT, readable_copy, run_tests
 
 # The soak and the tests that start copies of themselves stay here. So do those that do not depend on the layers:
 # source, frames, records, and the Python that programs are written in. The honest programs prove there that it works.
@@ -24,7 +24,7 @@ HERE_ONLY = {
     "test_frame_costs.py",
     "test_fuzz_frames.py",
     "test_source_checks.py",
-    "test_hints.py",
+    "test_mistakes.py",
     "test_suspend.py",
     "test_exceptions.py",
     "test_async_programs.py",
@@ -32,8 +32,8 @@ HERE_ONLY = {
     "test_dates_and_imports.py",
 }
 FILES = [
-    f"tests/sandbox/{path.name}"
-    for path in sorted(Path(__file__).parent.glob("test_*.py"))
+    path.relative_to(ROOT).as_posix()
+    for path in sorted(Path(__file__).parent.rglob("test_*.py"))
     if path.name not in HERE_ONLY
 ]
 

@@ -12,9 +12,9 @@ from tests.patience import PATIENCE_S
 from tests.sandbox.programs import ECHO, TOOLS, FakeTools, Runner
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.workers import Workers
+from toolwire.sandbox.admission import Overloaded, Places
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.places import Overloaded, Places
 from toolwire.sandbox.program import Answer, Program, ProgramCall, ProgramTool
 from toolwire.sandbox.report import ProgramResult
 from toolwire.vocabulary.errors import DefinitionError

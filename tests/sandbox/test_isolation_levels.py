@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.sandbox.child.kernel.weakened import VOID, weakened
 from tests.sandbox.programs import Runner, answer
-from tests.sandbox.weakened import VOID, weakened
 from toolwire import ConfigurationError, SandboxUnavailable, Session, ToolCall, ToolRegistry
 from toolwire.facade import programs as facade_programs
 from toolwire.runtime.runtime import Runtime

@@ -10,8 +10,8 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.sandbox.programs import FakeTools, Runner
+from toolwire.sandbox.drive.live import NOT_KEPT, RECORDED_BYTES
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.live import NOT_KEPT, RECORDED_BYTES
 from toolwire.sandbox.program import Answer, ProgramCall
 from toolwire.vocabulary.errors import ConfigurationError
 

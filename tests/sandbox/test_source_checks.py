@@ -8,7 +8,7 @@ import pytest
 
 from tests.sandbox.programs import ADD, TOOLS, FakeTools, Runner, parameter
 from toolwire.sandbox.program import Program, ProgramTool
-from toolwire.sandbox.source_checks import Refusal, check_source
+from toolwire.sandbox.source_checks import SourceRefusal, check_source
 
 OPEN = ProgramTool(name="open", program_name="open", parameters=(parameter("path"),))
 
@@ -101,7 +101,7 @@ def test_a_tool_of_that_name_is_no_refusal() -> None:
 
 def test_a_refusal_says_where_why_and_what_instead() -> None:
     (refusal,) = check_source(Program(source="x = 1\n    \nö = open('a')", tools=(ADD,)))
-    assert refusal == Refusal(
+    assert refusal == SourceRefusal(
         line=3,
         column=4,
         width=4,

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE_S
+from tests.sandbox.child.kernel.weakened import weakened
 from tests.sandbox.programs import FakeTools, Runner
 from tests.sandbox.subprocesses import run_script
-from tests.sandbox.weakened import weakened
 from toolwire.sandbox import forked
 from toolwire.sandbox import zygote as zygote_module
 from toolwire.sandbox.host import Sandbox
@@ -191,7 +191,7 @@ def allow(self, process, allowance):
     limited(self, process, allowance)
 Lockdown.allow = allow
 """
-    with weakened(("lockdown.py", unlimited)) as sandbox:
+    with weakened(("kernel/lockdown.py", unlimited)) as sandbox:
         assert Runner(sandbox)("1").value == 1
         zygote = sandbox.zygotes.current().process_id
         counts: list[int] = []

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.sandbox.weakened import VOID, weakened
+from tests.sandbox.child.kernel.weakened import VOID, weakened
 from toolwire.runtime.workers import Workers
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.program import PARKED, Answer, AnswerError, Parked, Program, ProgramCall

@@ -14,8 +14,8 @@ from toolwire.definition.naming import program_name, program_parameter
 from toolwire.definition.texts.python_text import sections, signature_line
 from toolwire.definition.tool import Tool, Validated
 from toolwire.runtime.identity import new_id
+from toolwire.sandbox.admission import Overloaded
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.places import Overloaded
 from toolwire.sandbox.program import (
     PARKED,
     Answer,

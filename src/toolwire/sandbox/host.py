@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox import forked
+from toolwire.sandbox.admission import LIVE_CAP, QUEUE_CAP, Places
 from toolwire.sandbox.answers import Answer, Parked
-from toolwire.sandbox.blocking import BlockingDrive
+from toolwire.sandbox.drive.blocking import BlockingDrive
+from toolwire.sandbox.drive.live import LiveProgram
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.isolation import require
-from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.outcome import compose, not_started, oversize, refusal, start_options
-from toolwire.sandbox.places import LIVE_CAP, QUEUE_CAP, Places
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramError, ProgramResult
 from toolwire.sandbox.runner import Flag
@@ -79,7 +79,7 @@ class Sandbox:
         When the task that awaits this is cancelled, the program is ended and its calls are cancelled.
         """
         # asyncio takes longer to import than the rest of this package: only callers with a loop pay for it.
-        from toolwire.sandbox.looping import run_on_loop, zygote_of
+        from toolwire.sandbox.drive.looping import run_on_loop, zygote_of
 
         zygote = await zygote_of(self._zygotes, self.workers)
         started = time.monotonic()
@@ -89,7 +89,7 @@ class Sandbox:
 
     async def run_beside(self, program: Program, call: Callable[[ProgramCall], Answer | Parked]) -> ProgramResult:
         """Works as `run`, awaited: for plain tools under an event loop, three times as fast as a task for each call."""
-        from toolwire.sandbox.looping import run_in_worker
+        from toolwire.sandbox.drive.looping import run_in_worker
 
         return await run_in_worker(self._drivers, lambda flag: self.run(program, call, cancel=flag))
 

@@ -1,4 +1,4 @@
-"""Decides whether the observed isolation is enough for a program, and tells how to get the missing layers."""
+"""The isolation that this machine gives: enough for a program or not, and how to get the missing layers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, IsolationLevel
+from toolwire.sandbox.zygote import Zygote
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 ENOUGH: IsolationLevel = "kernel"
@@ -31,6 +32,25 @@ class Layer:
     holds: bool
     observed: str
     how_to_fix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The sandbox's state on this machine, observed when `diagnose` ran.
+
+    Attributes:
+        level: The isolation level that programs get.
+        is_enough: True if programs run here with the default `min_isolation`, which is `kernel`.
+        layers: The layers in the order in which a child sets them up; empty when no sandbox can be started.
+        system: Other facts that the sandbox reports: Python, platform, warm-up.
+        problem: Why no sandbox can be started, and what to do; empty when one was started.
+    """
+
+    level: IsolationLevel
+    is_enough: bool
+    layers: tuple[Layer, ...]
+    system: dict[str, str]
+    problem: str = ""
 
 
 def layers_of(isolation: Isolation) -> tuple[Layer, ...]:
@@ -71,6 +91,28 @@ def too_weak(isolation: Isolation, least: str) -> SandboxUnavailable:
         f"a program needs isolation level {least!r}, and this machine gives {isolation.level!r} ({observed})",
         report=isolation.report,
         how_to_fix=f"{steps} `toolwire doctor` shows each layer.{_ANYWAY if isolation.level == 'process' else ''}",
+    )
+
+
+def diagnose() -> Diagnosis:
+    """Starts a new sandbox, runs its self-test, and ends it. Takes about a quarter of a second."""
+    try:
+        zygote = Zygote()
+    except SandboxUnavailable as unavailable:
+        return Diagnosis(level="none", is_enough=False, layers=(), system=unavailable.report, problem=str(unavailable))
+    zygote.close()
+    return diagnosis_of(zygote.isolation)
+
+
+def diagnosis_of(isolation: Isolation) -> Diagnosis:
+    """Returns the diagnosis for a sandbox's own report."""
+    layers = layers_of(isolation)
+    names = {layer.name for layer in layers}
+    return Diagnosis(
+        level=isolation.level,
+        is_enough=isolation.reaches(ENOUGH),
+        layers=layers,
+        system={name: text for name, text in isolation.report.items() if name not in names},
     )
 
 

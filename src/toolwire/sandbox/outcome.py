@@ -8,13 +8,13 @@ import signal
 from collections.abc import Sequence
 from typing import Any, assert_never
 
+from toolwire.sandbox.channel.frames import FailedFrame, ResultFrame
+from toolwire.sandbox.drive.live import LiveProgram
 from toolwire.sandbox.forked import Exit
-from toolwire.sandbox.frames import FailedFrame, ResultFrame
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.live import LiveProgram
 from toolwire.sandbox.program import Program, ProgramTool
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
-from toolwire.sandbox.source_checks import Refusal
+from toolwire.sandbox.source_checks import SourceRefusal
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 from toolwire.vocabulary.errors import DefinitionError
 
@@ -84,7 +84,7 @@ def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: floa
     )
 
 
-def refusal(program: Program, found: Sequence[Refusal]) -> ProgramError:
+def refusal(program: Program, found: Sequence[SourceRefusal]) -> ProgramError:
     """Returns the error for a program that the source checks refuse."""
     texts = "\n".join(one.text(program.source) for one in found)
     message = "; ".join(f"line {one.line}: {one.reason}" for one in found)

@@ -58,7 +58,7 @@ class ProgramError:
 
 
 @dataclass(slots=True, kw_only=True)
-class CallRecord:
+class ProgramCallRecord:
     """One call as the host saw it. Not frozen, since the host fills it while the program runs.
 
     Attributes:
@@ -129,7 +129,7 @@ class ProgramResult:
     stdout: str
     stdout_bytes: int
     error: ProgramError | None
-    calls: tuple[CallRecord, ...]
+    calls: tuple[ProgramCallRecord, ...]
     isolation: Isolation
     duration_s: float
     cpu_s: float

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from toolwire.sandbox.names import FreeName, free_names
+from toolwire.sandbox.free_names import FreeName, free_names
 from toolwire.sandbox.program import Program, ProgramTool
 
 Family = Literal["import", "files", "network", "system", "dynamic code", "environment"]
@@ -27,7 +27,7 @@ _SHOWN_TOOLS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class SourceRefusal:
     """One thing that a program may not use.
 
     Attributes:
@@ -60,7 +60,7 @@ class Refusal:
         )
 
 
-def check_source(program: Program) -> tuple[Refusal, ...]:
+def check_source(program: Program) -> tuple[SourceRefusal, ...]:
     """Returns the program's refusals in the order of its lines; empty when it may start.
 
     A text that is not Python passes here: the child reports it with Python's own message.
@@ -84,7 +84,7 @@ class _Checks:
         self._modules = program.modules
         self._lines = _lines(program.source)
 
-    def refusals(self, tree: ast.Module) -> Iterator[Refusal]:
+    def refusals(self, tree: ast.Module) -> Iterator[SourceRefusal]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
@@ -98,7 +98,7 @@ class _Checks:
             if is_refused and free.name not in own:
                 yield self._use(free)
 
-    def _import(self, node: ast.stmt, name: str, what: str) -> Iterator[Refusal]:
+    def _import(self, node: ast.stmt, name: str, what: str) -> Iterator[SourceRefusal]:
         if name == "__future__" or PARTS.get(name, name) in self._modules:
             return
         root = name.split(".")[0]
@@ -106,16 +106,18 @@ class _Checks:
         instead = _IMPORTS_INSTEAD.get(root) or self._instead_of(root, family)
         yield self._refusal(node, what, family, reason, instead)
 
-    def _use(self, free: FreeName) -> Refusal:
+    def _use(self, free: FreeName) -> SourceRefusal:
         family, reason = _ATTRIBUTES.get((free.name, free.attribute)) or _NAMES[free.name]
         what = f"{free.name}.{free.attribute}" if free.attribute else free.name
         return self._refusal(free.node, what, family, reason, self._instead_of(free.name, family))
 
-    def _refusal(self, node: ast.stmt | ast.expr, what: str, family: Family, reason: str, instead: str) -> Refusal:
+    def _refusal(
+        self, node: ast.stmt | ast.expr, what: str, family: Family, reason: str, instead: str
+    ) -> SourceRefusal:
         # The parser counts columns in bytes of UTF-8.
         line = self._lines[node.lineno - 1].encode() if node.lineno <= len(self._lines) else b""
         end = node.end_col_offset if node.end_lineno == node.lineno else len(line)
-        return Refusal(
+        return SourceRefusal(
             line=node.lineno,
             column=len(line[: node.col_offset].decode("utf-8", "replace")),
             width=max(len(line[node.col_offset : end].decode("utf-8", "replace")), 1),

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolwire.sandbox.answers import PARKED, Answer, AnswerError, Parked, Recorded, Unanswered, arguments_digest
-from toolwire.sandbox.blocking import fault, only_answer
+from toolwire.sandbox.drive.blocking import fault, only_answer
 from toolwire.sandbox.outcome import STOPPED, reason
 from toolwire.sandbox.program import Program, ProgramCall
-from toolwire.sandbox.report import CallRecord, CallStatus, Isolation, ProgramError, ProgramResult, ProgramStatus
+from toolwire.sandbox.report import CallStatus, Isolation, ProgramCallRecord, ProgramError, ProgramResult, ProgramStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ScriptedProgram:
         self._program = program
         self._isolation = isolation
         self._started = time.monotonic()
-        self._calls: list[CallRecord] = []
+        self._calls: list[ProgramCallRecord] = []
         self._answered = 0
         replay = program.replay
         self._recorded = {} if replay is None else {one.ordinal: one for one in replay.recorded}
@@ -140,7 +140,7 @@ class ScriptedProgram:
         status: CallStatus = "parked"
         if not isinstance(answer, Unanswered):
             status = "answered" if answer.error is None else "failed"
-        one = CallRecord(
+        one = ProgramCallRecord(
             ordinal=made.ordinal,
             tool=made.tool,
             arguments=made.arguments,

@@ -21,7 +21,7 @@ def main() -> None:
     package = importlib.util.module_from_spec(spec)
     sys.modules[PACKAGE] = package
     spec.loader.exec_module(package)
-    importlib.import_module(f"{PACKAGE}.zygote").main()
+    importlib.import_module(f"{PACKAGE}.fork_server").main()
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
 
-from . import imports
+from . import stage, wire
+from .world import imports
 
 LAZY = (
     "tokenize", "_strptime", "encodings.idna", "encodings.punycode", "encodings.ascii", "encodings.latin_1",
@@ -78,6 +78,18 @@ FAILURES = (
     "raise ExceptionGroup('both', [ValueError(1), TypeError(2)])",
 )
 
+LARGEST_SMALL = 512
+"""Bytes up to which CPython keeps objects in pools of one size."""
+_STEP = 16
+_POOL_BYTES = 16_384
+_FIRST_IN_POOL = 48
+_MOST_OF_A_SIZE = 4096
+"""Gaps of one size to fill at most; a thousand is usual. This bound ends the loop if CPython lays out its pools
+differently.
+"""
+_OVERHEAD_BYTES = bytes.__basicsize__
+_kept: list[bytes] = []
+
 
 def warm_up() -> list[str]:
     """Imports, compiles, runs and fails once with all that programs usually do; returns the parts that failed."""
@@ -87,12 +99,11 @@ def warm_up() -> list[str]:
     warnings.simplefilter("ignore", DeprecationWarning)
     time.tzset()
     time.localtime()
-    program = importlib.import_module(f"{__package__}.program")
     for name, source in SAMPLES.items():
-        if not _run(program, source):
+        if not _run(source):
             missed.append(name)
     for source in FAILURES:
-        _run(program, source)
+        _run(source)
     sys.path_importer_cache.clear()
     return missed
 
@@ -103,7 +114,21 @@ def usual() -> Callable[[], None]:
     The zygote and its forks can each call it once. The pages that it touches need not be copied when a program is
     waiting.
     """
-    return _rehearsal(importlib.import_module(f"{__package__}.program"), USUAL, [])
+    return _rehearsal(USUAL, [])
+
+
+def fill_gaps() -> None:
+    """Fills the gaps in the zygote's memory, so that its children write to few of its pages.
+
+    The kernel copies each page that a child writes to. Python puts small objects into gaps all over that memory.
+    Once these gaps are filled, size by size, a child's own objects lie side by side on fresh pages.
+    """
+    for size in range(LARGEST_SMALL, _OVERHEAD_BYTES, -_STEP):
+        for _ in range(_MOST_OF_A_SIZE):
+            piece = bytes(size - _OVERHEAD_BYTES)
+            _kept.append(piece)
+            if id(piece) % _POOL_BYTES == _FIRST_IN_POOL:
+                break
 
 
 def _import(name: str) -> bool:
@@ -114,16 +139,15 @@ def _import(name: str) -> bool:
     return True
 
 
-def _run(program: Any, source: str) -> bool:
+def _run(source: str) -> bool:
     """Runs a sample as a child would; returns True if it finished."""
     written: list[bytes] = []
-    _rehearsal(program, source, written)()
+    _rehearsal(source, written)()
     return bool(written) and b'["result"' in written[-1]
 
 
-def _rehearsal(program: Any, source: str, written: list[bytes]) -> Callable[[], None]:
+def _rehearsal(source: str, written: list[bytes]) -> Callable[[], None]:
     """Returns a function that runs the source with a simulated host, which sends the start and two answers."""
-    wire = importlib.import_module(f"{__package__}.wire")
     tool = ["sample", "", [], [["value", "value", "either", True]], ""]
     options = {
         "tools": [tool], "source_checks": True, "result_bytes": 1 << 20, "call_bytes": 1 << 20, "outstanding_calls": 8,
@@ -138,12 +162,12 @@ def _rehearsal(program: Any, source: str, written: list[bytes]) -> Callable[[], 
         written.append(frame)
         return len(frame)
 
-    stage = program.Stage(read, write)
+    own_stage = stage.Stage(read, write)
 
     def play() -> None:
         before = sys.stdout, sys.stderr, sys.modules["__main__"]
         try:
-            stage.play()
+            own_stage.play()
         finally:
             sys.stdout, sys.stderr, sys.modules["__main__"] = before
 

@@ -1,0 +1,1 @@
+"""The account of a failed program: traceback, known mistakes, and the hint for the model."""
