@@ -9,7 +9,7 @@ import pytest
 
 import toolwire.testing.sinks as kit
 from toolwire.invocation.fold import Produced
-from toolwire.invocation.sink import Part
+from toolwire.invocation.ports import Part
 from toolwire.runtime.rendezvous import Rendezvous
 from toolwire.testing import SINK_CHECKS, ListSink, MakeSink, OpenSink, PortFails, check_sink
 from toolwire.vocabulary.response import ToolResponse

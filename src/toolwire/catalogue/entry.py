@@ -81,6 +81,11 @@ class Entry:
         for layer in self.middleware:
             check_middleware(layer)
 
+    @property
+    def own_permission(self) -> Permission:
+        """The permission that counts if no rule applies: the registration's, or else the tool's."""
+        return self.permission or self.tool.permission
+
     def has_options_of(self, other: Entry) -> bool:
         """True if the other entry has the same permission, time limit, middleware, composite and concurrency."""
         mine, theirs = (

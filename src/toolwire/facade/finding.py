@@ -12,6 +12,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool
 from toolwire.facade.setup import Setup
+from toolwire.invocation.judge import is_denied
 from toolwire.permission.policy import Policy
 from toolwire.vocabulary.calls import SEARCH_TOOLS
 from toolwire.vocabulary.errors import ConfigurationError
@@ -118,12 +119,7 @@ def at_home(entry: Entry, catalogue: Catalogue, setup: Callable[[], Setup]) -> E
 
 def allowed(catalogue: Catalogue | Selection, policy: Policy) -> list[Entry]:
     """Returns the tools that a policy does not deny, except those that run programs; disabled tools included."""
-    return [
-        entry
-        for entry in catalogue
-        if entry.composite is None
-        and policy.judge(entry.name, entry.permission or entry.tool.permission).effect != "deny"
-    ]
+    return [entry for entry in catalogue if entry.composite is None and not is_denied(entry, policy)]
 
 
 def _entry(finder: ToolFinder) -> Entry:

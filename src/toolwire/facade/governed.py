@@ -9,6 +9,7 @@ from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Permission
 from toolwire.facade.setup import Setup
+from toolwire.invocation.judge import judged_by_name
 from toolwire.permission.policy import Policy
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
 
@@ -38,7 +39,7 @@ class Governed:
             RegistrationError: no tool has that name.
         """
         entry, setup = self._found(name)
-        return setup.policy.judge(entry.name, entry.permission or entry.tool.permission).effect
+        return judged_by_name(entry, setup.policy).effect
 
     def explain_call(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
@@ -50,7 +51,7 @@ class Governed:
             RegistrationError: no tool has that name.
             ConfigurationError: the arguments are wrong, or `state` is not a mapping.
         """
-        from toolwire.invocation.authorize import subject_of
+        from toolwire.invocation.judge import judged, subject_of
         from toolwire.invocation.scope import Prepared
         from toolwire.invocation.validate import validate
         from toolwire.permission.explain import explain
@@ -60,12 +61,9 @@ class Governed:
         prepared = validate(ToolCall(entry.name, arguments), entry, setup.with_state(state).states)
         if not isinstance(prepared, Prepared):
             raise ConfigurationError(prepared.error or "the arguments are wrong")
-        return explain(
-            setup.policy,
-            entry.name,
-            entry.permission or entry.tool.permission,
-            subject_of(prepared, setup.scope(Catalogue())),
-        )
+        scope = setup.scope(Catalogue())
+        subject, verdict = subject_of(prepared, scope), judged(prepared, scope)
+        return explain(setup.policy, entry.name, entry.own_permission, subject, verdict)
 
     def _found(self, name: str) -> tuple[Entry, Setup]:
         catalogue, setup = self.__offer__()

@@ -74,7 +74,7 @@ class RegisteredToolFunction:
     @property
     def permission(self) -> ToolPermission:
         """The permission that it was registered with, or else the tool's own. Rules may override both."""
-        return ToolPermission(self._entry.permission or self._entry.tool.permission)
+        return ToolPermission(self._entry.own_permission)
 
     @property
     def function(self) -> Any:

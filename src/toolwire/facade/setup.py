@@ -16,6 +16,7 @@ from toolwire.facade.observing.observation import Watchers
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.blocking import BlockingPorts, needs_loop
 from toolwire.invocation.invoker import invoke
+from toolwire.invocation.judge import is_denied
 from toolwire.invocation.ports import Ports, Tracer
 from toolwire.invocation.scope import RESULT_LIMIT_BYTES, Observer, Scope, ended
 from toolwire.permission.approval import Approver
@@ -102,7 +103,7 @@ class Setup:
 
     def denies(self, entry: Entry) -> bool:
         """Returns True if every call of it is denied, so that no model is told of it."""
-        return self.policy.judge(entry.name, entry.permission or entry.tool.permission).effect == "deny"
+        return is_denied(entry, self.policy)
 
     def with_observer(self, observer: Observer) -> Setup:
         """Returns a copy with one more observer."""

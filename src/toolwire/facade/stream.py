@@ -11,8 +11,8 @@ from typing import Any
 from toolwire.invocation.amend import AmendFailed, amended, amended_result
 from toolwire.invocation.fold import interrupted
 from toolwire.invocation.invoker import invoke
+from toolwire.invocation.ports import Part
 from toolwire.invocation.scope import Scope, ended
-from toolwire.invocation.sink import Part
 from toolwire.runtime.rendezvous import Rendezvous
 from toolwire.vocabulary.blocks import Content, ContentBlock, new_blocks
 from toolwire.vocabulary.calls import ToolCall

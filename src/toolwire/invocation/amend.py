@@ -6,7 +6,7 @@ from functools import partial
 
 from toolwire.catalogue.entry import Amend
 from toolwire.invocation.fold import raised, replaced, result_of
-from toolwire.invocation.owner import owners_fault
+from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable

@@ -1,4 +1,4 @@
-"""The only caller of the policy. A call runs without a question, after a person approved it, or not at all."""
+"""A call runs without a question, after a person approved it, or not at all."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 from toolwire.definition.arguments.canonical import unmasked
 from toolwire.invocation.ask import ask
-from toolwire.invocation.reconcile import evidence, reconciled
+from toolwire.invocation.judge import judged
+from toolwire.invocation.record import evidence, reconciled
 from toolwire.invocation.resolve import resolve
-from toolwire.invocation.scope import Prepared, Scope, run_of
+from toolwire.invocation.scope import Prepared, Scope
 from toolwire.invocation.validate import validate
 from toolwire.permission.approval import Decision
-from toolwire.permission.policy import Subject, Verdict
+from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Outcome, ToolResult
@@ -44,40 +45,6 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: Doubt | None = None
     return there.with_metadata(approval=prepared.approval) if isinstance(there, ToolResult) else decided
 
 
-def judged(prepared: Prepared, scope: Scope) -> Verdict:
-    """Returns the policy's verdict on the call as it would run now."""
-    entry, policy = prepared.entry, scope.policy
-    own = entry.permission or entry.tool.permission
-    was_asked = scope.run is not None and prepared.call.id in scope.run.asked
-    if not was_asked and (scope.run is None or not scope.run.taints):
-        settled = policy.settled(entry.name, own)
-        if settled is not None:
-            return settled
-    try:
-        subject = subject_of(prepared, scope)
-    except Unrepresentable as error:
-        return Verdict(effect="deny", reasons=(f"rules cannot look at these arguments: {error}",))
-    return policy.judge(entry.name, own, subject, was_asked=was_asked)
-
-
-def subject_of(prepared: Prepared, scope: Scope) -> Subject:
-    """Returns the call in the form that a policy judges.
-
-    Raises:
-        Unrepresentable: JSON cannot hold one of the arguments.
-    """
-    tool = prepared.entry.tool
-    return Subject(
-        arguments=prepared.canonical(scope),
-        caller=scope.caller,
-        run_id=run_of(prepared.call, scope),
-        effects=tool.effects.kinds,
-        taints=frozenset() if scope.run is None else scope.run.taints,
-        is_outside=tool.is_outside,
-        tool_digest=tool.digest,
-    )
-
-
 def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
     call = prepared.call
     prepared.approval = _told(decision)
@@ -85,7 +52,7 @@ def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepare
         case "approve":
             return _still_allowed(prepared, scope)
         case "edit":
-            edited = _edited(prepared, decision, scope)
+            edited = with_edits(prepared, decision, scope)
             return edited if isinstance(edited, Prepared) else edited.with_metadata(approval=prepared.approval)
         case "deny":
             reason = decision.reason or "a person refused it"
@@ -128,8 +95,8 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     return found
 
 
-def _edited(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
-    """Returns the call with a person's edits.
+def with_edits(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
+    """Returns the call with a person's edits, or the failure of a call that cannot be made like that.
 
     It counts as approved, but is validated and judged like a model's call.
     """

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable
+from contextlib import aclosing, closing
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from types import AsyncGeneratorType, GeneratorType
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Amend, Composite
+from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
 from toolwire.invocation.amend import amended_result
-from toolwire.invocation.fold import Produced, interrupted, raised, result_of
-from toolwire.invocation.iterate import GENERATORS, PASSING, iterate
-from toolwire.invocation.owner import owners_fault
+from toolwire.invocation.fold import ALL_GIVEN, STOPPED, Produced, interrupted, raised, result_of
+from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.record import recorded
 from toolwire.invocation.scope import Inside, Path, Prepared, Run, Scope, ended
@@ -23,7 +25,7 @@ from toolwire.invocation.tell import told_sink
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import DONE, CallContext, Interrupted
-from toolwire.vocabulary.errors import BoundValueError, ForOperator
+from toolwire.vocabulary.errors import BoundValueError, ForOperator, Unrepresentable
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import idempotency_key
@@ -251,3 +253,85 @@ def _key(prepared: Prepared, scope: Scope) -> str:
         return prepared.idempotency_key
     run_id = scope.run_id or prepared.call.id if scope.ledger is None else scope.ledger.run_id
     return idempotency_key(run_id, prepared.call.id, digest(recorded(prepared, scope)))
+
+
+async def attempt_finish(prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:
+    """Runs an extended tool. A success gets `response_msg` and `structured` in its metadata.
+
+    A text that the function itself put into `response_msg` is kept.
+    """
+    result = await attempt(prepared, scope, invoke)
+    if result.failure is not None:
+        return result
+    text = _text(result)
+    # The next step turns a result without text into a failure.
+    structured = cast("StructuredValues", prepared.validated.values).structured
+    return result if text is None else result.with_metadata(response_msg=text, structured=structured)
+
+
+def _text(result: ToolResult) -> str | None:
+    own: Any = result.metadata.get("response_msg")
+    if isinstance(own, str):
+        return own
+    try:
+        return result.text
+    except Unrepresentable:
+        return None
+
+
+GENERATORS: tuple[type[Any], ...] = (GeneratorType, AsyncGeneratorType)
+"""The types that are iterated. A value of any other type is the tool's result."""
+
+PASSING = (KeyboardInterrupt, GeneratorExit, BoundValueError)
+"""Exceptions that never count as a tool's error: they end the program or the call's coroutine, or are for the host."""
+
+
+async def iterate(call: ToolCall, generator: object, produced: Produced, ports: Ports, limit_s: float | None) -> Any:
+    """Returns `ALL_GIVEN` or `STOPPED` once the parts are in `produced`, or `Raised`. The generator is then closed.
+
+    The body of a generator is the tool's code, so all of it runs in the tool's thread.
+
+    Raises:
+        TimedOut: The generator did not end in time. In a thread, it ends when it next yields a part.
+        WorkersExhausted: No worker was free.
+    """
+    if isinstance(generator, GeneratorType):
+        pulled = partial(_pulled, cast("GeneratorType[Any, Any, Any]", generator), produced)
+        return await ports.execute(pulled, is_async=False, limit_s=limit_s)
+    if ports.is_blocking:
+        return owners_fault(
+            "invalid_result",
+            f"{call.name!r} gave back an async generator instead of a value.",
+            for_owner="write it with `async def` and `yield`, or call it from an event loop.",
+            call=call,
+        )
+    later = partial(_pulled_later, cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
+    return await ports.execute(later, is_async=True, limit_s=limit_s)
+
+
+def _pulled(generator: GeneratorType[Any, Any, Any], produced: Produced) -> Any:
+    try:
+        with closing(generator):
+            for value in generator:
+                if not produced.put(value, is_yielded=True):
+                    return STOPPED
+        return ALL_GIVEN
+    except PASSING:
+        raise
+    except BaseException as error:  # noqa: BLE001 - any exception of a tool is its result
+        return Raised(error)
+
+
+async def _pulled_later(generator: AsyncGeneratorType[Any, Any], produced: Produced, ports: Ports) -> Any:
+    try:
+        async with aclosing(generator):
+            async for value in generator:
+                if not await produced.put_later(value, ports, is_yielded=True):
+                    return STOPPED
+        return ALL_GIVEN
+    except PASSING:
+        raise
+    except BaseException as error:
+        if ports.is_cancellation(error):
+            raise
+        return Raised(error)

@@ -9,9 +9,8 @@ from dataclasses import replace
 from types import CoroutineType
 from typing import Any, Final, cast
 
-from toolwire.invocation.owner import owners_fault
-from toolwire.invocation.ports import Ports
-from toolwire.invocation.sink import Part, Sink
+from toolwire.invocation.owners_fault import owners_fault
+from toolwire.invocation.ports import Part, Ports, Sink
 from toolwire.vocabulary.blocks import Content, ContentBlock, TextBlock, is_block, is_blocks, own
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import Progress

@@ -16,13 +16,12 @@ from typing import Any
 
 from toolwire.definition.shape import StructuredValues
 from toolwire.invocation.aside import beside, is_large
-from toolwire.invocation.authorize import authorize, judged
-from toolwire.invocation.execute import attempt, attempt_composite
-from toolwire.invocation.finish import attempt_finish
+from toolwire.invocation.authorize import authorize
+from toolwire.invocation.execute import attempt, attempt_composite, attempt_finish
+from toolwire.invocation.judge import judged
 from toolwire.invocation.middleware.onion import through
-from toolwire.invocation.pages import first_page
 from toolwire.invocation.ports import CallSpan, Ledger, Tracer
-from toolwire.invocation.postprocess import postprocess, whole_text
+from toolwire.invocation.postprocess import first_page, postprocess, whole_text
 from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Inside, Prepared, Scope, run_of

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from toolwire.permission.approval import ApprovalRequest, Decision
+from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.calls import Caller, ToolCall
+from toolwire.vocabulary.context import Progress
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import Doubt, Start, Step
 
@@ -218,4 +222,32 @@ class Ports(Protocol):
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
         """Returns the results of all coroutines in the given order. They run in parallel as far as workers are free."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One piece of a running tool's output: content, a response object, or its progress."""
+
+    pieces: tuple[str | ContentBlock, ...] = ()
+    """Content that follows all earlier content. Adjacent strings are joined."""
+    response: ToolResponse | None = None
+    """The tool's own response. A cumulative response replaces all earlier content."""
+    progress: Progress | None = None
+    """The tool's progress."""
+
+
+class Sink(Protocol):
+    """Reads a call's output. Any thread may call it, and waits for its futures on a loop or by blocking."""
+
+    def offer(self, part: Part, /) -> Future[bool] | None:
+        """Hands over a part. Returns None if the tool may continue, else a future for the reader's next request.
+
+        The future gives True if the reader wants the next part, and False if it wants no more. The tool waits for it
+        meanwhile. This is the back-pressure of a slow reader.
+        """
+        ...
+
+    def end_with(self, response: ToolResponse, /) -> None:
+        """Names the response that the tool marked as its last. It becomes the last chunk when the call has ended."""
         ...

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from toolwire.catalogue.entry import Entry
-from toolwire.invocation.owner import owners_fault
+from toolwire.invocation.fold import replaced
+from toolwire.invocation.judge import is_denied
+from toolwire.invocation.owners_fault import owners_fault
+from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import READ_RESULT, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.kept_text import KeptText
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.text import cut_text
+from toolwire.vocabulary.text import cut_text, page_of
 from toolwire.vocabulary.values import show, tag
 
 _SHORT = frozenset({float, bool, type(None)})
@@ -82,3 +86,29 @@ def _with(result: ToolResult, blocks: tuple[ContentBlock, ...], **metadata: Any)
         failure=result.failure,
         call=result.call,
     )
+
+
+async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) -> ToolResult:
+    """Returns the result with its first page and a note on how to read on.
+
+    If the model has no tool for reading on, the truncated result is returned unchanged.
+    """
+    reader, limit_bytes = scope.catalogue.find(READ_RESULT), scope.result_limit_bytes
+    if reader is None or reader.spill is None or entry.name == READ_RESULT or limit_bytes is None:
+        return cut
+    if is_denied(reader, scope.policy) or reader.disabled is not None:
+        return cut
+    kept = KeptText(text=whole, page_bytes=limit_bytes, labels=entry.tool.effects.labels)
+    kept_as = await scope.ports.arrived(reader.spill.keep(kept, scope.caller))
+    if kept_as is None:
+        return cut
+    page = page_of(whole, 0, limit_bytes)
+    shown = page.removesuffix("\n")
+    told = f"{shown}\n[the first {len(page):,} of {len(whole):,} characters; {reading_on(kept_as, len(page))}]"
+    others = [block for block in cut.blocks if block["type"] != "text"]
+    return replaced(cut, (TextBlock(type="text", text=told), *others)).with_metadata(result_id=kept_as)
+
+
+def reading_on(id: str, offset: int) -> str:
+    """Returns the call with which a model gets the next page."""
+    return f"call {READ_RESULT} with id={id!r} and offset={offset} to read on"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import logging
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, cast
@@ -9,7 +11,9 @@ from typing import Any, cast
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.scope import Prepared, Scope, read_again
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.effects import Reconcile
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import Doubt, Start, Step, idempotency_key, step_of
@@ -109,4 +113,53 @@ def is_divergence(outcome: Outcome) -> bool:
 def _unrecordable(call: ToolCall, error: Unrepresentable) -> ToolResult:
     return ToolResult.failed(
         "invalid_arguments", f"The arguments of {call.name!r} cannot be recorded: {error}.", call=call
+    )
+
+
+_LOG = logging.getLogger("toolwire.ledger")
+
+DONE_ALREADY = "It had been done before a crash; what it answered was lost."
+
+
+async def reconciled(prepared: Prepared, scope: Scope, doubt: Doubt) -> Doubt | ToolResult | None:
+    """Returns None if the call may run again, a result if it was done, or the doubt if only a person can decide.
+
+    A composite may run again, because its calls have their own records. So may an idempotent tool. The owner's
+    `reconcile` function can report that the call was done.
+    """
+    effects = prepared.entry.tool.effects
+    # The declaration at that time and today's must both allow it.
+    if prepared.entry.composite is not None and doubt.is_composite:
+        return None
+    may_repeat = doubt.idempotent == effects.idempotent and effects.idempotent != "no"
+    found = None
+    if effects.reconcile is not None and effects.idempotent != "natural":
+        found = await _found(effects.reconcile, prepared, scope, doubt)
+    if found == "done":
+        block = TextBlock(type="text", text=DONE_ALREADY)
+        return ToolResult(True, None, None, {"reconciled": True}, content=(block,), call=prepared.call)
+    if may_repeat:
+        prepared.attempt = doubt.attempt
+        return None
+    # A tool that received no key left no trace of it, so not finding the key proves nothing.
+    if found == "not_done" and (doubt.has_key or doubt.idempotent == "key"):
+        prepared.attempt = doubt.attempt + 1
+        return None
+    return doubt
+
+
+async def _found(reconcile: Reconcile, prepared: Prepared, scope: Scope, doubt: Doubt) -> Any:
+    try:
+        return await scope.ports.ask(reconcile, doubt.idempotency_key)
+    except Exception:  # noqa: BLE001 - the owner's code: if it fails, the outcome stays unknown
+        _LOG.exception("reconcile of %r failed on key %s", prepared.call.name, doubt.idempotency_key)
+        return None
+
+
+def evidence(doubt: Doubt) -> str:
+    """Describes the earlier attempt for the person who decides."""
+    began = datetime.datetime.fromtimestamp(doubt.started_at, datetime.UTC).isoformat(timespec="seconds")
+    return (
+        f"this may already have run: attempt {doubt.attempt} began {began}, and how it ended was lost in a crash "
+        f"(idempotency key {doubt.idempotency_key})"
     )

@@ -7,7 +7,7 @@ from toolwire.catalogue.groups import ToolGroup
 from toolwire.catalogue.selection import Selection
 from toolwire.catalogue.similar_names import nearest
 from toolwire.definition.naming import NAME_LIMIT
-from toolwire.invocation.owner import owners_fault
+from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult

@@ -13,8 +13,7 @@ from toolwire.catalogue.selection import Selection
 from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
 from toolwire.definition.tool import Tool, Validated, canonical
-from toolwire.invocation.ports import Ledger, Ports, Tracer
-from toolwire.invocation.sink import Sink
+from toolwire.invocation.ports import Ledger, Ports, Sink, Tracer
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.step import step

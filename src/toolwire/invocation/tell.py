@@ -7,8 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from toolwire.invocation.ports import Part, Sink
 from toolwire.invocation.scope import CallRecord, Prepared, Scope
-from toolwire.invocation.sink import Part, Sink
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.response import ToolResponse

@@ -48,7 +48,7 @@ class Explanation:
     verdict: Verdict
 
 
-def explain(policy: Policy, tool: str, own: Permission, subject: Subject) -> Explanation:
+def explain(policy: Policy, tool: str, own: Permission, subject: Subject, verdict: Verdict) -> Explanation:
     """Explains the policy's verdict on a call of `tool`, whose own permission is `own`."""
     now = policy.clock()
     return Explanation(
@@ -57,7 +57,7 @@ def explain(policy: Policy, tool: str, own: Permission, subject: Subject) -> Exp
         default=policy.own(tool, own),
         rules=tuple(_outcome(rule, subject, now) for rule in policy.rules_about(tool)),
         guard=gate_reason(subject),
-        verdict=policy.judge(tool, own, subject),
+        verdict=verdict,
     )
 
 

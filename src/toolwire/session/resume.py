@@ -10,9 +10,9 @@ from typing import Any, Protocol, cast
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
-from toolwire.definition.tool import canonical
 from toolwire.facade.setup import Setup
 from toolwire.invocation.aside import beside, is_large
+from toolwire.invocation.authorize import with_edits
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
@@ -21,12 +21,10 @@ from toolwire.invocation.validate import validate
 from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.deciding import narrowed
-from toolwire.permission.policy import Subject
 from toolwire.sandbox.answers import replay_engine
 from toolwire.session.kept_reply import kept, read
 from toolwire.session.wire import read_decisions, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
-from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Pending, ToolResult
 from toolwire.vocabulary.run_step import step_of
 
@@ -248,8 +246,7 @@ class Passes:
         # The call of a removed tool ends as `unknown_tool`, whatever the decision is.
         if decision.verdict != "edit" or entry is None:
             return
-        call = ToolCall(request.tool, decision.arguments, id=request.call_id)
-        problem = self._problem_of(call, entry)
+        problem = self._problem_of(request, entry, decision)
         if problem is not None:
             raise DecisionRefused("invalid_edit", problem, request_id=request.id)
 
@@ -261,27 +258,18 @@ class Passes:
         """
         return hmac.digest(self.store.wire_key, b"toolwire secrets 1", "sha256")
 
-    def _problem_of(self, call: ToolCall, entry: Entry) -> str | None:
-        """Returns the problem of an edited call: its arguments do not fit, or a rule denies it.
+    def _problem_of(self, request: ApprovalRequest, entry: Entry, decision: Decision) -> str | None:
+        """Returns the reason why an edited call would not run. The path itself answers, with the facts of the run.
 
-        None without a problem.
+        None without a reason.
         """
-        prepared = validate(call, entry, self.setup.states)
-        if isinstance(prepared, ToolResult):
-            return prepared.error
-        try:
-            arguments = canonical(prepared.validated, self._secret_key)
-        except Unrepresentable as error:
-            return str(error)
-        subject = Subject(
-            arguments=arguments,
-            caller=self.setup.caller,
-            run_id="",
-            effects=entry.tool.effects.kinds,
-            taints=frozenset(),
-        )
-        verdict = self.setup.policy.judge(entry.name, entry.permission or entry.tool.permission, subject)
-        return "; ".join(verdict.reasons) if verdict.effect == "deny" else None
+        scope = self.setup.scope(self._catalogue, run_id=request.run_id)
+        scope.run, scope.secret_key = Run(request.taints), self._secret_key
+        arguments = request.given or request.arguments
+        call = ToolCall(request.tool, arguments, id=request.call_id, parent=request.parent)
+        shown = validate(call, entry, scope.states)
+        edited = shown if isinstance(shown, ToolResult) else with_edits(shown, decision, scope)
+        return edited.error if isinstance(edited, ToolResult) else None
 
 
 def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:

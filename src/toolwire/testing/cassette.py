@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self, cast
 
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
-from toolwire.invocation.owner import owners_fault
+from toolwire.invocation.owners_fault import owners_fault
 from toolwire.journal.forms import result_form, result_of
 from toolwire.journal.redaction import redact
 from toolwire.testing.checks import PortFails
