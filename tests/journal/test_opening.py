@@ -7,7 +7,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -21,7 +20,6 @@ from alembic.script import ScriptDirectory
 from benchmarks.kills import in_child
 from sqlalchemy import text
 
-from tests.architecture.source import ROOT
 from tests.journal.world import done, started
 from tests.patience import PATIENCE_S
 from tests.runtime.subprocesses import output_of
@@ -188,15 +186,6 @@ def test_what_was_changed_in_the_database_is_not_gone_on_with(tmp_path: Path) ->
         # The control: put back, it opens.
         database.run(lambda c: c.execute(change, {"start": sealed, "run_id": "r_1"}))
         assert done(store.reopen("r_1")).run_id == "r_1"
-
-
-def test_migrations_are_in_the_wheel(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE_S)
-    names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
-    shipped = {f"toolwire/journal/migrations/{path.relative_to(MIGRATIONS)}" for path in MIGRATIONS.rglob("*.py")}
-    assert shipped <= set(names)
-    assert "toolwire/journal/migrations/env.py" in shipped
 
 
 def test_who_asks_for_no_store_loads_no_database() -> None:

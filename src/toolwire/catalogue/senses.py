@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 
 from toolwire.catalogue.terms import is_chinese, pieces, stem, terms
-from toolwire.catalogue.words import same_sense
 
 OTHER_WORD = 0.8
 """Weight of a synonym, compared with the word itself."""
@@ -14,6 +14,9 @@ ONE_CHARACTER = 0.25
 """Weight of a single Chinese character outside the table, compared with two adjacent ones."""
 ACROSS_WORDS = 0.3
 """Weight of two adjacent characters that belong to different words."""
+
+THESAURUS = Path(__file__).with_name("thesaurus.txt")
+"""The table of senses: one a line, its words separated by spaces; a line with `#` is a comment."""
 
 LONGEST_WORD = 5
 """Maximum characters of a Chinese word that is looked up in the table."""
@@ -87,3 +90,14 @@ def _by_stem() -> Mapping[str, Sense]:
         if not is_chinese(word):
             found.setdefault(stem(word), {}).update(_terms_of(others))
     return found
+
+
+@cache
+def same_sense() -> Mapping[str, tuple[str, ...]]:
+    """Maps each word to the other words of its senses, in the order of the table. Reads the table at the first call."""
+    found: dict[str, dict[str, None]] = {}
+    for line in THESAURUS.read_text("utf-8").splitlines():
+        words = () if line.startswith("#") else line.split()
+        for word in words:
+            found.setdefault(word, {}).update(dict.fromkeys(other for other in words if other != word))
+    return {word: tuple(others) for word, others in found.items()}

@@ -6,11 +6,21 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from toolwire.catalogue.words import STOP_CHARACTERS, STOP_WORDS
-
 _CHINESE = "㐀-鿿"
 _PIECE = re.compile(rf"[{_CHINESE}]+|[^\W_{_CHINESE}]+")
 _PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+_STOP = """
+a an the of to in on at for and or but is are was were be been this that these those my your our his her its their
+me i you we they he she it him us them with by from as into onto about please can could would will shall should do
+does did how whom when where why there here some any if so not no than then too very also just only
+have has had let want need s t ve re ll d
+"""
+STOP_WORDS = frozenset(_STOP.split())
+"""English words that do not describe a tool."""
+
+STOP_CHARACTERS = frozenset("的了吗呢把给请我你您他她吧啊")
+"""Chinese characters that do not describe a tool."""
 
 STEM_CACHE = 8_192
 """Number of cached stems: more words than the descriptions of a few thousand tools contain."""
