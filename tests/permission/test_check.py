@@ -32,8 +32,14 @@ def tools() -> dict[str, Tool]:
         "bank/refund",
         input_schema={
             "type": "object",
-            "properties": {"amount": {"$ref": "#/$defs/money"}, "by": {"type": "object", "properties": {"name": {}}}},
-            "$defs": {"money": {"type": "integer", "minimum": 1, "maximum": 100}},
+            "properties": {
+                "amount": {"$ref": "#/$defs/money"},
+                "by": {"type": "object", "properties": {"name": {}}},
+                "code": {"allOf": [{"type": "string"}, {"$ref": "#/$defs/code"}]},
+                "pair": {"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "string"}},
+                "way": {"anyOf": [{"enum": [1, 2]}, {"oneOf": [{"const": "all"}, {"type": "null"}]}]},
+            },
+            "$defs": {"money": {"type": "integer", "minimum": 1}, "code": {"enum": ["a", "b"]}},
         },
     )
     made["drop"] = from_function(pay, name="drop", permission="deny")
@@ -80,7 +86,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         when("/arguments/by/nam", "==", "a", tool="bank/refund"),
-        "no tool that it is about ('bank/refund') takes '/arguments/by/nam'; there are amount, by",
+        "no tool that it is about ('bank/refund') takes '/arguments/by/nam'; there are amount, by, code, pair, way",
     ),
     (
         when("/arguments/tags/first", "==", "a", tool="search"),
@@ -140,29 +146,53 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "it can never hit 'pay': mode not_in ['slow', 'fast'] can never hold among 'slow', 'fast'",
     ),
     (
-        when("/arguments/amount", ">", 100, tool="bank/refund"),
-        "it can never hit 'bank/refund': amount > 100 can never hold within the schema's limits",
+        when("/arguments/mode", "ends_with", "x"),
+        "it can never hit 'pay': mode ends_with 'x' can never hold among 'slow', 'fast'",
     ),
     (
-        when("/arguments/amount", "<", 1, tool="bank/refund"),
-        "it can never hit 'bank/refund': amount < 1 can never hold within the schema's limits",
-    ),
-    (both((">", 10), ("<", 5)), "amount > 10 and amount < 5 can never hold together"),
-    (both((">", 10), ("<=", 10)), "amount > 10 and amount <= 10 can never hold together"),
-    (both(("==", 10), ("==", 5)), "amount == 10 and amount == 5 can never hold together"),
-    (both(("==", 10), ("!=", 10)), "amount == 10 and amount != 10 can never hold together"),
-    (both(("in", [1, 2]), (">", 2)), "amount in [1, 2] and amount > 2 can never hold together"),
-    (
-        both(("exists", None), ("absent", None)),
-        "amount exists and amount absent can never hold together: what is absent has no value",
+        when("/arguments/now", "in", [1, 0]),
+        "it can never hit 'pay': now in [1, 0] looks at a number, and '/arguments/now' is true or false in its schema",
     ),
     (
-        both(("absent", None), ("==", 5)),
-        "amount absent and amount == 5 can never hold together: what is absent has no value",
+        when("/arguments/way", "==", 3, tool="bank/refund"),
+        "it can never hit 'bank/refund': way == 3 can never hold among 1, 2, 'all', None",
     ),
     (
-        both(("starts_with", "a"), ("starts_with", "b"), "/arguments/to"),
-        "to starts_with 'a' and to starts_with 'b' can never hold together",
+        when("/arguments/way", "contains", 5, tool="bank/refund"),
+        (
+            "it can never hit 'bank/refund': way contains 5 looks at a list, and '/arguments/way' is a text or a "
+            "number or null in its schema"
+        ),
+    ),
+    (
+        when("/arguments/code", "==", "c", tool="bank/refund"),
+        "it can never hit 'bank/refund': code == 'c' can never hold among 'a', 'b'",
+    ),
+    (
+        when("/arguments/code", "in", ["c", "d"], tool="bank/refund"),
+        "it can never hit 'bank/refund': code in ['c', 'd'] can never hold among 'a', 'b'",
+    ),
+    (
+        when("/arguments/way", "starts_with", "b", tool="bank/*"),
+        "it can never hit 'bank/refund': way starts_with 'b' can never hold among 1, 2, 'all', None",
+    ),
+    (
+        when("/arguments/page", "contains", "1", tool="search"),
+        (
+            "it can never hit 'search': page contains '1' looks at a text or a list, and '/arguments/page' is a "
+            "number in its schema"
+        ),
+    ),
+    (
+        {"tool": "bank/refnd"},
+        "there is no tool 'bank/refnd': did you mean 'bank/refund'? mend the name, or set optional = true",
+    ),
+    (
+        when("/arguments/pair/1", "==", 5, tool="bank/refund"),
+        (
+            "it can never hit 'bank/refund': pair.1 == 5 looks at a number, and '/arguments/pair/1' is a text in its "
+            "schema"
+        ),
     ),
     (
         example("match", {"arguments": {**OK, "amount": 11}}),
@@ -227,6 +257,10 @@ GOOD: list[dict[str, Any]] = [
     when("/arguments/tags/0", "==", "a", tool="search"),
     when("/arguments/by/name", "==", "a", tool="bank/refund"),
     when("/arguments/amount", ">=", 100, tool="bank/refund"),
+    when("/arguments/way", "absent", tool="bank/refund"),
+    when("/arguments/way", "in", ["all", 7], tool="bank/refund"),
+    when("/arguments/code", "starts_with", "a", tool="bank/refund"),
+    when("/arguments/pair/0", ">", 5, tool="bank/refund"),
     when("/arguments/amount", "<=", 10, tool="*"),
     both((">", 5), ("<", 10)),
     both((">=", 10), ("<=", 10)),

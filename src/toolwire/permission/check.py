@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from toolwire.definition.tool import Invalid, Permission, Tool, canonical
-from toolwire.permission.condition import MISSING, Condition, found
-from toolwire.permission.contradiction import contradiction, impossible
+from toolwire.definition.words import bounded, flattened
+from toolwire.permission.condition import MISSING, Condition, Kind, found, kind_of
 from toolwire.permission.rule import Rule
-from toolwire.permission.schema import at
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, CODE_EXECUTION, SEARCH_TOOLS
 from toolwire.vocabulary.errors import BoundValueError, Unrepresentable
 
@@ -54,11 +53,12 @@ def problems(
     """Returns the problems of the rules for the given tools; see `Policy.check`."""
     seen: dict[str, str] = {}
     told: list[RuleProblem] = []
+    known = {name: tool.__tool__() for name, tool in tools.items()}
     for number, rule in enumerate(rules, 1):
         place = rule.source or f"rule {number}"
         if not is_whole and rule.tool not in tools:
             continue
-        messages = list(_problems(rule, {name: tools[name].__tool__() for name in tools}, now, defaults))
+        messages = list(_problems(rule, known, now, defaults))
         if rule.id and rule.id in seen:
             messages.append(f"{seen[rule.id]} has the id {rule.id!r} too: give each its own")
         seen.setdefault(rule.id, place)
@@ -70,10 +70,6 @@ def problems(
 def _problems(rule: Rule, tools: Mapping[str, Tool], now: float, defaults: Mapping[str, Permission]) -> Iterable[str]:
     if rule.ends_at is not None and rule.ends_at <= now:
         yield "it has expired: take it out, or set another expires_at"
-    clash = contradiction(rule.conditions)
-    if clash:
-        yield clash
-        return
     fitting = {name: tool for name, tool in tools.items() if rule.fits(name)}
     if not fitting:
         if not rule.optional and rule.tool not in _OFFERED_LATER:
@@ -105,7 +101,7 @@ def _wrong_conditions(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
         by_path.setdefault(condition.tokens, []).append(condition)
     schemas = {name: tool.input_schema for name, tool in fitting.items()}
     for tokens, conditions in by_path.items():
-        places = {name: at(schema, tokens) for name, schema in schemas.items()}
+        places = {name: _schemas_at(schema, tokens) for name, schema in schemas.items()}
         lacking = [name for name, found_there in places.items() if not found_there]
         if len(lacking) == len(places):
             if not rule.optional:
@@ -116,7 +112,7 @@ def _wrong_conditions(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
                 f"{', '.join(map(repr, lacking))} have no {'.'.join(tokens)!r}, so that it would hit all their calls: "
                 f"name the tools it is about, or add {{path = {conditions[0].path!r}, op = 'exists'}}"
             )
-        reasons = {name: impossible(conditions, there) for name, there in places.items() if there}
+        reasons = {name: _impossible(conditions, there) for name, there in places.items() if there}
         if all(reasons.values()) and not rule.optional:
             name, reason = next(iter(reasons.items()))
             yield f"it can never hit {name!r}: {reason}"
@@ -178,3 +174,125 @@ def told(condition: Condition, arguments: Mapping[str, Any]) -> str:
     if value is MISSING:
         return f"{condition} {words}: it is not there"
     return f"{condition} {words} of {value!r}"
+
+
+# -- values that a schema allows --------------------------------------------------------------------------------
+
+_CHOICES_DEPTH = 8
+"""Maximum levels of choices within choices; deeper ones count as allowing any value."""
+
+_KINDS: Mapping[str, Kind] = {
+    "string": "text",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "null": "null",
+    "array": "list",
+    "object": "object",
+}
+_WORDS: Mapping[Kind, str] = {
+    "text": "a text",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+    "list": "a list",
+    "object": "an object",
+}
+_WANTED: Mapping[str, frozenset[Kind]] = {
+    **dict.fromkeys(("<", "<=", ">", ">="), frozenset[Kind]({"number"})),
+    **dict.fromkeys(("starts_with", "ends_with", "matches", "under", "host_in"), frozenset[Kind]({"text"})),
+}
+"""The kinds of values that an operator looks at; any kind if it is not listed."""
+
+
+def _impossible(conditions: Sequence[Condition], schemas: Sequence[Mapping[str, Any]]) -> str:
+    """Returns why no value that the schemas allow can meet one of the conditions; empty if each can be met."""
+    allowed = frozenset[Kind]().union(*map(_kinds, schemas))
+    listed = _values(schemas)
+    for condition in conditions:
+        wanted = _wanted(condition)
+        if not wanted & allowed:
+            return f"{condition} looks at {_either(wanted)}, and {condition.path!r} is {_either(allowed)} in its schema"
+        if listed is None or condition.op == "absent":
+            continue
+        if not any(condition.holds_of(value) is True for value in listed):
+            return f"{condition} can never hold among {', '.join(map(repr, listed))}"
+    return ""
+
+
+def _wanted(condition: Condition) -> frozenset[Kind]:
+    match condition.op:
+        case "==" | "!=":
+            return frozenset({kind_of(condition.value)})
+        case "in" | "not_in":
+            return frozenset(kind_of(value) for value in condition.value)
+        case "contains":
+            return frozenset({"list", "text"} if kind_of(condition.value) == "text" else {"list"})
+        case other:
+            return _WANTED.get(other, frozenset(_WORDS))
+
+
+def _either(kinds: frozenset[Kind]) -> str:
+    return " or ".join(word for kind, word in _WORDS.items() if kind in kinds)
+
+
+@bounded
+def _schemas_at(schema: Mapping[str, Any], tokens: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns the schemas, one of which a value at the path must fit; none if the schema allows no value there."""
+    found = _choices(schema, schema)
+    for token in tokens:
+        found = [choice for each in found for inner in _below(each, token) for choice in _choices(inner, schema)]
+    return found
+
+
+def _choices(schema: object, root: Mapping[str, Any], depth: int = _CHOICES_DEPTH) -> list[dict[str, Any]]:
+    if schema is False:
+        return []
+    node = flattened(schema, root)
+    choices = cast("list[Any] | None", node.get("anyOf", node.get("oneOf")))
+    if choices is None or depth <= 0:
+        return [node]
+    rest = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
+    return [{**rest, **each} for choice in choices for each in _choices(choice, root, depth - 1)]
+
+
+def _below(schema: Mapping[str, Any], token: str) -> list[object]:
+    """Returns the schemas one step further down. A name outside of `properties` needs `additionalProperties`."""
+    found: list[object] = []
+    allowed, properties = _kinds(schema), schema.get("properties")
+    if "object" in allowed:
+        if properties is not None and token in properties:
+            found.append(properties[token])
+        elif properties is None or "additionalProperties" in schema:
+            found.append(schema.get("additionalProperties", {}))
+    if "list" in allowed and token.isascii() and token.isdigit():
+        first = cast("Sequence[object]", schema.get("prefixItems", ()))
+        found.append(first[int(token)] if int(token) < len(first) else schema.get("items", {}))
+    return found
+
+
+def _kinds(schema: Mapping[str, Any]) -> frozenset[Kind]:
+    listed = _enumerated(schema)
+    if listed is not None:
+        return frozenset(kind_of(value) for value in listed)
+    named: Any = schema.get("type")
+    types = [named] if isinstance(named, str) else cast("list[str]", named or [])
+    return frozenset(_KINDS[each] for each in types if each in _KINDS) or frozenset(_WORDS)
+
+
+def _values(schemas: Sequence[Mapping[str, Any]]) -> list[Any] | None:
+    """Returns all values that the schemas allow; None if they cannot be listed."""
+    found: list[Any] = []
+    for schema in schemas:
+        listed = _enumerated(schema)
+        kinds = _kinds(schema)
+        if listed is None and kinds <= {"boolean", "null"}:
+            listed = [*([True, False] if "boolean" in kinds else []), *([None] if "null" in kinds else [])]
+        if listed is None:
+            return None
+        found += listed
+    return found
+
+
+def _enumerated(schema: Mapping[str, Any]) -> list[Any] | None:
+    return [schema["const"]] if "const" in schema else schema.get("enum")
