@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from typing import Any
 
 import pytest
 
-from toolwire import ConfigurationError, ToolRegistry
+from toolwire import ConfigurationError, Session, ToolCall, ToolRegistry, execute_python_code, protocols
 from toolwire.facade.programs import programs_run_by
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import ProgramResult
 from toolwire.testing import ScriptedRunner
+from toolwire.vocabulary.calls import PROGRAM_TIME_S
 
 
 class Noting(ScriptedRunner):
@@ -42,6 +44,20 @@ def test_none_is_the_default_timeout() -> None:
     other.enable_code_execution(timeout=7)
     assert limits_of(said) == limits_of(unsaid) == Limits.within(30)
     assert limits_of(other) == Limits.within(7)
+
+
+def test_every_way_to_run_a_program_has_the_same_default_time() -> None:
+    registry = ToolRegistry()
+    registry.enable_code_execution()
+    runner = Noting()
+    with programs_run_by(runner):
+        registry.run_program("1")
+        asyncio.run(execute_python_code("1"))
+        reply = protocols.get("attp").render((ToolCall("code_execution", {"code": "1"}),))
+        asyncio.run(Session(registry, protocol="attp").turn(reply))
+        asyncio.run(Session([], protocol="attp").turn(reply))
+    found = [limits_of(registry), *runner.limits]
+    assert [limits.deadline_s for limits in found] == [PROGRAM_TIME_S] * 5
 
 
 def test_limits_count_when_no_timeout_is_given() -> None:

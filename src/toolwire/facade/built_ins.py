@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.catalogue.entry import Entry
-from toolwire.vocabulary.calls import CANCEL_CALL, CODE_EXECUTION, POLL_CALL, READ_RESULT, SEARCH_TOOLS, START_CALL
+from toolwire.vocabulary.calls import (
+    CANCEL_CALL,
+    CODE_EXECUTION,
+    POLL_CALL,
+    PROGRAM_TIME_S,
+    READ_RESULT,
+    SEARCH_TOOLS,
+    START_CALL,
+)
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
@@ -18,11 +26,6 @@ if TYPE_CHECKING:
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation
     from toolwire.vocabulary.kept_text import Spill
-
-CODE_EXECUTION_TIMEOUT_S = 30.0
-"""Seconds from a program's start to its end, tools included: enough for a few slow look-ups, too short for a stuck
-turn.
-"""
 
 
 class BuiltIns:
@@ -37,7 +40,7 @@ class BuiltIns:
 
     def enable_code_execution(
         self,
-        timeout: float | None = CODE_EXECUTION_TIMEOUT_S,
+        timeout: float | None = PROGRAM_TIME_S,
         *,
         limits: Limits | None = None,
         min_isolation: MinIsolation = "kernel",
@@ -160,9 +163,9 @@ class BuiltIns:
 
 def _seconds(timeout: object) -> float:
     if timeout is None:
-        return CODE_EXECUTION_TIMEOUT_S
+        return PROGRAM_TIME_S
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
         raise ConfigurationError(
-            f"timeout={timeout!r:.80}: give seconds above 0, or None for the default of {CODE_EXECUTION_TIMEOUT_S:g}"
+            f"timeout={timeout!r:.80}: give seconds above 0, or None for the default of {PROGRAM_TIME_S:g}"
         )
     return timeout

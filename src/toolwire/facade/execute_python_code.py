@@ -6,17 +6,16 @@ from typing import Annotated
 
 from pydantic import Field
 
+from toolwire.vocabulary.calls import PROGRAM_TIME_S
 from toolwire.vocabulary.results import ToolResult
 
-TIMEOUT_S = 30.0
-"""Seconds for a program unless the model asks for another time: as with `enable_code_execution`."""
 TIMEOUT_LIMIT_S = 300.0
 """The most seconds that a model may ask for: enough for a long calculation, too short for a stuck turn."""
 
 
 async def execute_python_code(
     code: str,
-    timeout: Annotated[float, Field(gt=0, le=TIMEOUT_LIMIT_S)] = TIMEOUT_S,  # noqa: ASYNC109  # the sandbox keeps it
+    timeout: Annotated[float, Field(gt=0, le=TIMEOUT_LIMIT_S)] = PROGRAM_TIME_S,  # noqa: ASYNC109  # the sandbox keeps it
 ) -> ToolResult:
     """Runs a Python program and gives what it printed, and its result.
 

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
+from toolwire.vocabulary.calls import PROGRAM_TIME_S
 from toolwire.vocabulary.errors import ConfigurationError
 
 
@@ -17,7 +18,7 @@ class Limits:
         wall_s: Seconds that the program itself may run; the time in which it waits for tools does not count.
         cpu_s: Whole seconds of processor time, as the kernel counts them.
         memory_mb: MiB of address space above the bare interpreter's need; beyond it the program gets a MemoryError.
-        deadline_s: Seconds from start to end, tools included.
+        deadline_s: Seconds from start to end, tools included; `PROGRAM_TIME_S` by default.
         output_bytes: Bytes of printed text that are kept. Text beyond it is counted and dropped.
         output_flood_bytes: Bytes of printed text at which a program is stopped, as a runaway loop.
         result_bytes: Bytes of the encoded result.
@@ -34,7 +35,7 @@ class Limits:
     wall_s: float = 10
     cpu_s: int = 10
     memory_mb: int = 256
-    deadline_s: float = 60
+    deadline_s: float = PROGRAM_TIME_S
     output_bytes: int = 262_144
     output_flood_bytes: int = 16_777_216
     result_bytes: int = 1_048_576
