@@ -31,7 +31,7 @@ _CUT = re.compile(r"_h[0-9a-f]{12}\Z")
 
 
 class NameMap:
-    """The names of a set of tools, mapped in both directions."""
+    """The mapping from a provider's names back to the names of a set of tools."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Builds the mapping.
@@ -47,22 +47,9 @@ class NameMap:
                     f"a provider could not tell {known!r} and {name!r} apart: register one of them under another name"
                 )
 
-    def to_provider(self, name: str) -> str:
-        """Returns the name in the provider's form. The name need not belong to these tools."""
-        return provider_name(name)
-
     def from_provider(self, name: str) -> str:
         """Returns the tool's own name. The name of an unknown tool is decoded as far as possible."""
         return self._ours.get(name) or tool_name(name)
-
-
-def provider_names(tools: Iterable[Any]) -> NameMap:
-    """Returns the name mapping of these tools.
-
-    Raises:
-        ConfigurationError: A provider could not distinguish two of the names.
-    """
-    return NameMap(tool_of(tool).name for tool in tools)
 
 
 def provider_name(name: str) -> str:

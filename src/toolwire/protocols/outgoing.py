@@ -1,11 +1,13 @@
-"""Removal of lone surrogates from all text for a model. UTF-8 cannot encode them."""
+"""The parts of every text for a model: the reasons for a refusal, and no lone surrogates, which UTF-8 cannot encode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import getattr_static
 from typing import Any, TypeVar
 
+from toolwire.vocabulary.calls import Reply
 from toolwire.vocabulary.text import encodable
 
 _Protocol = TypeVar("_Protocol", bound=type)
@@ -14,10 +16,31 @@ _WRITES = ("describe", "tools_text", "render", "format", "refuse", "grammar")
 """The protocol methods whose result goes to a provider."""
 
 
+def unrun_text(reply: Reply, form: str) -> str:
+    """Tells the model that nothing was run: because the model gave up, or for the reasons of `refusal_text`."""
+    if reply.failure is not None:
+        return f"Nothing was run: you replied that the task cannot be done.\n{reply.failure}".rstrip()
+    return refusal_text(reply, form)
+
+
+def refusal_text(reply: Reply, form: str = "") -> str:
+    """Tells the model why its reply was refused, and then the expected form. Empty if the reply was not refused."""
+    if not reply.is_refused:
+        return ""
+    reasons = [
+        f"- {problem.place}: {problem.message}" if problem.place else f"- {problem.message}"
+        for problem in reply.problems
+        if not problem.repaired
+    ]
+    return "\n".join(["Your reply was not run.", *reasons, *(("", form) if form else ())])
+
+
 def writes_encodable(protocol: _Protocol) -> _Protocol:
     """Class decorator that replaces each lone surrogate in the protocol's output with U+FFFD."""
     for name in _WRITES:
-        setattr(protocol, name, _encodable(getattr(protocol, name)))
+        method = getattr_static(protocol, name)
+        is_static = isinstance(method, staticmethod)
+        setattr(protocol, name, staticmethod(_encodable(method.__func__)) if is_static else _encodable(method))
     return protocol
 
 

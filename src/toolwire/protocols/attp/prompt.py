@@ -30,7 +30,11 @@ def describe_attp(
     style: StubStyle = "full",
     modules: Sequence[str] = PROGRAM_MODULES,
 ) -> str:
-    """Returns the whole system prompt.
+    """Returns the system prompt: rules, tools as Python stubs, modules, templates, constraints and two examples.
+
+    `thought="full"` asks for four points of reasoning; the default asks for one line. A full thought costs the model
+    about two thirds more tokens per call. `style="compact"` describes each tool in fewer tokens: no examples, one line
+    per parameter, and the bounds of its values. `modules` are the ones that programs may use.
 
     Raises:
         ConfigurationError: The language, the thought style or the stub style is unknown.

@@ -1,4 +1,4 @@
-"""Rendering of calls as an ATTP reply with one program."""
+"""Rendering of calls as an ATTP reply with one program, and of results as text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from toolwire.definition.tool import Parameter
 from toolwire.protocols.base import DEPTH_LIMIT
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -32,6 +33,15 @@ def render_attp(calls: Sequence[ToolCall], *, thought: str = "", target: str = "
         Unrepresentable: An argument has no Python literal.
     """
     return success_document(thought=thought, target=target, code=_program(calls))
+
+
+def format_attp(results: Sequence[ToolResult]) -> str:
+    """Returns the results as text. Each of several results has a heading with its number and its call's name."""
+    if len(results) == 1:
+        return results[0].text
+    return "\n".join(
+        f"{_heading(result, number, len(results))}\n{result.text}" for number, result in enumerate(results, 1)
+    )
 
 
 def success_document(*, thought: str, target: str, code: str) -> str:
@@ -142,3 +152,8 @@ def _block(value: str) -> str:
 def _escape(found: re.Match[str]) -> str:
     character = found[0]
     return f"\\{character}" if character in '\\"' else f"\\u{ord(character):04X}"
+
+
+def _heading(result: ToolResult, number: int, total: int) -> str:
+    name = "" if result.call is None else " ".join(result.call.name.split())
+    return f"[{number}/{total}] {name}".rstrip()

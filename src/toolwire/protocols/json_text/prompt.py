@@ -20,7 +20,9 @@ _REQUEST_LIMIT = 60
 
 
 def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
-    """Returns the whole system prompt.
+    """Returns the system prompt: the form of a call, the tools with one line per parameter, and an example.
+
+    `thought="full"` asks for a few lines before the calls; the default asks for none.
 
     Raises:
         ConfigurationError: The language or the thought style is unknown.

@@ -7,18 +7,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}+)", re.MULTILINE)
 _NOT_IN_A_FENCE = re.compile("[\r\ufeff]")
-
-_REMINDER = """\
-Write each call as strict JSON between tags of its own:
-<tool_call>
-{"name": "tool", "arguments": {"parameter": "value"}}
-</tool_call>"""
 
 
 def render_json_text(calls: Sequence[ToolCall]) -> str:
@@ -51,18 +45,6 @@ def format_json_text(results: Sequence[ToolResult]) -> str:
     """
     written = (_json(_said(result)).replace("</", "<\\/") for result in results)
     return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in written)
-
-
-def refuse_json_text(reply: Reply) -> str:
-    """Returns the problems and the expected form. Empty if the reply has calls or an answer."""
-    if not reply.is_refused:
-        return ""
-    reasons = [
-        f"- {problem.place}: {problem.message}" if problem.place else f"- {problem.message}"
-        for problem in reply.problems
-        if not problem.repaired
-    ]
-    return "\n".join(["Your reply was not run.", *reasons, "", _REMINDER])
 
 
 def _said(result: ToolResult) -> dict[str, Any]:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
-from toolwire.protocols.base import Language, Thought
-from toolwire.protocols.names import provider_names
 from toolwire.protocols.native.calls import (
     Dialect,
-    Reader,
     Written,
     WrittenCall,
-    is_shape,
-    parse_native,
-    refusal_text,
-    refused_results,
     rendered_calls,
     result_id,
 )
@@ -25,11 +17,11 @@ from toolwire.protocols.native.fields import field, inner, items_in, text_in
 from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
-from toolwire.protocols.native.stream import Gathering, NativeStream
+from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.blocks import ContentBlock
-from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 _NAMED = Dialect(schema=properties_named, restore=properties_restored)
@@ -39,42 +31,56 @@ _BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking", "serve
 
 @writes_encodable
 class Anthropic(NativeProtocol):
-    """The protocol `anthropic`. The object has no state."""
+    """The protocol `anthropic`. Schema references are kept, because this API resolves them."""
 
-    @property
-    def name(self) -> str:
-        """Always `anthropic`."""
-        return "anthropic"
+    name = "anthropic"
+    reads = "message made of content blocks"
 
-    def describe(
-        self,
-        tools: Iterable[Any],
-        *,
-        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
-        thought: Thought = "short",  # noqa: ARG002 - as above
-    ) -> list[dict[str, Any]]:
-        """Returns the request's `tools`. Schema references are kept, because this API resolves them.
+    def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
+        return {**head, "input_schema": properties_named(tool)}
 
-        Raises:
-            ConfigurationError: The provider could not distinguish the names of two tools.
-        """
-        known = [tool_of(tool) for tool in tools]
-        names = provider_names(known)
-        return [_described(tool, names.to_provider(tool.name)) for tool in known]
-
-    def recognises(self, reply: Any) -> bool:
-        """True for a message, or for an assistant's list of content blocks."""
-        return is_shape(reply, _take_apart)
-
-    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """Parses the tool uses of a `Message` or of its content, given as objects, mappings or JSON."""
-        return parse_native(
-            reply, Reader(tools, _NAMED), _take_apart, protocol=self.name, what="message made of content blocks"
+    def take_apart(self, body: Any) -> Written | None:
+        blocks = cast("list[Any]", body) if isinstance(body, list) else items_in(body, "content")
+        is_message = not isinstance(body, list) and text_in(body, "type") == "message" and not items_in(body, "output")
+        is_ours = all(text_in(block, "type") in _BLOCKS or _is_server_result(block) for block in blocks)
+        is_assistant = isinstance(body, list) or text_in(body, "role") == "assistant"
+        if not is_assistant or not is_ours or not (blocks or is_message) or items_in(body, "tool_calls"):
+            return None
+        reason = text_in(body, "stop_reason")
+        written = Written(
+            text="".join(text_in(block, "text") for block in blocks if text_in(block, "type") == "text"),
+            thought="".join(text_in(block, "thinking") for block in blocks),
+            calls=[_call(block) for block in blocks if text_in(block, "type") == "tool_use"],
+            cut=_CUT.get(reason, ""),
         )
+        if reason == "refusal":
+            written.failure = _refusal(body) or written.text
+        return written
 
-    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
-        """Returns a parser for the events of a streamed message. It also accepts the events that the SDK adds."""
-        return NativeStream(Reader(tools, _NAMED), _take_event)
+    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        key = field(piece, "index")
+        match text_in(piece, "type"):
+            case "content_block_start":
+                block = inner(piece, "content_block")
+                if text_in(block, "type") == "tool_use":
+                    yield from gathering.call(key, name=text_in(block, "name"), id=text_in(block, "id"))
+                else:
+                    yield from gathering.text(text_in(block, "text"))
+            case "content_block_delta":
+                delta = inner(piece, "delta")
+                gathering.thought(text_in(delta, "thinking"))
+                yield from gathering.text(text_in(delta, "text"))
+                yield from gathering.arguments(key, text_in(delta, "partial_json"))
+            case "content_block_stop":
+                yield from _end(gathering, key)
+            case "message_delta":
+                delta = inner(piece, "delta")
+                reason = text_in(delta, "stop_reason")
+                gathering.written.cut = _CUT.get(reason, gathering.written.cut)
+                if reason == "refusal":
+                    gathering.written.failure = _refusal(delta)
+            case _:
+                pass  # pings, usage, and the SDK's `text` and `input_json` events, which repeat a delta
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message that makes these calls."""
@@ -87,38 +93,6 @@ class Anthropic(NativeProtocol):
     def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         """Returns one user message with a tool result for each result, in order. Images are inside the tool results."""
         return [{"role": "user", "content": [_result(result) for result in results]}] if results else []
-
-    def refuse(self, reply: Reply) -> list[dict[str, Any]]:
-        """Returns a tool result for each refused call, or a user message if no call could be read."""
-        if not reply.is_refused:
-            return []
-        if reply.refused_calls:
-            return self.format(refused_results(reply))
-        return [{"role": "user", "content": refusal_text(reply)}]
-
-
-def _described(tool: Tool, name: str) -> dict[str, Any]:
-    described = {"description": tool.description} if tool.description else {}
-    return {"name": name, **described, "input_schema": properties_named(tool)}
-
-
-def _take_apart(body: Any) -> Written | None:
-    blocks = cast("list[Any]", body) if isinstance(body, list) else items_in(body, "content")
-    is_message = not isinstance(body, list) and text_in(body, "type") == "message" and not items_in(body, "output")
-    is_ours = all(text_in(block, "type") in _BLOCKS or _is_server_result(block) for block in blocks)
-    is_assistant = isinstance(body, list) or text_in(body, "role") == "assistant"
-    if not is_assistant or not is_ours or not (blocks or is_message) or items_in(body, "tool_calls"):
-        return None
-    reason = text_in(body, "stop_reason")
-    written = Written(
-        text="".join(text_in(block, "text") for block in blocks if text_in(block, "type") == "text"),
-        thought="".join(text_in(block, "thinking") for block in blocks),
-        calls=[_call(block) for block in blocks if text_in(block, "type") == "tool_use"],
-        cut=_CUT.get(reason, ""),
-    )
-    if reason == "refusal":
-        written.failure = _refusal(body) or written.text
-    return written
 
 
 def _is_server_result(block: Any) -> bool:
@@ -134,32 +108,6 @@ def _refusal(body: Any) -> str:
 
 def _call(block: Any) -> WrittenCall:
     return WrittenCall(name=text_in(block, "name"), id=text_in(block, "id"), arguments=field(block, "input"))
-
-
-def _take_event(gathering: Gathering, event: Mapping[str, Any]) -> Iterator[StreamEvent]:
-    key = field(event, "index")
-    match text_in(event, "type"):
-        case "content_block_start":
-            block = inner(event, "content_block")
-            if text_in(block, "type") == "tool_use":
-                yield from gathering.call(key, name=text_in(block, "name"), id=text_in(block, "id"))
-            else:
-                yield from gathering.text(text_in(block, "text"))
-        case "content_block_delta":
-            delta = inner(event, "delta")
-            gathering.thought(text_in(delta, "thinking"))
-            yield from gathering.text(text_in(delta, "text"))
-            yield from gathering.arguments(key, text_in(delta, "partial_json"))
-        case "content_block_stop":
-            yield from _end(gathering, key)
-        case "message_delta":
-            delta = inner(event, "delta")
-            reason = text_in(delta, "stop_reason")
-            gathering.written.cut = _CUT.get(reason, gathering.written.cut)
-            if reason == "refusal":
-                gathering.written.failure = _refusal(delta)
-        case _:
-            pass  # pings, usage, and the SDK's `text` and `input_json` events, which repeat a delta
 
 
 def _end(gathering: Gathering, key: Any) -> Iterator[StreamEvent]:

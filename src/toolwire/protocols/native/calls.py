@@ -1,4 +1,4 @@
-"""The shared part of the native protocols: making calls from a parsed reply, and answering refused calls."""
+"""Calls of a native reply, and calls in a request's history."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.names import NameMap, provider_name
-from toolwire.protocols.native.fields import check_object, opened
+from toolwire.protocols.native.fields import check_object
+from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
-
-_SHOWN_KEYS = 6
-"""Number of keys of an unknown object that an error message lists."""
 
 MADE_ID = "made_"
 """The prefix of ids that toolwire made. They are not sent to a provider that does not require an id."""
@@ -64,6 +62,10 @@ class Dialect:
     """Returns the parameters in the form that the model sees."""
     restore: Callable[[Tool, dict[str, Any]], dict[str, Any]]
     """Converts arguments from that form to the form that the tool takes."""
+
+
+NAMED = Dialect(schema=properties_named, restore=properties_restored)
+"""The dialect of the APIs that only restrict the names of parameters."""
 
 
 class Reader:
@@ -133,79 +135,6 @@ class Reader:
         return (read if tool is None else self._dialect.restore(tool, read)), problems
 
 
-def parse_native(
-    reply: Any, reader: Reader, take_apart: Callable[[Any], Written | None], *, protocol: str, what: str
-) -> Reply:
-    """Parses a reply with `take_apart`, which returns None for an unknown shape.
-
-    Text without that shape is the model's final answer. None is a message without content.
-
-    Raises:
-        ConfigurationError: The host passed something other than `what`, such as another provider's object.
-    """
-    if reply is None:
-        return Reply()
-    try:
-        body = opened(reply)
-        written = None if isinstance(body, str) else take_apart(body)
-        if written is None and isinstance(reply, str | bytes):
-            return Reply(text=reply if isinstance(reply, str) else reply.decode("utf-8"))
-        if written is None:
-            raise ConfigurationError(
-                f"the protocol {protocol!r} reads a {what}, and was given {_shown(reply, body)}: "
-                "give what its provider answered, or take the protocol of the provider that did"
-            )
-    except Refusal as refusal:
-        return Reply(problems=(refusal.problem,))
-    return reader.reply(written)
-
-
-def _shown(reply: Any, body: Any) -> str:
-    """Describes an unknown object: its type, its first keys, and which of them are empty."""
-    kind = f"a {type(reply).__name__}"
-    if not isinstance(body, Mapping):
-        return kind
-    body = cast("Mapping[Any, Any]", body)
-    keys = list(body)[:_SHOWN_KEYS]
-    empty = [str(key) for key in keys if isinstance(body[key], list | tuple) and not body[key]]
-    shown = f"{kind} with the keys {', '.join(map(str, keys)) or 'none'}"
-    return f"{shown} ({', '.join(empty)} empty)" if empty else shown
-
-
-def is_shape(reply: Any, take_apart: Callable[[Any], Written | None]) -> bool:
-    """True if `take_apart` recognises the shape of the reply."""
-    try:
-        body = opened(reply)
-    except (Refusal, ConfigurationError):
-        return False
-    return not isinstance(body, str) and take_apart(body) is not None
-
-
-def refused_results(reply: Reply) -> list[ToolResult]:
-    """Returns a failed result for each call of a refused reply. Providers require an answer to every call."""
-    general = [problem.message for problem in _reasons(reply) if not problem.place.startswith("call ")]
-    results: list[ToolResult] = []
-    for number, call in enumerate(reply.refused_calls, 1):
-        place = f"call {number} ("
-        own = [problem.message for problem in _reasons(reply) if problem.place.startswith(place)]
-        reasons = own or general or ["Another call of the same reply could not be read. Make this one again."]
-        results.append(
-            ToolResult.failed(
-                "invalid_arguments", " ".join(reasons), hint="Nothing of the reply was run. Call again.", call=call
-            )
-        )
-    return results
-
-
-def refusal_text(reply: Reply) -> str:
-    """Explains why a reply without readable calls was refused."""
-    reasons = [
-        f"- {problem.place}: {problem.message}" if problem.place else f"- {problem.message}"
-        for problem in _reasons(reply)
-    ]
-    return "\n".join(["Your reply was not run.", *reasons])
-
-
 def made_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:
     """Makes an id for a call that has none. The same call at the same position always gets the same id."""
     text = f"{name}\0{json.dumps(arguments, sort_keys=True)}"
@@ -215,13 +144,6 @@ def made_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:
 def json_text(value: Any) -> str:
     """Returns a plain value as compact JSON text, with non-ASCII characters unescaped."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def no_grammar(name: str) -> ConfigurationError:
-    """Returns the error that a native protocol raises when it is asked for a grammar."""
-    return ConfigurationError(
-        f"the protocol {name!r} has no grammar: its provider reads the calls itself; take 'json', 'xml' or 'attp'"
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +192,3 @@ def _too_much(calls: Sequence[WrittenCall]) -> list[Problem]:
         message = f"The arguments of all calls have {size} characters and may have {REPLY_LIMIT_BYTES}. Write less."
         return [Problem(message=message, repaired=False)]
     return []
-
-
-def _reasons(reply: Reply) -> list[Problem]:
-    return [problem for problem in reply.problems if not problem.repaired]

@@ -8,17 +8,12 @@ from typing import Any, Literal
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
-from toolwire.protocols.names import provider_name, provider_names
+from toolwire.protocols.names import provider_name
 from toolwire.protocols.native.calls import (
     MADE_ID,
     Dialect,
-    Reader,
     Written,
     WrittenCall,
-    is_shape,
-    parse_native,
-    refusal_text,
-    refused_results,
     rendered_calls,
     result_id,
 )
@@ -27,11 +22,11 @@ from toolwire.protocols.native.gemini_schema import json_schema, older_schema
 from toolwire.protocols.native.media import IMAGE_TYPES, inline
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
-from toolwire.protocols.native.stream import Gathering, NativeStream
+from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.blocks import ContentBlock
-from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
@@ -48,62 +43,73 @@ _DECLINED = frozenset(
 
 @writes_encodable
 class Gemini(NativeProtocol):
-    """The protocol `gemini`.
+    """The protocol `gemini`. Its only state is the API field that carries the schemas."""
 
-    Its only state is the API field that carries the schemas.
-    """
+    name = "gemini"
+    reads = "response with candidates or content with parts"
 
     def __init__(self, *, schema_field: SchemaField = "parameters_json_schema") -> None:
         """Chooses the schema field. The older `parameters` takes no references and fewer JSON Schema keywords."""
         self._schema_field: SchemaField = schema_field
 
-    @property
-    def name(self) -> str:
-        """Always `gemini`."""
-        return "gemini"
-
     def describe(
-        self,
-        tools: Iterable[Any],
-        *,
-        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
-        thought: Thought = "short",  # noqa: ARG002 - as above
+        self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short"
     ) -> list[dict[str, Any]]:
         """Returns the config's `tools`: one entry with a declaration of each tool, or nothing without tools.
 
         Raises:
             ConfigurationError: The provider could not distinguish the names of two tools.
         """
-        known = [tool_of(tool) for tool in tools]
-        names = provider_names(known)
-        declarations = [self._declaration(tool, names.to_provider(tool.name)) for tool in known]
+        declarations = super().describe(tools, language=language, thought=thought)
         return [{"function_declarations": declarations}] if declarations else []
+
+    def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
+        schema = self._fitted(tool)[0]
+        # The older field refuses an object without properties, so a tool without parameters has no schema there.
+        is_told = self._schema_field != "parameters" or schema.get("properties")
+        return {**head, **({self._schema_field: schema} if is_told else {})}
 
     def schema_problems(self, tool: Any) -> tuple[str, ...]:
         """Lists the schema constraints that this API cannot express. The tool still enforces them."""
         return self._fitted(tool_of(tool))[1]
 
-    def recognises(self, reply: Any) -> bool:
-        """True for a response with candidates, or for a content with parts."""
-        return is_shape(reply, _take_apart)
+    def take_apart(self, body: Any) -> Written | None:
+        if isinstance(body, list):
+            return None
+        content: Any = body
+        candidate: Any = None
+        if "candidates" in body or "prompt_feedback" in body or "promptFeedback" in body:
+            candidates = items_in(body, "candidates")
+            candidate = candidates[0] if candidates else None
+            content = inner(candidate, "content")
+        elif not items_in(body, "parts"):
+            return None
+        written = Written()
+        for part in items_in(content, "parts"):
+            if call := _call(part):
+                written.calls.append(call)
+                written.problems.extend(_in_parts(part))
+            elif field(part, "thought"):
+                written.thought += text_in(part, "text")
+            else:
+                written.text += text_in(part, "text")
+        _note_end(written, body, candidate)
+        return written
 
-    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """Parses the function calls of a `GenerateContentResponse` or of the content in it.
-
-        Only the first candidate is read. The reply may be an object, a mapping or JSON. A call without an id gets one;
-        the same reply always gets the same ids.
-        """
-        return parse_native(
-            reply,
-            Reader(tools, _NAMED),
-            _take_apart,
-            protocol=self.name,
-            what="response with candidates or content with parts",
-        )
-
-    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
-        """Returns a parser for the responses of a streamed reply. The API sends each call in one piece."""
-        return NativeStream(Reader(tools, _NAMED), _take_chunk)
+    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        candidates = items_in(piece, "candidates")
+        candidate = candidates[0] if candidates else None
+        for part in items_in(inner(candidate, "content"), "parts"):
+            if call := _call(part):
+                key = gathering.count()
+                yield from gathering.call(key, name=call.name, id=call.id, arguments=call.arguments)
+                gathering.written.problems.extend(_in_parts(part))
+                yield from gathering.end(key)
+            elif field(part, "thought"):
+                gathering.thought(text_in(part, "text"))
+            else:
+                yield from gathering.text(text_in(part, "text"))
+        _note_end(gathering.written, piece, candidate)
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the content that makes these calls."""
@@ -117,20 +123,8 @@ class Gemini(NativeProtocol):
         """Returns one content with a function response for each result, in order. Images are inside the responses."""
         return [{"role": "user", "parts": [_response(result) for result in results]}] if results else []
 
-    def refuse(self, reply: Reply) -> list[dict[str, Any]]:
-        """Returns a function response for each refused call, or a text if no call could be read."""
-        if not reply.is_refused:
-            return []
-        if reply.refused_calls:
-            return self.format(refused_results(reply))
-        return [{"role": "user", "parts": [{"text": refusal_text(reply)}]}]
-
-    def _declaration(self, tool: Tool, name: str) -> dict[str, Any]:
-        described = {"description": tool.description} if tool.description else {}
-        schema = self._fitted(tool)[0]
-        # The older field refuses an object without properties, so a tool without parameters has no schema there.
-        is_told = self._schema_field != "parameters" or schema.get("properties")
-        return {"name": name, **described, **({self._schema_field: schema} if is_told else {})}
+    def user_message(self, text: str) -> dict[str, Any]:
+        return {"role": "user", "parts": [{"text": text}]}
 
     def _fitted(self, tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
         schema = properties_named(tool)
@@ -140,30 +134,6 @@ class Gemini(NativeProtocol):
 def _id(identity: str) -> dict[str, str]:
     """Returns the id field if the provider gave the id. An id that toolwire made is not sent."""
     return {"id": identity} if identity and not identity.startswith(MADE_ID) else {}
-
-
-def _take_apart(body: Any) -> Written | None:
-    if isinstance(body, list):
-        return None
-    content: Any = body
-    candidate: Any = None
-    if "candidates" in body or "prompt_feedback" in body or "promptFeedback" in body:
-        candidates = items_in(body, "candidates")
-        candidate = candidates[0] if candidates else None
-        content = inner(candidate, "content")
-    elif not items_in(body, "parts"):
-        return None
-    written = Written()
-    for part in items_in(content, "parts"):
-        if call := _call(part):
-            written.calls.append(call)
-            written.problems.extend(_in_parts(part))
-        elif field(part, "thought"):
-            written.thought += text_in(part, "text")
-        else:
-            written.text += text_in(part, "text")
-    _note_end(written, body, candidate)
-    return written
 
 
 def _call(part: Any) -> WrittenCall | None:
@@ -204,22 +174,6 @@ def _note_end(written: Written, body: Any, candidate: Any) -> None:
 def _word(value: Any) -> str:
     # An SDK enum is a str by value, but str() of it gives another text.
     return str(getattr(value, "value", value)) if isinstance(value, str) else ""
-
-
-def _take_chunk(gathering: Gathering, chunk: Mapping[str, Any]) -> Iterator[StreamEvent]:
-    candidates = items_in(chunk, "candidates")
-    candidate = candidates[0] if candidates else None
-    for part in items_in(inner(candidate, "content"), "parts"):
-        if call := _call(part):
-            key = gathering.count()
-            yield from gathering.call(key, name=call.name, id=call.id, arguments=call.arguments)
-            gathering.written.problems.extend(_in_parts(part))
-            yield from gathering.end(key)
-        elif field(part, "thought"):
-            gathering.thought(text_in(part, "text"))
-        else:
-            yield from gathering.text(text_in(part, "text"))
-    _note_end(gathering.written, chunk, candidate)
 
 
 def _response(result: ToolResult) -> dict[str, Any]:

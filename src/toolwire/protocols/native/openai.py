@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
-from toolwire.protocols.base import Language, Thought
-from toolwire.protocols.names import provider_name, provider_names
+from toolwire.protocols.names import provider_name
 from toolwire.protocols.native.calls import (
     Dialect,
-    Reader,
     Written,
     WrittenCall,
-    is_shape,
     json_text,
-    parse_native,
-    refusal_text,
-    refused_results,
     rendered_calls,
     result_id,
 )
 from toolwire.protocols.native.fields import field, inner, items_in, text_in
 from toolwire.protocols.native.media import audio_data, data_url
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.stream import Gathering, NativeStream
+from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.blocks import ContentBlock
-from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 STRICT = Dialect(
@@ -47,45 +40,50 @@ _CUT = {"length": "at the token limit", "content_filter": "at a content filter"}
 
 @writes_encodable
 class OpenAi(NativeProtocol):
-    """The protocol `openai`. The object has no state."""
+    """The protocol `openai`. A tool is strict unless `strict_problems` reports a problem."""
 
-    @property
-    def name(self) -> str:
-        """Always `openai`."""
-        return "openai"
+    name = "openai"
+    reads = "chat completion or assistant message"
+    dialect = STRICT
 
-    def describe(
-        self,
-        tools: Iterable[Any],
-        *,
-        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
-        thought: Thought = "short",  # noqa: ARG002 - as above
-    ) -> list[dict[str, Any]]:
-        """Returns the request's `tools`. A tool is strict unless `strict_problems` reports a problem.
+    def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "function", "function": function_fields(tool, head)}
 
-        Raises:
-            ConfigurationError: The provider could not distinguish the names of two tools.
-        """
-        known = [tool_of(tool) for tool in tools]
-        names = provider_names(known)
-        return [{"type": "function", "function": function_fields(tool, names.to_provider(tool.name))} for tool in known]
-
-    def recognises(self, reply: Any) -> bool:
-        """True for a chat completion, or for an assistant message with text or `tool_calls`."""
-        return is_shape(reply, _take_apart)
-
-    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """Parses the calls of a `ChatCompletion` or of the message in it, given as an object, a mapping or JSON.
-
-        Only the first choice is read.
-        """
-        return parse_native(
-            reply, Reader(tools, STRICT), _take_apart, protocol=self.name, what="chat completion or assistant message"
+    def take_apart(self, body: Any) -> Written | None:
+        message: Any = body
+        choice: Any = None
+        if isinstance(body, Mapping) and "choices" in body:
+            choices = items_in(body, "choices")
+            choice = choices[0] if choices else None
+            message = inner(choice, "message")
+            if not message:
+                return None
+        if not _is_message(message):
+            return None
+        return Written(
+            text=text_in(message, "content") or "".join(text_in(part, "text") for part in items_in(message, "content")),
+            thought=text_in(message, "reasoning_content", "reasoning"),
+            calls=_calls(message),
+            failure=text_in(message, "refusal") or None,
+            cut=_CUT.get(text_in(choice, "finish_reason"), ""),
         )
 
-    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
-        """Returns a parser for a stream of `ChatCompletionChunk` objects."""
-        return NativeStream(Reader(tools, STRICT), _take_chunk)
+    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        for choice in items_in(piece, "choices"):
+            if field(choice, "index") not in (None, 0):
+                continue
+            delta = inner(choice, "delta")
+            gathering.thought(text_in(delta, "reasoning_content", "reasoning"))
+            gathering.refusal(text_in(delta, "refusal"))
+            yield from gathering.text(text_in(delta, "content"))
+            for item in items_in(delta, "tool_calls"):
+                yield from _take_call(gathering, item)
+            if older := inner(delta, _OLDER_CALL):
+                yield from _take_call(gathering, {"index": 0, "id": _OLDER_CALL, "function": older})
+            reason = text_in(choice, "finish_reason")
+            if reason:
+                gathering.written.cut = _CUT.get(reason, "")
+                yield from gathering.end_others()
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message that makes these calls."""
@@ -105,14 +103,6 @@ class OpenAi(NativeProtocol):
         media = [part for result in results for part in _media_parts(result)]
         return [*messages, {"role": "user", "content": media}] if media else messages
 
-    def refuse(self, reply: Reply) -> list[dict[str, Any]]:
-        """Returns a tool message for each refused call, or a user message if no call could be read."""
-        if not reply.is_refused:
-            return []
-        if reply.refused_calls:
-            return self.format(refused_results(reply))
-        return [{"role": "user", "content": refusal_text(reply)}]
-
 
 def _answer(result: ToolResult) -> dict[str, Any]:
     if result.call is not None and result.call.id == _OLDER_CALL:
@@ -120,32 +110,11 @@ def _answer(result: ToolResult) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": result_id(result), "content": result.text}
 
 
-def function_fields(tool: Tool, name: str) -> dict[str, Any]:
-    """Returns the name, description and parameters, and `strict` if the tool can be strict."""
-    is_strict = not strict_problems(tool)
-    parameters = strict_schema(tool) if is_strict else tool.input_schema
-    described = {"description": tool.description} if tool.description else {}
-    return {"name": name, **described, "parameters": parameters, **({"strict": True} if is_strict else {})}
-
-
-def _take_apart(body: Any) -> Written | None:
-    message: Any = body
-    choice: Any = None
-    if isinstance(body, Mapping) and "choices" in body:
-        choices = items_in(body, "choices")
-        choice = choices[0] if choices else None
-        message = inner(choice, "message")
-        if not message:
-            return None
-    if not _is_message(message):
-        return None
-    return Written(
-        text=text_in(message, "content") or "".join(text_in(part, "text") for part in items_in(message, "content")),
-        thought=text_in(message, "reasoning_content", "reasoning"),
-        calls=_calls(message),
-        failure=text_in(message, "refusal") or None,
-        cut=_CUT.get(text_in(choice, "finish_reason"), ""),
-    )
+def function_fields(tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
+    """Returns the head and the parameters, and `strict` if the tool can be strict."""
+    if strict_problems(tool):
+        return {**head, "parameters": tool.input_schema}
+    return {**head, "parameters": strict_schema(tool), "strict": True}
 
 
 def _calls(message: Any) -> list[WrittenCall]:
@@ -166,24 +135,6 @@ def _call(item: Any) -> WrittenCall:
     arguments = field(function, "arguments")
     arguments = "" if arguments is None else arguments
     return WrittenCall(name=text_in(function, "name"), id=text_in(item, "id"), arguments=arguments)
-
-
-def _take_chunk(gathering: Gathering, chunk: Mapping[str, Any]) -> Iterator[StreamEvent]:
-    for choice in items_in(chunk, "choices"):
-        if field(choice, "index") not in (None, 0):
-            continue
-        delta = inner(choice, "delta")
-        gathering.thought(text_in(delta, "reasoning_content", "reasoning"))
-        gathering.refusal(text_in(delta, "refusal"))
-        yield from gathering.text(text_in(delta, "content"))
-        for item in items_in(delta, "tool_calls"):
-            yield from _take_call(gathering, item)
-        if older := inner(delta, _OLDER_CALL):
-            yield from _take_call(gathering, {"index": 0, "id": _OLDER_CALL, "function": older})
-        reason = text_in(choice, "finish_reason")
-        if reason:
-            gathering.written.cut = _CUT.get(reason, "")
-            yield from gathering.end_others()
 
 
 def _take_call(gathering: Gathering, item: Any) -> Iterator[StreamEvent]:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from toolwire.definition.from_function import tool_of
-from toolwire.protocols.base import Language, Thought
-from toolwire.protocols.names import provider_names
+from toolwire.definition.tool import Tool
 from toolwire.protocols.native.calls import (
-    Reader,
     Written,
     WrittenCall,
-    is_shape,
     json_text,
-    parse_native,
-    refusal_text,
-    refused_results,
     rendered_calls,
     result_id,
 )
@@ -24,11 +17,11 @@ from toolwire.protocols.native.fields import field, inner, items_in, text_in
 from toolwire.protocols.native.media import data_url
 from toolwire.protocols.native.openai import STRICT, function_fields
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.stream import Gathering, NativeStream
+from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.blocks import ContentBlock
-from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 _ITEMS = frozenset({"message", "function_call", "reasoning"})
@@ -37,46 +30,55 @@ _CUT = {"max_output_tokens": "at the token limit", "content_filter": "at a conte
 
 @writes_encodable
 class OpenAiResponses(NativeProtocol):
-    """The protocol `openai-responses`. The object has no state."""
+    """The protocol `openai-responses`. This API is strict by default, so `strict` is always written."""
 
-    @property
-    def name(self) -> str:
-        """Always `openai-responses`."""
-        return "openai-responses"
+    name = "openai-responses"
+    reads = "response or list of output items"
+    dialect = STRICT
 
-    def describe(
-        self,
-        tools: Iterable[Any],
-        *,
-        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
-        thought: Thought = "short",  # noqa: ARG002 - as above
-    ) -> list[dict[str, Any]]:
-        """Returns the request's `tools`. A tool is strict unless `strict_problems` reports a problem.
+    def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "function", "strict": False, **function_fields(tool, head)}
 
-        Raises:
-            ConfigurationError: The provider could not distinguish the names of two tools.
-        """
-        known = [tool_of(tool) for tool in tools]
-        names = provider_names(known)
-        # This API is strict by default, so `strict` is always written.
-        return [
-            {"type": "function", "strict": False, **function_fields(tool, names.to_provider(tool.name))}
-            for tool in known
-        ]
+    def take_apart(self, body: Any) -> Written | None:
+        if isinstance(body, list):
+            items = cast("list[Any]", body)
+        elif text_in(body, "type") in _ITEMS:
+            items = [body]
+        else:
+            items = items_in(body, "output")
+            if not items and text_in(body, "object") != "response":
+                return None
+        if items and not any(text_in(item, "type") in _ITEMS and not _is_foreign(item) for item in items):
+            return None
+        written = Written(cut=_cut(body))
+        for item in items:
+            _add(written, item)
+        return written
 
-    def recognises(self, reply: Any) -> bool:
-        """True for a response, or for items of a response's output."""
-        return is_shape(reply, _take_apart)
-
-    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
-        """Parses the function calls of a `Response` or of its output items, given as objects, mappings or JSON."""
-        return parse_native(
-            reply, Reader(tools, STRICT), _take_apart, protocol=self.name, what="response or list of output items"
-        )
-
-    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
-        """Returns a parser for the events of a streamed response."""
-        return NativeStream(Reader(tools, STRICT), _take_event)
+    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        kind, key = text_in(piece, "type"), field(piece, "output_index")
+        match kind:
+            case "response.output_text.delta":
+                yield from gathering.text(text_in(piece, "delta"))
+            case "response.refusal.delta":
+                gathering.refusal(text_in(piece, "delta"))
+            case "response.reasoning_summary_text.delta":
+                gathering.thought(text_in(piece, "delta"))
+            case "response.output_item.added":
+                item = inner(piece, "item")
+                if text_in(item, "type") == "function_call":
+                    yield from gathering.call(key, name=text_in(item, "name"), id=text_in(item, "call_id"))
+            case "response.function_call_arguments.delta":
+                yield from gathering.arguments(key, text_in(piece, "delta"))
+            case "response.output_item.done":
+                item = inner(piece, "item")
+                if text_in(item, "type") == "function_call":
+                    yield from _end(gathering, key, item)
+            case "response.completed" | "response.incomplete" | "response.failed":
+                gathering.written.cut = _cut(inner(piece, "response")) or gathering.written.cut
+                yield from gathering.end_others()
+            case _:
+                pass
 
     def render(self, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         """Returns the output items that make these calls. A request's `input` also accepts them."""
@@ -91,31 +93,6 @@ class OpenAiResponses(NativeProtocol):
             {"type": "function_call_output", "call_id": result_id(result), "output": _output(result)}
             for result in results
         ]
-
-    def refuse(self, reply: Reply) -> list[dict[str, Any]]:
-        """Returns an output for each refused call, or a user message if no call could be read."""
-        if not reply.is_refused:
-            return []
-        if reply.refused_calls:
-            return self.format(refused_results(reply))
-        return [{"role": "user", "content": refusal_text(reply)}]
-
-
-def _take_apart(body: Any) -> Written | None:
-    if isinstance(body, list):
-        items = cast("list[Any]", body)
-    elif text_in(body, "type") in _ITEMS:
-        items = [body]
-    else:
-        items = items_in(body, "output")
-        if not items and text_in(body, "object") != "response":
-            return None
-    if items and not any(text_in(item, "type") in _ITEMS and not _is_foreign(item) for item in items):
-        return None
-    written = Written(cut=_cut(body))
-    for item in items:
-        _add(written, item)
-    return written
 
 
 def _is_foreign(item: Any) -> bool:
@@ -150,32 +127,6 @@ def _add(written: Written, item: Any) -> None:
             written.thought += "".join(text_in(part, "text") for part in items_in(item, "summary"))
         case _:
             pass  # calls that the provider runs itself, and other items the host offered
-
-
-def _take_event(gathering: Gathering, event: Mapping[str, Any]) -> Iterator[StreamEvent]:
-    kind, key = text_in(event, "type"), field(event, "output_index")
-    match kind:
-        case "response.output_text.delta":
-            yield from gathering.text(text_in(event, "delta"))
-        case "response.refusal.delta":
-            gathering.refusal(text_in(event, "delta"))
-        case "response.reasoning_summary_text.delta":
-            gathering.thought(text_in(event, "delta"))
-        case "response.output_item.added":
-            item = inner(event, "item")
-            if text_in(item, "type") == "function_call":
-                yield from gathering.call(key, name=text_in(item, "name"), id=text_in(item, "call_id"))
-        case "response.function_call_arguments.delta":
-            yield from gathering.arguments(key, text_in(event, "delta"))
-        case "response.output_item.done":
-            item = inner(event, "item")
-            if text_in(item, "type") == "function_call":
-                yield from _end(gathering, key, item)
-        case "response.completed" | "response.incomplete" | "response.failed":
-            gathering.written.cut = _cut(inner(event, "response")) or gathering.written.cut
-            yield from gathering.end_others()
-        case _:
-            pass
 
 
 def _end(gathering: Gathering, key: Any, item: Mapping[str, Any]) -> Iterator[StreamEvent]:

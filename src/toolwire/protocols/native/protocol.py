@@ -1,33 +1,73 @@
-"""The base class of the native protocols."""
+"""The base class of the native protocols. A provider's module adds the forms of its API."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
-from toolwire.protocols.base import Language
-from toolwire.protocols.native.calls import no_grammar
+from toolwire.definition.from_function import tool_of
+from toolwire.definition.tool import Tool
+from toolwire.protocols.base import Language, Refusal, Thought
+from toolwire.protocols.names import NameMap, provider_name
+from toolwire.protocols.native.calls import NAMED, Dialect, Reader, Written
+from toolwire.protocols.native.fields import opened
+from toolwire.protocols.native.stream import Gathering, NativeStream
+from toolwire.protocols.outgoing import refusal_text
+from toolwire.protocols.streaming import StreamEvent
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.results import ToolResult
+
+_SHOWN_KEYS = 6
+"""Number of keys of an unknown object that an error message lists."""
 
 
 class NativeProtocol(ABC):
-    """The members that all native protocols share."""
+    """The members that all native protocols share. The objects have no state, or only the host's options."""
 
-    @property
+    name: str
+    is_native = True
+    writes_programs = False
+    dialect: Dialect = NAMED
+    reads: str
+    """The objects that `parse` accepts, for an error message."""
+
     @abstractmethod
-    def name(self) -> str:
-        """The name under which `get` finds the protocol."""
+    def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
+        """Returns the declaration of one tool. `head` holds its name in the provider's form, and its description."""
 
-    @property
-    def is_native(self) -> bool:
-        """Always True."""
-        return True
+    @abstractmethod
+    def take_apart(self, body: Any) -> Written | None:
+        """Splits a reply into its parts. None for an unknown shape."""
 
-    @property
-    def writes_programs(self) -> bool:
-        """Always False. A program is a call of the tool `code_execution`, if that tool is given."""
-        return False
+    @abstractmethod
+    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        """Adds one chunk or event of a streamed reply, and yields its events."""
+
+    @abstractmethod
+    def render(self, calls: Sequence[ToolCall]) -> dict[str, Any] | list[dict[str, Any]]:
+        """Returns the reply with which a model would make these calls, as a request's history needs it."""
+
+    @abstractmethod
+    def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+        """Returns the messages that answer the calls of these results."""
+
+    def describe(
+        self,
+        tools: Iterable[Any],
+        *,
+        language: Language = "en",  # noqa: ARG002 - descriptions keep their authors' words
+        thought: Thought = "short",  # noqa: ARG002 - as above
+    ) -> list[dict[str, Any]]:
+        """Returns the request's `tools`.
+
+        Raises:
+            ConfigurationError: The provider could not distinguish the names of two tools.
+        """
+        known = [tool_of(tool) for tool in tools]
+        NameMap(tool.name for tool in known)
+        return [self.declare(tool, _head(tool)) for tool in known]
 
     def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:  # noqa: ARG002 - as below
         """Not available for native protocols.
@@ -40,10 +80,94 @@ class NativeProtocol(ABC):
             "describe(tools); for a prompt take 'json', 'xml' or 'attp'"
         )
 
+    def recognises(self, reply: Any) -> bool:
+        """True if the reply has the shape of this provider's replies."""
+        try:
+            body = opened(reply)
+        except (Refusal, ConfigurationError):
+            return False
+        return not isinstance(body, str) and self.take_apart(body) is not None
+
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
+        """Parses the calls of a reply or of the message in it, given as an object, a mapping or JSON.
+
+        Only the first of several alternatives is read. Text without the provider's shape is the model's final answer.
+        None is a message without content.
+
+        Raises:
+            ConfigurationError: The host passed something else, such as another provider's object.
+        """
+        reader = Reader(tools, self.dialect)
+        if reply is None:
+            return Reply()
+        try:
+            body = opened(reply)
+            written = None if isinstance(body, str) else self.take_apart(body)
+            if written is None and isinstance(reply, str | bytes):
+                return Reply(text=reply if isinstance(reply, str) else reply.decode("utf-8"))
+            if written is None:
+                raise ConfigurationError(
+                    f"the protocol {self.name!r} reads a {self.reads}, and was given {_shown(reply, body)}: "
+                    "give what its provider answered, or take the protocol of the provider that did"
+                )
+        except Refusal as refusal:
+            return Reply(problems=(refusal.problem,))
+        return reader.reply(written)
+
+    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
+        """Returns a parser for the chunks or events of a streamed reply."""
+        return NativeStream(Reader(tools, self.dialect), self.take)
+
+    def refuse(self, reply: Reply) -> list[dict[str, Any]]:
+        """Returns a failed result for each refused call, or a user message if no call could be read."""
+        if not reply.is_refused:
+            return []
+        return self.format(_refused_results(reply)) if reply.refused_calls else [self.user_message(refusal_text(reply))]
+
+    def user_message(self, text: str) -> dict[str, Any]:
+        """Returns a message of the user."""
+        return {"role": "user", "content": text}
+
     def grammar(self, tools: Iterable[Any]) -> str:  # noqa: ARG002 - no native protocol has a grammar
         """Not available for native protocols.
 
         Raises:
             ConfigurationError: Always. The provider reads the calls itself.
         """
-        raise no_grammar(self.name)
+        raise ConfigurationError(
+            f"the protocol {self.name!r} has no grammar: its provider reads the calls itself; "
+            "take 'json', 'xml' or 'attp'"
+        )
+
+
+def _head(tool: Tool) -> dict[str, Any]:
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": provider_name(tool.name), **described}
+
+
+def _shown(reply: Any, body: Any) -> str:
+    """Describes an unknown object: its type, its first keys, and which of them are empty."""
+    kind = f"a {type(reply).__name__}"
+    if not isinstance(body, Mapping):
+        return kind
+    body = cast("Mapping[Any, Any]", body)
+    keys = list(body)[:_SHOWN_KEYS]
+    empty = [str(key) for key in keys if isinstance(body[key], list | tuple) and not body[key]]
+    shown = f"{kind} with the keys {', '.join(map(str, keys)) or 'none'}"
+    return f"{shown} ({', '.join(empty)} empty)" if empty else shown
+
+
+def _refused_results(reply: Reply) -> list[ToolResult]:
+    """Returns a failed result for each call of a refused reply. Providers require an answer to every call."""
+    unread = [problem for problem in reply.problems if not problem.repaired]
+    general = [problem for problem in unread if not problem.place.startswith("call ")]
+    return [
+        _refused(call, [problem for problem in unread if problem.place.startswith(f"call {number} (")] or general)
+        for number, call in enumerate(reply.refused_calls, 1)
+    ]
+
+
+def _refused(call: ToolCall, problems: Sequence[Problem]) -> ToolResult:
+    reasons = " ".join(problem.message for problem in problems)
+    reasons = reasons or "Another call of the same reply could not be read. Make this one again."
+    return ToolResult.failed("invalid_arguments", reasons, hint="Nothing of the reply was run. Call again.", call=call)

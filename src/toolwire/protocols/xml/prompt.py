@@ -31,7 +31,7 @@ Notes:
 
 
 def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
-    """Returns the whole system prompt.
+    """Returns the system prompt: rules, tools and two examples. `thought="full"` asks for thinking in `<think>`.
 
     Raises:
         ConfigurationError: The language or the thought style is unknown.

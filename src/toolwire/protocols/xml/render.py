@@ -12,6 +12,7 @@ from toolwire.protocols.xml.parse import Schemas
 from toolwire.protocols.xml.values import convert, guess
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
 _TAG = re.compile(r"[^\W\d][\w.\-]*+")
@@ -31,6 +32,14 @@ def render_xml(calls: Sequence[ToolCall], *, tools: Iterable[Any] = ()) -> str:
     """
     schemas = Schemas(tools)
     return "\n".join(_call(call, schemas) for call in calls)
+
+
+def format_xml(results: Sequence[ToolResult]) -> str:
+    """Returns a `<tool_result>` for each result, in order: the tool's name, and its data or its error with a hint."""
+    return "\n".join(
+        result_block("" if result.call is None else result.call.name, success=result.success, text=result.text)
+        for result in results
+    )
 
 
 def cdata(text: str) -> str:
