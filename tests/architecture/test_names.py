@@ -1,11 +1,15 @@
-"""A name means one thing: classes have unique names, and few modules share one."""
+"""A name means one thing: classes and modules have unique names, and hooks of ours do not look like Python's."""
 
 from __future__ import annotations
 
+import abc
 import ast
+import re
 from collections import defaultdict
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import AsyncExitStack, ExitStack
 
-from tests.architecture.source import modules
+from tests.architecture.source import PACKAGE, modules
 
 SHARED_CLASSES = {
     "Inside",
@@ -21,3 +25,44 @@ def test_no_two_classes_have_the_same_name() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].add(module.name)
     assert {name for name, found in places.items() if len(found) > 1} == SHARED_CLASSES
+
+
+SAME_SHAPE = ("protocols/attp", "protocols/xml", "protocols/json_text", "protocols/native")
+"""Sibling folders, one for each calling format, that name the same step alike."""
+KITS = "testing"
+"""Its modules are named after the module whose users they check."""
+SHARED_MODULES = {
+    *("approvals", "asynchronous", "blocking", "call", "calls", "code_execution", "events", "keys", "live", "names"),
+    *("policies", "program", "prompt", "results", "run", "schema", "store", "stream", "suspended", "tables", "tool"),
+    *("tools", "tracing", "values", "wire"),
+}
+"""Names that modules of folders with different shapes still share. Shrink, never grow."""
+
+
+def test_modules_share_a_name_only_between_folders_of_the_same_shape() -> None:
+    places: defaultdict[str, set[str]] = defaultdict(set)
+    for module in modules():
+        folder = module.path.parent.relative_to(PACKAGE).as_posix()
+        if not module.path.stem.startswith("__") and folder != KITS:
+            places[module.path.stem].add("each format" if folder in SAME_SHAPE else folder)
+    assert {name for name, folders in places.items() if len(folders) > 1} == SHARED_MODULES
+
+
+PYTHONS_OWN = {
+    *(name for kind in (type, dict, int, property, abc.ABCMeta) for name in dir(kind)),
+    *(name for kind in (ExitStack, AsyncExitStack, AsyncGenerator, Coroutine) for name in dir(kind)),
+    *("__copy__", "__deepcopy__", "__del__", "__getattr__", "__post_init__"),
+}
+OUR_HOOKS = {"__tool__"}
+"""Hooks of ours with double underscores. Users write `__tool__`; all others have plain names."""
+
+
+def test_only_python_defines_names_with_double_underscores() -> None:
+    defined = {
+        (module.name, node.name)
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and re.fullmatch(r"__\w+__", node.name)
+    }
+    assert defined
+    assert {name for name in defined if name[1] not in PYTHONS_OWN | OUR_HOOKS} == set()

@@ -38,7 +38,7 @@ class Printer:
 
 
 def batch(registry: ToolRegistry, driver: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
-    catalogue, setup = registry.__offer__()
+    catalogue, setup = registry._catalogue_and_setup()
     made = [ToolCall(name, arguments, id=f"r_{place}") for place, (name, arguments) in enumerate(calls)]
     if driver == "blocking":
         return step(invoke_all(made, setup.scope(catalogue)))
@@ -113,7 +113,7 @@ async def test_a_toolkit_shares_it_with_its_registry() -> None:
     registry, printer = ToolRegistry(), Printer()
     registry.register(printer.print_text, alone="printer")
     toolkit = registry.create_agent_toolkit("scout", ["print_text"])
-    gate = registry.__offer__()[0].gate_of("printer")
+    gate = registry._catalogue_and_setup()[0].gate_of("printer")
     assert gate.enter() is None
     task = asyncio.ensure_future(toolkit.execute_tool("print_text", {"n": 1}))
     for _ in range(20):

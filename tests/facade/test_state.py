@@ -453,7 +453,7 @@ async def test_no_text_and_no_log_holds_a_value() -> None:
         session.instructions,
         turn.text,
         repr((turn, session, toolkit, setup, setup.scope(session._catalogue))),
-        repr(toolkit.__offer__()[1]),
+        repr(toolkit._catalogue_and_setup()[1]),
         repr((called, refused)),
         repr(log.get_entries()),
     ]

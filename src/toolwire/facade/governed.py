@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 class Governed:
     """Tools, and the rules they are under."""
 
-    def __offer__(self) -> tuple[Catalogue, Setup]:
+    def _catalogue_and_setup(self) -> tuple[Catalogue, Setup]:
         """Returns the live catalogue, and how its tools are run."""
         raise NotImplementedError
 
     @property
     def policy(self) -> Policy:
         """The rules in force."""
-        return self.__offer__()[1].policy
+        return self._catalogue_and_setup()[1].policy
 
     def permission_of(self, name: str) -> Permission:
         """Returns the effect on calls of that tool: `auto`, `confirm` or `deny`, by rules, registration and its own
@@ -66,7 +66,7 @@ class Governed:
         return explain(setup.policy, entry.name, entry.own_permission, subject, verdict)
 
     def _found(self, name: str) -> tuple[Entry, Setup]:
-        catalogue, setup = self.__offer__()
+        catalogue, setup = self._catalogue_and_setup()
         entry = catalogue.find(name)
         if entry is None:
             raise RegistrationError(f"no tool is named {name!r}{suggestion(catalogue.nearest(name))}")

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 class Logging:
     """The log of the calls that are made here."""
 
-    def __log__(self) -> ExecutionLog | None:
+    def _kept_log(self) -> ExecutionLog | None:
         """Returns the log; None before there is one."""
         raise NotImplementedError
 
-    def __keep_log__(self, log: ExecutionLog) -> None:
+    def _keep_log(self, log: ExecutionLog) -> None:
         """Starts to send every call to the log."""
         raise NotImplementedError
 
@@ -36,7 +36,7 @@ class Logging:
         """
         from toolwire.journal.log import ExecutionLog
 
-        log = self.__log__()
+        log = self._kept_log()
         if log is not None:
             if store is not None and type(log) is ExecutionLog:
                 raise ConfigurationError("the log is in memory already: give the store when you enable it first")
@@ -49,9 +49,9 @@ class Logging:
             from toolwire.journal.durable_log import durable_log
 
             log = durable_log(store, keep_days=keep_days, keep_entries=keep_entries)
-        self.__keep_log__(log)
+        self._keep_log(log)
         return log
 
     def get_execution_log(self) -> ExecutionLog | None:
         """Returns the log; None before `enable_logging()`."""
-        return self.__log__()
+        return self._kept_log()

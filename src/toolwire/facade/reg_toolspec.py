@@ -11,7 +11,7 @@ from toolwire.vocabulary.errors import DefinitionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_MARK = "__toolwire_options__"
+_MARK = "_toolwire_options"
 
 
 @overload

@@ -258,7 +258,7 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         """Adds middleware around every call, inside of the present layers; also for toolkits that exist already."""
         self._parts.use(self._parts.setup.with_middleware(layers))
 
-    def __offer__(self) -> tuple[Catalogue, Setup]:
+    def _catalogue_and_setup(self) -> tuple[Catalogue, Setup]:
         """Returns the live catalogue and the setup, for a session that is made of this registry."""
         return self._parts.catalogue, self._parts.setup
 
@@ -359,17 +359,17 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
 
     # -- the log ------------------------------------------------------------------------------------------------
 
-    def __log__(self) -> ExecutionLog | None:
+    def _kept_log(self) -> ExecutionLog | None:
         return self._parts.log
 
-    def __keep_log__(self, log: ExecutionLog) -> None:
+    def _keep_log(self, log: ExecutionLog) -> None:
         self._parts.log = log
         self._parts.use(self._parts.setup.with_observer(log))
 
-    def __watchers__(self) -> tuple[Watchers, Runtime]:
+    def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._parts.watchers, self._parts.setup.runtime
 
-    def __follow__(self, tracer: Tracer) -> None:
+    def _trace_with(self, tracer: Tracer) -> None:
         """Traces calls from now on, those of this registry's toolkits too. An existing session keeps its own tracer."""
         parts = self._parts
         parts.use(replace(parts.setup, tracer=tracer))

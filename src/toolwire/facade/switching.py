@@ -14,7 +14,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 class Switching:
     """Tools that their owner can remove, disable and enable, from any thread."""
 
-    def __offer__(self) -> tuple[Catalogue, Setup]:
+    def _catalogue_and_setup(self) -> tuple[Catalogue, Setup]:
         """Returns the live catalogue, and how its tools are run."""
         raise NotImplementedError
 
@@ -27,7 +27,7 @@ class Switching:
         Raises:
             RegistrationError: no tool has that name.
         """
-        self.__offer__()[0].remove(name)
+        self._catalogue_and_setup()[0].remove(name)
 
     def disable(self, name: str, reason: str) -> None:
         """Refuses calls of a tool until `enable`: they fail as `unavailable`, and the model reads `reason`.
@@ -42,7 +42,7 @@ class Switching:
         """
         if not isinstance(cast("object", reason), str) or not reason.strip():
             raise ConfigurationError(f"disable({name!r}, reason={reason!r:.80}): write a reason for the model to read")
-        self.__offer__()[0].disable(name, reason)
+        self._catalogue_and_setup()[0].disable(name, reason)
 
     def enable(self, name: str) -> None:
         """Lets calls of a disabled tool through again; does nothing for a tool that is not disabled.
@@ -50,11 +50,11 @@ class Switching:
         Raises:
             RegistrationError: no tool has that name; or the toolkit's registry has disabled it.
         """
-        self.__offer__()[0].enable(name)
+        self._catalogue_and_setup()[0].enable(name)
 
     @property
     def disabled_tools(self) -> Mapping[str, str]:
         """The reasons of the tools that are disabled now, by name."""
         return MappingProxyType(
-            {entry.name: entry.disabled for entry in self.__offer__()[0] if entry.disabled is not None}
+            {entry.name: entry.disabled for entry in self._catalogue_and_setup()[0] if entry.disabled is not None}
         )

@@ -305,14 +305,14 @@ class Toolkit(Traced, Observed, Switching):
 
         return self._stream(call_of(tool_call), state)
 
-    def __offer__(self) -> tuple[Catalogue, Setup]:
+    def _catalogue_and_setup(self) -> tuple[Catalogue, Setup]:
         """Returns the live catalogue and the setup, for a session that is made of this toolkit."""
         return self._catalogue, self._setup()
 
-    def __watchers__(self) -> tuple[Watchers, Runtime]:
+    def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._watchers, self._setup().runtime
 
-    def __follow__(self, tracer: Tracer) -> None:
+    def _trace_with(self, tracer: Tracer) -> None:
         """Traces this toolkit's calls from now on, in place of its registry's tracer."""
         self._tracer, self._made = tracer, None
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Traced:
     """A base for classes whose calls can be traced."""
 
-    def __follow__(self, tracer: Tracer) -> None:
+    def _trace_with(self, tracer: Tracer) -> None:
         """Sets the tracer for every call from now on, in place of the one before."""
         raise NotImplementedError
 
@@ -37,7 +37,7 @@ class Traced:
         Raises:
             ConfigurationError: `redact` cannot be called, or is given without `record_content`.
         """
-        self.__follow__(span_tracer(record_content, redact, tracer_provider, meter_provider))
+        self._trace_with(span_tracer(record_content, redact, tracer_provider, meter_provider))
 
 
 def span_tracer(

@@ -245,10 +245,10 @@ class Session(Traced, Observed):
         span.ended(refused if ended.suspended is None else "suspended", len(ended.reply.calls))
         return ended
 
-    def __watchers__(self) -> tuple[Watchers, Runtime]:
+    def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._setup.watchers[-1], self._setup.runtime
 
-    def __follow__(self, tracer: Tracer) -> None:
+    def _trace_with(self, tracer: Tracer) -> None:
         """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""
         self._setup = replace(self._setup, tracer=tracer)
         if self._passes is not None:
@@ -324,7 +324,8 @@ class Session(Traced, Observed):
 def _parts_of(tools: ToolRegistry | Toolkit | Iterable[object]) -> tuple[Catalogue, Setup]:
     """Returns the session's own catalogue over that of the tools, and the setup of its calls."""
     if isinstance(tools, ToolRegistry | Toolkit):
-        catalogue, setup = tools.__offer__()
+        # A public method could be hidden by a tool of the same name in a user's subclass.
+        catalogue, setup = tools._catalogue_and_setup()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return Overlay(catalogue), setup
     catalogue = Catalogue()
     for thing in tools:

@@ -56,7 +56,7 @@ class Watchers:
 class Observed:
     """Calls that a host can observe."""
 
-    def __watchers__(self) -> tuple[Watchers, Runtime]:
+    def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         """Returns the observers, and the runtime whose event loop serves async ones."""
         raise NotImplementedError
 
@@ -78,7 +78,7 @@ class Observed:
         """
         if not callable(function):
             raise ConfigurationError(f"observe({function!r:.80}): write a function that takes one event")
-        watchers, runtime = self.__watchers__()
+        watchers, runtime = self._watchers_and_runtime()
         return Observation(function, watchers, _starter(runtime))
 
 
