@@ -77,7 +77,7 @@ def test_removed_groups_are_gone() -> None:
         ),
         pytest.param(
             lambda groups: groups.create(ToolGroup("", "Mine")),
-            "a tool group cannot be named '': give it a text",
+            "a tool group cannot be named '': give it a name",
             id="no name",
         ),
         pytest.param(

@@ -115,7 +115,7 @@ def test_a_predicate_that_raises_hides_the_tool_and_is_logged(caplog: pytest.Log
 
     with caplog.at_level(logging.ERROR, logger="toolwire.visibility"):
         assert names(Selection(catalogue(), ANN, visible=[broken])) == ["search"]
-    assert "asking whether 'route' is visible failed; it is hidden" in caplog.messages
+    assert "the visibility check of 'route' failed; the tool is hidden" in caplog.messages
 
 
 @pytest.mark.parametrize("visible", [[], [not_for_bob]])

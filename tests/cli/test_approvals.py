@@ -258,9 +258,9 @@ def test_the_first_decision_counts_and_is_shown(waiting: Waiting) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ('{"amount": "x"}', "the edit of 'pay' cannot be: 'amount' must be integer, not 'x'."),
-        ('{"amount": 1', "the edit of 'pay' cannot be: it is no JSON: line 1, column 13: Expecting ',' delimiter"),
-        ('{"amount": 1, "amount": 2}', "the edit of 'pay' cannot be: it is no JSON: a key is given twice"),
+        ('{"amount": "x"}', "the edit of 'pay' is not valid: 'amount' must be an integer, not 'x'."),
+        ('{"amount": 1', "the edit of 'pay' is not valid: it is not JSON: line 1, column 13: Expecting ',' delimiter"),
+        ('{"amount": 1, "amount": 2}', "the edit of 'pay' is not valid: it is not JSON: a key is given twice"),
     ],
 )
 def test_a_wrong_edit_decides_nothing(waiting: Waiting, arguments: str, message: str) -> None:

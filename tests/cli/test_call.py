@@ -133,7 +133,7 @@ WRONG_CALLS = {
         "add a=many c=1",
         """\
 The arguments of 'add' are wrong:
-- 'a' must be integer, not 'many'.
+- 'a' must be an integer, not 'many'.
 - 'c' is unknown: it takes 'a', 'b'.
 Correct them and call 'add' again. It takes: a (required), b (optional).
 """,
@@ -142,7 +142,7 @@ Correct them and call 'add' again. It takes: a (required), b (optional).
         "greet",
         """\
 The arguments of 'greet' are wrong:
-- 'name' is missing: give string.
+- 'name' is missing: give a string.
 Correct them and call 'greet' again. It takes: name (required).
 """,
     ),

@@ -146,7 +146,7 @@ def test_explain_without_rules_says_the_tools_own(bank: str) -> None:
         (("pya",), "toolwire: no tool is named 'pya'; did you mean 'pay'?\n"),
         (
             ("pay", "amount=x", "to=ada"),
-            "toolwire: The arguments of 'pay' are wrong:\n- 'amount' must be number, not 'x'.\n",
+            "toolwire: The arguments of 'pay' are wrong:\n- 'amount' must be a number, not 'x'.\n",
         ),
         (("balance", "--policy", "no.toml"), f"toolwire: the policy cannot be used:\n{UNREADABLE}\n"),
     ],

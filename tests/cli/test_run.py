@@ -231,7 +231,7 @@ Traceback (most recent call last):
     __result__ = add('many')
 {marked("add('many')")}\
 InvalidArguments: The arguments of 'add' are wrong:
-- 'a' must be integer, not 'many'.
+- 'a' must be an integer, not 'many'.
 Correct them and call 'add' again. It takes: a (required), b (optional).
 """,
     ),

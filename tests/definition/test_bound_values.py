@@ -178,7 +178,7 @@ def test_a_value_that_does_not_fit_the_schema_is_refused(value: Any) -> None:
         by_schema().bind("limit", default=value)
     assert str(refused.value) == (
         f"tool 'act': the default of the parameter 'limit' is of type {type(value).__name__} and does not fit: "
-        "it must be integer (at least 1). Give one that fits."
+        "it must be an integer (at least 1). Give one that fits."
     )
 
 
@@ -200,6 +200,6 @@ class Search(BaseTool):
 
 def test_a_preset_of_a_base_tool_must_fit_its_parameter() -> None:
     toolkit = Toolkit("agent")
-    with pytest.raises(BindingError, match="'limit' is of type str and does not fit: it must be integer"):
+    with pytest.raises(BindingError, match="'limit' is of type str and does not fit: it must be an integer"):
         toolkit.register_tool_function(Search(), preset_kwargs={"limit": "many"})
     toolkit.register_tool_function(Search(), preset_kwargs={"limit": 3})

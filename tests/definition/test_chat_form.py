@@ -103,7 +103,7 @@ WANTED = '{"type": "function", "function": {"name": ..., "description": ..., "pa
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ("f", f"tool 'f': json_schema='f' is no dict: write {WANTED}"),
+        ("f", f"tool 'f': json_schema='f' is not a dict: write {WANTED}"),
         ({}, f'tool \'f\': json_schema lacks "type": "function": write {WANTED}.'),
         (
             PARAMETERS,
@@ -114,7 +114,7 @@ WANTED = '{"type": "function", "function": {"name": ..., "description": ..., "pa
             f"tool 'f': \"function\" in json_schema must be a dict, not 3: write {WANTED}",
         ),
         ({"type": "function", "parameters": []}, "tool 'f': \"parameters\" in json_schema must be a dict, not []"),
-        ({"type": "function", "name": 5}, "tool 'f': 'name' in json_schema must be a text, not 5"),
+        ({"type": "function", "name": 5}, "tool 'f': 'name' in json_schema must be a string, not 5"),
     ],
 )
 def test_any_other_form_is_a_type_error(form: Any, message: str) -> None:

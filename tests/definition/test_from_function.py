@@ -361,7 +361,7 @@ def test_a_models_own_validator_says_what_is_wrong() -> None:
 
     found = from_function(f).validate({"even": {"n": 3}})
     assert isinstance(found, Invalid)
-    assert found.text == "'even.n' must be integer, not 3: n must be even."
+    assert found.text == "'even.n' must be an integer, not 3: n must be even."
 
 
 def test_tool_of_takes_tools_what_has_one_and_callables() -> None:
@@ -374,7 +374,7 @@ def test_tool_of_takes_tools_what_has_one_and_callables() -> None:
     assert tool_of(tool) is tool
     assert tool_of(Holder()) is tool
     assert tool_of(search).name == "search"
-    assert refusal(lambda: tool_of(3)) == "3 is no tool: give a function, a ToolSpec or a BaseTool"
+    assert refusal(lambda: tool_of(3)) == "3 is not a tool: give a function, a ToolSpec or a BaseTool"
 
 
 @pytest.mark.requirement("spec.from-function.unknown-option")
@@ -415,7 +415,7 @@ def test_an_unknown_option_lists_the_known_ones() -> None:
             lambda: from_function(search, permission="maybe"),  # pyright: ignore[reportArgumentType]
             "tool 'search': permission='maybe' is unknown: write 'auto', 'confirm' or 'deny'",
         ),
-        (lambda: from_function(search, tags="a"), "tool 'search': tags='a' is one text: write tags=['a']"),
+        (lambda: from_function(search, tags="a"), "tool 'search': tags='a' is one string: write tags=['a']"),
         (
             lambda: from_function(search, output_schema=3),  # pyright: ignore[reportArgumentType]
             "tool 'search': output_schema must be a JSON schema as a dict, not 3",
@@ -443,7 +443,7 @@ def test_a_type_that_no_model_can_give_is_refused_before_the_first_call() -> Non
 
     message = (
         "tool 'query': parameter 'db' is annotated Database, which no model can give. Use a JSON type or a model of "
-        "such; or let the host give it: tool.bind('db', default=...), or a parameter annotated with CallContext."
+        "JSON types; or let the host give it: tool.bind('db', default=...), or a parameter annotated with CallContext."
     )
     tool = from_function(query)
     assert refusal(tool.verify) == message
@@ -481,7 +481,7 @@ def test_what_pydantic_says_of_an_annotation_is_passed_on() -> None:
 
     assert refusal(from_function(pet).verify) == (
         "tool 'pet': parameter 'animal' is annotated dict, part of which no model can give. Use a JSON type or a model "
-        "of such; or let the host give it: tool.bind('animal', default=...), or a parameter annotated with "
+        "of JSON types; or let the host give it: tool.bind('animal', default=...), or a parameter annotated with "
         "CallContext. (Model 'Cat' needs a discriminator field for key 'kind')"
     )
 
@@ -491,8 +491,8 @@ def test_half_a_surrogate_pair_in_a_type_is_refused_with_the_tool_and_the_parame
 
     assert refusal(from_function(paint).verify) == (
         "tool 'paint': parameter 'colour' is annotated Literal['red', '\\ud83d'], part of which no model can give. Use "
-        "a JSON type or a model of such; or let the host give it: tool.bind('colour', default=...), or a parameter "
-        "annotated with CallContext. (SchemaError: error extracting str '\\ud83d')"
+        "a JSON type or a model of JSON types; or let the host give it: tool.bind('colour', default=...), or a "
+        "parameter annotated with CallContext. (SchemaError: error extracting str '\\ud83d')"
     )
 
 

@@ -109,21 +109,21 @@ def test_parameters_are_read_from_the_schema_the_required_first() -> None:
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     given = {"limit": 0, "tags": ["a", 3], "order": "up", "rows": [{"nam": "a"}], "note": 3}
     assert refused(search(), given) == [
-        ("limit", "invalid", "'limit' must be integer (at least 1), not 0."),
-        ("tags[1]", "invalid", "'tags[1]' must be string, not 3."),
+        ("limit", "invalid", "'limit' must be an integer (at least 1), not 0."),
+        ("tags[1]", "invalid", "'tags[1]' must be a string, not 3."),
         ("order", "invalid", "'order' must be one of 'asc', 'desc', not 'up'."),
-        ("rows[0].name", "missing", "'rows[0].name' is missing: give string."),
-        ("note", "invalid", "'note' must be string or null, not 3."),
-        ("query", "missing", "'query' is missing: give string."),
+        ("rows[0].name", "missing", "'rows[0].name' is missing: give a string."),
+        ("note", "invalid", "'note' must be a string or null, not 3."),
+        ("query", "missing", "'query' is missing: give a string."),
     ]
 
 
 def test_a_number_in_text_is_no_number_and_a_boolean_is_no_integer() -> None:
     assert refused(search(), {"query": "x", "limit": "3"}) == [
-        ("limit", "invalid", "'limit' must be integer (at least 1), not '3'.")
+        ("limit", "invalid", "'limit' must be an integer (at least 1), not '3'.")
     ]
     assert refused(search(), {"query": "x", "limit": True}) == [
-        ("limit", "invalid", "'limit' must be integer (at least 1), not True.")
+        ("limit", "invalid", "'limit' must be an integer (at least 1), not True.")
     ]
 
 
@@ -148,20 +148,20 @@ def test_what_the_schema_allows_is_refused_only_if_the_function_cannot_take_it()
 def test_of_alternatives_the_one_that_was_meant_is_spoken_of() -> None:
     schema = {"type": "object", "properties": {"it": {"anyOf": [{"type": "string"}, ROW]}}}
     assert refused(from_schema("s", "", schema), {"it": {}}) == [
-        ("it.name", "missing", "'it.name' is missing: give string.")
+        ("it.name", "missing", "'it.name' is missing: give a string.")
     ]
     assert refused(from_schema("s", "", schema), {"it": 3}) == [
-        ("it", "invalid", "'it' must be string or object with name, not 3.")
+        ("it", "invalid", "'it' must be a string or an object with name, not 3.")
     ]
 
 
 def test_a_keyword_that_our_words_do_not_say_is_explained() -> None:
     schema = {"type": "object", "properties": {"it": {"type": "array", "uniqueItems": True}}, "minProperties": 1}
     assert refused(from_schema("s", "", schema), {"it": [1, 1]}) == [
-        ("it", "invalid", "'it' must be array, not [1, 1]: [1, 1] has non-unique elements.")
+        ("it", "invalid", "'it' must be an array, not [1, 1]: [1, 1] has non-unique elements.")
     ]
     assert refused(from_schema("s", "", schema), {}) == [
-        ("arguments", "invalid", "'arguments' must be object with it, not {}: {} should be non-empty.")
+        ("arguments", "invalid", "'arguments' must be an object with it, not {}: {} should be non-empty.")
     ]
 
 
@@ -226,7 +226,7 @@ def test_a_schema_may_be_of_an_older_draft() -> None:
         "properties": {"pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}},
     }
     assert refused(from_schema("s", "", schema), {"pair": ["a", "b"]}) == [
-        ("pair[1]", "invalid", "'pair[1]' must be integer, not 'b'.")
+        ("pair[1]", "invalid", "'pair[1]' must be an integer, not 'b'.")
     ]
 
 
@@ -252,13 +252,17 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         (3, "tool 's': input_schema must be a JSON schema as a dict, not 3"),
         (
             {"type": "object", "properties": {"a": {"type": "text"}}},
-            "tool 's': schema.properties.a.type is no JSON schema: 'text' is not valid under any of the given schemas",
+            (
+                "tool 's': schema.properties.a.type is not a JSON schema: 'text' is not valid under any of the given "
+                "schemas"
+            ),
         ),
         (
             {"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}},
             (
-                "tool 's': the schema refers to another document, 'https://example.com/a.json', and none is fetched: "
-                "copy what it refers to under '$defs' and write '#/$defs/NAME'"
+                "tool 's': the schema refers to another document, 'https://example.com/a.json', and toolwire does not "
+                "fetch it: "
+                "copy its target under '$defs' and write '#/$defs/NAME'"
             ),
         ),
         (
@@ -315,7 +319,7 @@ def test_parameters_make_a_schema_that_accepts_nothing_else() -> None:
     }
     assert run(tool, {"query": "x"}) == {"query": "x", "count": 10}
     assert refused(tool, {"q": "x"}) == [
-        ("query", "missing", "'query' is missing: give string."),
+        ("query", "missing", "'query' is missing: give a string."),
         ("q", "unexpected", "'q' is unknown: it takes 'query', 'count', 'safe'."),
     ]
 

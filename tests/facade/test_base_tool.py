@@ -404,7 +404,7 @@ def test_the_text_of_an_overridden_check_is_the_error_itself() -> None:
 
 def test_the_control_what_the_schema_refuses_is_still_told_as_a_list() -> None:
     for result in results_of(Transfer(), {"source": "a"}):
-        assert result.error == "The arguments of 'transfer' are wrong:\n- 'target' is missing: give string."
+        assert result.error == "The arguments of 'transfer' are wrong:\n- 'target' is missing: give a string."
 
 
 @pytest.mark.parametrize("says", ["", "  ", True, False, 3])

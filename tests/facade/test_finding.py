@@ -45,7 +45,7 @@ def test_a_tool_of_that_name_stays_the_owners() -> None:
 
 
 def test_one_text_is_no_list_of_names() -> None:
-    with pytest.raises(ConfigurationError, match=r"always='send' is one text: write always=\['send'\]"):
+    with pytest.raises(ConfigurationError, match=r"always='send' is one string: write always=\['send'\]"):
         registry().enable_tool_search(always="send")
 
 

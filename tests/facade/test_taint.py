@@ -1,4 +1,4 @@
-"""The guard on runs that have read private data and text of strangers, in whole flows."""
+"""The guard on runs that have read private data and untrusted text, in whole flows."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ async def test_a_call_that_the_model_refuses_never_reaches_the_function() -> Non
     toolkit.set_extended_model("end", Verdict)
     refused = await toolkit.execute_tool("end", {"response": "Done.", "sure": "perhaps"})
     assert refused.text == (
-        "The arguments of 'end' are wrong:\n- 'sure' must be boolean, not 'perhaps'.\n"
+        "The arguments of 'end' are wrong:\n- 'sure' must be a boolean, not 'perhaps'.\n"
         "Correct them and call 'end' again. It takes: response (required), sure (required), score (optional)."
     )
     assert called == []

@@ -143,7 +143,7 @@ async def test_a_tool_use_without_input_is_a_call_without_arguments() -> None:
     toolkit.add_tool(sync)
     (chunk,) = await read(toolkit, "sync")
     assert chunk.content[0] == text(
-        "The arguments of 'sync' are wrong:\n- 'word' is missing: give string.\n"
+        "The arguments of 'sync' are wrong:\n- 'word' is missing: give a string.\n"
         "Correct them and call 'sync' again. It takes: word (required)."
     )
 

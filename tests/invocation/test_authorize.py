@@ -150,7 +150,7 @@ def test_an_edit_is_validated_like_the_models_own_arguments(world: World, till: 
     assert result.text == (
         "'pay' was not run: a person changed the call, and it cannot be made like that.\n"
         "The arguments of 'pay' are wrong:\n"
-        "- 'amount' must be integer, not 'much'.\n"
+        "- 'amount' must be an integer, not 'much'.\n"
         "- 'extra' is unknown: it takes 'amount', 'day'.\n"
         "The arguments of your own call were not the reason. Tell the user what is wrong with the change."
     )

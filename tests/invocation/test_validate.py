@@ -43,9 +43,9 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
         {"limt": 3, "limit": "many", "tags": ["a", 2]},
         (
             "The arguments of 'search' are wrong:\n"
-            "- 'query' is missing: give string.\n"
-            "- 'limit' must be integer, not 'many'.\n"
-            "- 'tags[1]' must be string, not 2.\n"
+            "- 'query' is missing: give a string.\n"
+            "- 'limit' must be an integer, not 'many'.\n"
+            "- 'tags[1]' must be a string, not 2.\n"
             "- 'limt' is unknown: did you mean 'limit'?\n"
             "Correct them and call 'search' again. It takes: query (required), limit (optional), tags (optional)."
         ),
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_told_as_data_too(world: World) -> None:
     world.add(narrow)
     failure = world.call("narrow", filters=[{"field": "name", "value": 1}, {"field": "name"}]).failure
     assert failure is not None
-    message = "'filters[1].value' is missing: give integer."
+    message = "'filters[1].value' is missing: give an integer."
     assert (failure.path, failure.data) == (
         "filters[1].value",
         {"problems": [{"path": "filters[1].value", "kind": "missing", "message": message}]},

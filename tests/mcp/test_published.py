@@ -146,11 +146,11 @@ def test_what_is_given_out_is_a_copy_and_what_was_given_stays_the_givers() -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"title": 3}, "title=3: write a text, or leave it out"),
-        ({"title": ""}, "title='': write a text, or leave it out"),
-        ({"version": 2.1}, "version=2.1: write a text, or leave it out"),
-        ({"meta": ["team"]}, "meta=['team']: write a dict with text keys, meta={'team': 'search'}"),
-        ({"meta": {1: "x"}}, "meta has the key 1: write a text"),
+        ({"title": 3}, "title=3: write a string, or leave it out"),
+        ({"title": ""}, "title='': write a string, or leave it out"),
+        ({"version": 2.1}, "version=2.1: write a string, or leave it out"),
+        ({"meta": ["team"]}, "meta=['team']: write a dict with string keys, meta={'team': 'search'}"),
+        ({"meta": {1: "x"}}, "meta has the key 1: write a string"),
         ({"meta": {"x": object}}, "meta must be JSON: "),
         ({"icons": "https://example.com/i.png"}, "icons='https://example.com/i.png': write a list, icons=["),
         ({"icons": ["https://example.com/i.png"]}, "the icon 'https://example.com/i.png' is not a dict: write icons=["),

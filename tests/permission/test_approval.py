@@ -71,7 +71,7 @@ def _takes_two(request: ApprovalRequest, who: str) -> None: ...
 
 _WHAT_TO_GIVE = (
     "cannot be asked: give a function that takes an ApprovalRequest and returns a Decision, or console_approver. "
-    "To run calls unasked, write permission='auto' or a rule with effect='auto'"
+    "To run calls without asking, write permission='auto' or a rule with effect='auto'"
 )
 
 _WRONG_APPROVERS = [

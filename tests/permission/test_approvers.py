@@ -34,7 +34,7 @@ REQUEST = ApprovalRequest(
     },
 )
 KEYS = "[y] approve  [n] deny  [e] edit  [a] approve and remember  [s] stop the run  [l] later\n"
-WRONG_DIGEST = "a request whose arguments are not those that its digest is for cannot be written as JSON"
+WRONG_DIGEST = "a request whose arguments do not match its digest cannot be written as JSON"
 SHOWN = f"\nMay this call run?\n\n{render(REQUEST)}\n\n"
 
 
@@ -88,13 +88,13 @@ def test_no_answer_is_no_decision(typed: str) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        ("{", "it is no JSON: line 1, column 2: Expecting property name enclosed in double quotes"),
-        ('{"amount": "4"}', "'amount' must be integer, not '4'."),
-        ("{}", "'amount' is missing: give integer."),
+        ("{", "it is not JSON: line 1, column 2: Expecting property name enclosed in double quotes"),
+        ('{"amount": "4"}', "'amount' must be an integer, not '4'."),
+        ("{}", "'amount' is missing: give an integer."),
         ('{"amount": 4, "to": 1}', "'to' is unknown: it takes 'amount'."),
-        ('{"amount": 4, "amount": 5}', "it is no JSON: a key is given twice"),
-        ('{"amount": NaN}', "it is no JSON: NaN is no number of JSON"),
-        ("[1]", 'it is no JSON object: write the arguments by name, {"amount": 4}'),
+        ('{"amount": 4, "amount": 5}', "it is not JSON: a key is given twice"),
+        ('{"amount": NaN}', "it is not JSON: NaN is not a JSON number"),
+        ("[1]", 'it is not a JSON object: write the arguments by name, {"amount": 4}'),
         ("[" * 100_000, "it is nested too deeply"),
         (f'{{"amount": {"9" * 5000}}}', None),
     ],
@@ -103,7 +103,7 @@ def test_a_wrong_edit_is_refused_at_once_and_can_be_made_again(edit: str, messag
     decision, shown = asked(f'e\n{edit}\ne\n{{"amount": 4}}\n')
     assert decision is not None
     assert decision.arguments == {"amount": 4}
-    assert message is None or f"the edit of 'pay' cannot be: {message}\n{KEYS}" in shown
+    assert message is None or f"the edit of 'pay' is not valid: {message}\n{KEYS}" in shown
 
 
 def test_an_edit_of_nothing_goes_back() -> None:

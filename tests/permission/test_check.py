@@ -95,39 +95,39 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         when("/arguments/amount", "starts_with", "1"),
         (
-            "it can never hit 'pay': amount starts_with '1' looks at a text, and '/arguments/amount' is a number in "
+            "it can never hit 'pay': amount starts_with '1' looks at a string, and '/arguments/amount' is a number in "
             "its schema"
         ),
     ),
     (
         when("/arguments/amount", "==", "5"),
-        "it can never hit 'pay': amount == '5' looks at a text, and '/arguments/amount' is a number in its schema",
+        "it can never hit 'pay': amount == '5' looks at a string, and '/arguments/amount' is a number in its schema",
     ),
     (
         when("/arguments/to", ">", 5),
-        "it can never hit 'pay': to > 5 looks at a number, and '/arguments/to' is a text in its schema",
+        "it can never hit 'pay': to > 5 looks at a number, and '/arguments/to' is a string in its schema",
     ),
     (
         when("/arguments/memo", "in", [1, 2]),
         (
-            "it can never hit 'pay': memo in [1, 2] looks at a number, and '/arguments/memo' is a text or null in "
+            "it can never hit 'pay': memo in [1, 2] looks at a number, and '/arguments/memo' is a string or null in "
             "its schema"
         ),
     ),
     (
         when("/arguments/now", "==", "yes"),
-        "it can never hit 'pay': now == 'yes' looks at a text, and '/arguments/now' is true or false in its schema",
+        "it can never hit 'pay': now == 'yes' looks at a string, and '/arguments/now' is true or false in its schema",
     ),
     (
         when("/arguments/now", "contains", "y"),
         (
-            "it can never hit 'pay': now contains 'y' looks at a text or a list, and '/arguments/now' is true or "
+            "it can never hit 'pay': now contains 'y' looks at a string or a list, and '/arguments/now' is true or "
             "false in its schema"
         ),
     ),
     (
         when("/arguments/tags", "under", "/a", tool="search"),
-        "it can never hit 'search': tags under '/a' looks at a text, and '/arguments/tags' is a list in its schema",
+        "it can never hit 'search': tags under '/a' looks at a string, and '/arguments/tags' is a list in its schema",
     ),
     (
         when("/arguments/mode", "==", "quick"),
@@ -160,7 +160,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         when("/arguments/way", "contains", 5, tool="bank/refund"),
         (
-            "it can never hit 'bank/refund': way contains 5 looks at a list, and '/arguments/way' is a text or a "
+            "it can never hit 'bank/refund': way contains 5 looks at a list, and '/arguments/way' is a string or a "
             "number or null in its schema"
         ),
     ),
@@ -179,7 +179,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         when("/arguments/page", "contains", "1", tool="search"),
         (
-            "it can never hit 'search': page contains '1' looks at a text or a list, and '/arguments/page' is a "
+            "it can never hit 'search': page contains '1' looks at a string or a list, and '/arguments/page' is a "
             "number in its schema"
         ),
     ),
@@ -190,7 +190,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         when("/arguments/pair/1", "==", 5, tool="bank/refund"),
         (
-            "it can never hit 'bank/refund': pair.1 == 5 looks at a number, and '/arguments/pair/1' is a text in its "
+            "it can never hit 'bank/refund': pair.1 == 5 looks at a number, and '/arguments/pair/1' is a string in its "
             "schema"
         ),
     ),
@@ -204,7 +204,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         example("match", {"arguments": {"amount": 5}}),
-        "match {'arguments': {'amount': 5}} is no call of 'pay': 'to' is missing: give string.",
+        "match {'arguments': {'amount': 5}} is not a call of 'pay': 'to' is missing: give a string.",
     ),
     (
         example("match", {"tool": "search", "arguments": OK}),
@@ -330,12 +330,12 @@ def test_a_file_holds_a_policy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "messages"),
     [
-        ("[[rule]", ["it is no TOML: Expected ']]' at the end of an array declaration (at line 1, column 7)"]),
+        ("[[rule]", ["it is not TOML: Expected ']]' at the end of an array declaration (at line 1, column 7)"]),
         ("rules = 1", ["unknown key 'rules': there are [[rule]], [permissions], [approvers]"]),
         ("[rule]\neffect='auto'", ["rule is one table: write [[rule]] above it, in double brackets"]),
-        ("permissions = 1", ["permissions is no table: write [permissions], and below it a line for each"]),
+        ("permissions = 1", ["permissions is not a table: write [permissions], and below it a line for each"]),
         ("[permissions]\npay='never'", ["permissions={'pay': 'never'}: write one of auto, confirm, deny"]),
-        ("rule = [1]", [", rule 1: 1 is no rule: write Rule(...), or a dict with its fields"]),
+        ("rule = [1]", [", rule 1: 1 is not a rule: write Rule(...), or a dict with its fields"]),
     ],
 )
 def test_a_file_that_holds_none_is_refused(tmp_path: Path, text: str, messages: list[str]) -> None:

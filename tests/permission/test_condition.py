@@ -13,7 +13,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 YES, NO, PERHAPS = True, False, None
 GONE = object()
-NO_HOST = "is no host: write a name as 'example.com', '*.example.com' for those below, no scheme or port"
+NO_HOST = "is not a host: write a name as 'example.com', '*.example.com' for those below, no scheme or port"
 
 CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("==", 5, 5, YES),
@@ -172,8 +172,8 @@ def test_all_arguments_together_have_a_path_too() -> None:
         ({"op": "in", "value": "abc"}, "op='in' with value='abc': write a list of texts or numbers"),
         ({"op": "in", "value": []}, "op='in' with value=[]: write a list of texts or numbers"),
         ({"op": "exists", "value": True}, "op='exists' with value=True: leave the value out"),
-        ({"op": "contains", "value": ""}, "op='contains' with value='': write a text or a number"),
-        ({"op": "starts_with", "value": ""}, "op='starts_with' with value='': write a text"),
+        ({"op": "contains", "value": ""}, "op='contains' with value='': write a string or a number"),
+        ({"op": "starts_with", "value": ""}, "op='starts_with' with value='': write a string"),
         (
             {"op": "under", "value": "../x"},
             "op='under' with value='../x': write a folder without '..', '~', backslashes and escapes",

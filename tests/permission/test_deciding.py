@@ -103,21 +103,21 @@ def test_a_name_that_looks_like_a_pattern_is_remembered_as_that_name(name: str) 
 
 EQUAL = Condition(path="/arguments/to", op="==", value="bob")
 WIDE: list[tuple[dict[str, Any], str]] = [
-    ({"tool": "*"}, "it remembers a rule for '*', and what was shown is a call of 'pay'"),
-    ({"tool": "pa*"}, "it remembers a rule for 'pa*', and what was shown is a call of 'pay'"),
-    ({"tool": "[p]ay"}, "it remembers a rule for '[p]ay', and what was shown is a call of 'pay'"),
-    ({"tool": "refund"}, "it remembers a rule for 'refund', and what was shown is a call of 'pay'"),
+    ({"tool": "*"}, "it remembers a rule for '*', and the request shown is a call of 'pay'"),
+    ({"tool": "pa*"}, "it remembers a rule for 'pa*', and the request shown is a call of 'pay'"),
+    ({"tool": "[p]ay"}, "it remembers a rule for '[p]ay', and the request shown is a call of 'pay'"),
+    ({"tool": "refund"}, "it remembers a rule for 'refund', and the request shown is a call of 'pay'"),
     ({"agent": "sub"}, "it remembers a rule for another agent, 'sub'"),
     ({"scope": "run", "run_id": "r_2"}, "it remembers a rule for another run, 'r_2'"),
-    ({"tool_digest": "sha256:b"}, "it remembers a rule for the tool as it was told of at another time"),
-    ({"effect": "deny"}, "it remembers 'deny' and says 'approve'"),
+    ({"tool_digest": "sha256:b"}, "it remembers a rule for another version of the tool"),
+    ({"effect": "deny"}, "its rule says 'deny' and its verdict is 'approve'"),
     (
         {"when": [Condition(path="/arguments/amount", op=">", value=5)]},
-        "it remembers a rule whose condition amount > 5 does not hold for what was shown",
+        "it remembers a rule whose condition amount > 5 does not hold for the request shown",
     ),
     (
         {"when": [EQUAL, Condition(path="/arguments/memo", op="==", value="x")]},
-        "it remembers a rule whose condition memo == 'x' does not hold for what was shown",
+        "it remembers a rule whose condition memo == 'x' does not hold for the request shown",
     ),
 ]
 
@@ -152,8 +152,8 @@ def test_what_is_remembered_is_for_the_agent_the_run_and_the_tool_that_were_show
 ADA, MODEL, AGENT = Decider(principal="ada"), Decider(principal="m", channel="model"), Decider(principal="root")
 BOB = Decider(principal="bob")
 SPEND = {"spend": ["ada"]}
-UNNAMED = "a model may deny, and approve nothing unless the policy names it among the approvers"
-IS_THE_AGENT = "is the agent that asks, and cannot answer itself"
+UNNAMED = "a model may deny, but may approve only if the policy names it among the approvers"
+IS_THE_AGENT = "is the agent that asked, and cannot approve its own request"
 ITSELF = f"'root' {IS_THE_AGENT}"
 
 
@@ -172,7 +172,7 @@ def not_among(who: str, what: str) -> str:
         (SPEND, BOB, "approve", ("spend", "read"), not_among("bob", "calls that spend")),
         (SPEND, BOB, "edit", ("spend",), not_among("bob", "calls that spend")),
         (SPEND, BOB, "approve", (), not_among("bob", "calls that spend")),
-        (SPEND, Decider(), "approve", ("spend",), not_among("somebody without a name", "calls that spend")),
+        (SPEND, Decider(), "approve", ("spend",), not_among("an approver without a name", "calls that spend")),
         (SPEND, BOB, "deny", ("spend",), None),
         ({"*": ["ada"]}, BOB, "approve", ("read",), not_among("bob", "any call")),
         ({}, MODEL, "approve", ("read",), UNNAMED),
@@ -291,7 +291,7 @@ def test_the_oldest_rules_of_runs_go_first(more: int) -> None:
 def test_a_rule_for_a_run_says_which() -> None:
     with pytest.raises(ConfigurationError) as caught:
         Policy().remember(Rule(effect="auto", tool="pay", scope="run"))
-    assert str(caught.value) == "rule auto 'pay': scope='run' wants the run_id of the run"
+    assert str(caught.value) == "rule auto 'pay': scope='run' needs the run_id of the run"
 
 
 def test_rules_are_remembered_from_many_threads_at_once_and_none_is_lost() -> None:

@@ -183,7 +183,7 @@ class Unwilling:
     "request_", [asked({"a": 1}, arguments_digest=digest({"a": 2})), asked({}, arguments_digest="sha256:0")], ids=repr
 )
 def test_other_arguments_than_the_digest_is_for_are_not_shown(request_: ApprovalRequest) -> None:
-    with pytest.raises(Unrepresentable, match="not those that its digest is for"):
+    with pytest.raises(Unrepresentable, match="do not match its digest"):
         render(request_)
 
 

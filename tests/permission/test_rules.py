@@ -146,7 +146,7 @@ def test_shuffled_rules_say_the_same_in_a_hundred_thousand_cases() -> None:
         ({"effect": "auto"}, "rule 1: 'tool' is not there: write a tool's name, or '*' for all tools"),
         ({"tool": "pay"}, "rule 1: 'effect' is not there: write one of auto, confirm, deny"),
         ({"efect": "auto", "tool": "pay"}, "rule 1: unknown key 'efect'; did you mean 'effect'?"),
-        ({"note": 5}, "rule 1: note = 5: write a text"),
+        ({"note": 5}, "rule 1: note = 5: write a string"),
         ({"optional": "yes"}, "rule 1: optional = 'yes': write true or false"),
         ({"scope": "forever"}, "rule 1: Rule(scope='forever'): write one of workspace, session, run"),
         ({"scope": "run"}, "rule 1: scope='run' is for rules that are made while a run goes on"),

@@ -564,7 +564,7 @@ def test_the_models_fields_are_in_the_schema_of_the_finish_function() -> None:
 async def test_a_call_is_validated_by_the_model_and_the_errors_go_back() -> None:
     result = await finish(response="Done.", title="T", pages="many")
     assert result.text == (
-        "The arguments of 'generate_response' are wrong:\n- 'pages' must be integer, not 'many'.\nCorrect them and "
+        "The arguments of 'generate_response' are wrong:\n- 'pages' must be an integer, not 'many'.\nCorrect them and "
         "call 'generate_response' again. It takes: response (required), title (required), pages (required)."
     )
 

@@ -52,7 +52,7 @@ class House:
 
 BOTH, NEITHER = ["private", "untrusted"], []
 LABELS = pytest.mark.parametrize(("labels", "sent"), [(BOTH, []), (NEITHER, ["hello"])], ids=["both", "neither"])
-"""Only the run that has read both private data and text of strangers is stopped."""
+"""Only the run that has read both private data and untrusted text is stopped."""
 
 
 @LABELS

@@ -16,7 +16,7 @@ def test_params_are_another_name_for_arguments() -> None:
 def test_both_names_at_once_are_refused() -> None:
     with pytest.raises(TypeError) as caught:
         ToolCall("search", {}, params={})
-    assert str(caught.value) == "give `arguments` or `params`, not both: they are one thing"
+    assert str(caught.value) == "give `arguments` or `params`, not both: they are two names of the same value"
 
 
 @pytest.mark.parametrize(

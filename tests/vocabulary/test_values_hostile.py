@@ -63,7 +63,7 @@ UNKNOWN: list[Any] = [
 def test_a_value_that_does_not_fit_its_tag_is_refused(value: Any) -> None:
     with pytest.raises(Unrepresentable) as caught:
         untag([value])
-    assert str(caught.value) == f"a value that is no {value['$t']} cannot be written as JSON"
+    assert str(caught.value) == f"a value that is not of the type {value['$t']} cannot be written as JSON"
 
 
 @pytest.mark.parametrize("value", UNKNOWN, ids=repr)

@@ -155,7 +155,7 @@ UNPLAIN: list[tuple[Any, str]] = [
     (Point, "a value of type type cannot be written as JSON"),
     ({(1, 2): 3}, "a key of type tuple cannot be written as JSON"),
     ({"a": {b"k": 3}}, "a key of type bytes cannot be written as JSON at a"),
-    ({1: 1, "1": 2}, "two keys that read '1' cannot be written as JSON"),
+    ({1: 1, "1": 2}, "two keys that both become '1' cannot be written as JSON"),
     ([HUGE], "an integer of more than 4,200 digits cannot be written as JSON at [0]"),
     (-HUGE, "an integer of more than 4,200 digits cannot be written as JSON"),
     ({HUGE: 1}, "an integer of more than 4,200 digits cannot be written as JSON"),

@@ -65,7 +65,7 @@ class Groups:
             RegistrationError: The name is empty, taken, or `basic`.
         """
         if not group.name or not isinstance(group.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise RegistrationError(f"a tool group cannot be named {group.name!r}: give it a text")
+            raise RegistrationError(f"a tool group cannot be named {group.name!r}: give it a name")
         if group.name == BASIC:
             raise RegistrationError(f"the tool group {BASIC!r} is always there: give yours another name")
         with self._lock:

@@ -111,5 +111,9 @@ class DrawnSeat:
             return replace(adapted, tool=self._change(adapted.tool))
         except DefinitionError as error:
             # Disabled, because without the change its results would not be those that the caller expects.
-            _LOG.warning("the tool %r is disabled here, for what replaced it cannot be changed: %s", base.name, error)
+            _LOG.warning(
+                "the tool %r is disabled here, because its replacement cannot be changed in the same way: %s",
+                base.name,
+                error,
+            )
             return replace(adapted, disabled="a newer version of it does not fit here")

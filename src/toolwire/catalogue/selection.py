@@ -97,5 +97,5 @@ class Selection:
         try:
             return bool(visible(name, self._caller))
         except Exception:  # noqa: BLE001 - the predicate is the host's code; an error hides the tool
-            _LOG.exception("asking whether %r is visible failed; it is hidden", name)
+            _LOG.exception("the visibility check of %r failed; the tool is hidden", name)
             return False

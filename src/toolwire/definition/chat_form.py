@@ -43,7 +43,7 @@ def read_chat_form(form: Any, label: str) -> ChatForm:
         DefinitionError: The form is neither nested nor flat.
     """
     if not isinstance(form, Mapping):
-        raise DefinitionError(f"{label}: json_schema={shown(form)} is no dict: write {_FORM}")
+        raise DefinitionError(f"{label}: json_schema={shown(form)} is not a dict: write {_FORM}")
     whole = cast("Mapping[str, Any]", form)
     if whole.get("type") != "function":
         bare = " This looks like the parameters alone." if whole.get("type") == "object" else ""
@@ -95,7 +95,7 @@ def _untitled_under(key: str, value: Any) -> Any:
 def _text(fields: Mapping[str, Any], key: str, label: str) -> str:
     value = fields.get(key) or ""
     if not isinstance(value, str):
-        raise DefinitionError(f"{label}: {key!r} in json_schema must be a text, not {shown(value)}")
+        raise DefinitionError(f"{label}: {key!r} in json_schema must be a string, not {shown(value)}")
     return value
 
 

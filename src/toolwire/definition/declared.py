@@ -42,7 +42,7 @@ def declared(
 
 def _words(name: str, option: str, given: Iterable[Any] | None, known: tuple[Any, ...]) -> list[Any]:
     if isinstance(given, str):
-        raise DefinitionError(f"tool {name!r}: {option}={given!r} is one text: write {option}=[{given!r}]")
+        raise DefinitionError(f"tool {name!r}: {option}={given!r} is one string: write {option}=[{given!r}]")
     words = list(given or ())
     for word in words:
         if word not in known:
@@ -99,7 +99,7 @@ def published(
     """
     for option, value in (("title", title), ("version", version)):
         if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise DefinitionError(f"tool {name!r}: {option}={value!r:.80}: write a text, or leave it out")
+            raise DefinitionError(f"tool {name!r}: {option}={value!r:.80}: write a string, or leave it out")
     if meta is None and icons is None and version is None:
         return NOTHING
     return Published(version=cast("str | None", version), icons=_icons(name, icons), meta=_meta(name, meta))
@@ -110,7 +110,7 @@ def _meta(name: str, meta: object) -> dict[str, Any]:
         return {}
     if not isinstance(meta, Mapping):
         raise DefinitionError(
-            f"tool {name!r}: meta={meta!r:.80}: write a dict with text keys, meta={{'team': 'search'}}"
+            f"tool {name!r}: meta={meta!r:.80}: write a dict with string keys, meta={{'team': 'search'}}"
         )
     return _json(name, "meta", cast("Mapping[Any, Any]", meta))
 
@@ -158,7 +158,7 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
 def _json(name: str, option: str, value: Mapping[Any, Any]) -> dict[str, Any]:
     for key in value:
         if not isinstance(key, str):
-            raise DefinitionError(f"tool {name!r}: {option} has the key {key!r:.80}: write a text")
+            raise DefinitionError(f"tool {name!r}: {option} has the key {key!r:.80}: write a string")
     try:
         return plain(dict(value))
     except Unrepresentable as error:

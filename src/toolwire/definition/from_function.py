@@ -101,7 +101,7 @@ def tool_of(value: Any) -> Tool:
         return value.__tool__()
     if callable(value):
         return from_function(value)
-    raise DefinitionError(f"{value!r} is no tool: give a function, a ToolSpec or a BaseTool")
+    raise DefinitionError(f"{value!r} is not a tool: give a function, a ToolSpec or a BaseTool")
 
 
 class FunctionShape:

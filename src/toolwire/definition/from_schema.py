@@ -20,7 +20,7 @@ from toolwire.definition.signature import Signature
 from toolwire.definition.texts.annotation import schema_text
 from toolwire.definition.texts.outside_texts import told_schema, told_text
 from toolwire.definition.tool import Check, Permission, Tool
-from toolwire.definition.words import bounded, expected, shown
+from toolwire.definition.words import bounded, expected_one, shown
 from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.text import encodable_text
@@ -153,7 +153,9 @@ class SchemaShape:
         schema = {**kept, "type": "object", "properties": {name: properties[name]}}
         if next(iter(Validator(schema, self._patterns, self._label).problems(written)), None) is None:
             return None
-        return f"is of type {type(value).__name__} and does not fit: it must be {expected(properties[name], schema)}"
+        return (
+            f"is of type {type(value).__name__} and does not fit: it must be {expected_one(properties[name], schema)}"
+        )
 
     def takes(self, name: str) -> bool:
         """True if the function takes this name."""

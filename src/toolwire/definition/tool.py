@@ -322,7 +322,7 @@ def _refusal(name: str, complaint: object) -> ArgumentProblem:
 
 def _tags(name: str, tags: Iterable[str]) -> frozenset[str]:
     if isinstance(tags, str):
-        raise DefinitionError(f"tool {name!r}: tags={tags!r} is one text: write tags=[{tags!r}]")
+        raise DefinitionError(f"tool {name!r}: tags={tags!r} is one string: write tags=[{tags!r}]")
     return frozenset(tags)
 
 

@@ -33,6 +33,8 @@ _FORMATS = {
     "email": "e-mail address",
 }
 
+_ARTICLES = {"string": "a ", "number": "a ", "boolean": "a ", "integer": "an ", "array": "an ", "object": "an "}
+
 _BOUNDS = {
     "minimum": "at least {}",
     "exclusiveMinimum": "more than {}",
@@ -82,17 +84,26 @@ def bounded(function: Callable[P, R]) -> Callable[P, R]:
 @bounded
 def expected(schema: Any, root: Mapping[str, Any], depth: int = 4) -> str:
     """Describes the values that a schema accepts, in JSON Schema's words: `array of integer`, `one of 'a', 'b'`."""
+    return " or ".join(_options(schema, root, depth))
+
+
+@bounded
+def expected_one(schema: Any, root: Mapping[str, Any]) -> str:
+    """Describes one value for a sentence: as `expected`, with articles, such as `an integer or null`."""
+    return " or ".join(f"{_ARTICLES.get(one.partition(' ')[0], '')}{one}" for one in _options(schema, root, 4))
+
+
+def _options(schema: Any, root: Mapping[str, Any], depth: int) -> list[str]:
     node = resolve(schema, root)
     if "enum" in node or "const" in node:
-        return _choice(node["enum"] if "enum" in node else [node["const"]])
+        return [_choice(node["enum"] if "enum" in node else [node["const"]])]
     for key in ("anyOf", "oneOf"):
         if key in node and depth:
-            options = dict.fromkeys(expected(option, root, depth - 1) for option in node[key])
-            return " or ".join(options)
+            return list(dict.fromkeys(text for option in node[key] for text in _options(option, root, depth - 1)))
     kinds = node.get("type")
     if isinstance(kinds, list):
-        return " or ".join(expected({**node, "type": kind}, root, depth) for kind in cast("list[str]", kinds))
-    return _typed(kinds, node, root, depth)
+        return [text for kind in cast("list[str]", kinds) for text in _options({**node, "type": kind}, root, depth)]
+    return [_typed(kinds, node, root, depth)]
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:

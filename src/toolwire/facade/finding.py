@@ -36,7 +36,7 @@ class ToolFinder:
         from toolwire.catalogue.search import ToolSearch
 
         if isinstance(always, str):
-            raise ConfigurationError(f"always={always!r} is one text: write always=[{always!r}]")
+            raise ConfigurationError(f"always={always!r} is one string: write always=[{always!r}]")
         self.always = tuple(always)
         self._search = ToolSearch(entries)
         self._remembers = remembers

@@ -199,7 +199,8 @@ def refuse_wrong_approver(approver: object) -> None:
     if not callable(approver):
         raise ConfigurationError(
             f"approver={approver!r:.80} cannot be asked: give a function that takes an ApprovalRequest and returns a "
-            "Decision, or console_approver. To run calls unasked, write permission='auto' or a rule with effect='auto'"
+            "Decision, or console_approver. To run calls without asking, write permission='auto' or a rule with "
+            "effect='auto'"
         )
     try:
         signature = inspect.signature(approver)

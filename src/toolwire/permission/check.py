@@ -135,7 +135,7 @@ def _wrong_examples(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
             continue
         arguments = _arguments(fitting[name], call["arguments"])
         if isinstance(arguments, str):
-            yield f"{word} {dict(call)!r} is no call of {name!r}: {arguments}"
+            yield f"{word} {dict(call)!r} is not a call of {name!r}: {arguments}"
         elif rule.holds(arguments) is not must_hit:
             yield f"{word} {dict(call)!r}: the rule {_why(rule, arguments)}"
 
@@ -191,7 +191,7 @@ _KINDS: Mapping[str, Kind] = {
     "object": "object",
 }
 _WORDS: Mapping[Kind, str] = {
-    "text": "a text",
+    "text": "a string",
     "number": "a number",
     "boolean": "true or false",
     "null": "null",

@@ -316,7 +316,7 @@ def _wrong_value(op: Operator, value: Any) -> str:
         case "in" | "not_in":
             return "" if _is_list_of(value, {"text", "number", "boolean"}) else "write a list of texts or numbers"
         case "contains":
-            return "" if kind in {"text", "number", "boolean"} and value != "" else "write a text or a number"
+            return "" if kind in {"text", "number", "boolean"} and value != "" else "write a string or a number"
         case "under":
             return usable_path(value)
         case "host_in":
@@ -324,7 +324,7 @@ def _wrong_value(op: Operator, value: Any) -> str:
                 return "write a list of host names, as ['example.com', '*.example.org']"
             return next((wrong for wrong in map(usable_host, value) if wrong), "")
         case _:
-            return "" if kind == "text" and value else "write a text"
+            return "" if kind == "text" and value else "write a string"
 
 
 def _is_list_of(value: Any, kinds: set[str]) -> bool:

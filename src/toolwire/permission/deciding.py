@@ -23,7 +23,7 @@ def undecidable(
 ) -> str | None:
     """Returns why the author may not give this verdict; None if allowed. `approvers` maps effects to principals."""
     if by.principal and by.principal in (request.caller.agent, f"agent:{request.caller.agent}"):
-        return f"{by.principal!r} is the agent that asks, and cannot answer itself"
+        return f"{by.principal!r} is the agent that asked, and cannot approve its own request"
     if verdict in ("deny", "stop_run"):
         return None
     # An undeclared effect may still occur.
@@ -31,9 +31,9 @@ def undecidable(
     for effect in named:
         if by.principal not in approvers[effect]:
             what = "any call" if effect == "*" else f"calls that {effect}"
-            return f"{by.principal or 'somebody without a name'!r} is not among those who may approve {what}"
+            return f"{by.principal or 'an approver without a name'!r} is not among those who may approve {what}"
     if by.channel == MODEL and not named:
-        return "a model may deny, and approve nothing unless the policy names it among the approvers"
+        return "a model may deny, but may approve only if the policy names it among the approvers"
     return None
 
 
@@ -43,19 +43,19 @@ def too_wide(decision: Decision, request: ApprovalRequest) -> str | None:
     if rule is None:
         return None
     if (rule.effect == "auto") != (decision.verdict in ("approve", "edit")):
-        return f"it remembers {rule.effect!r} and says {decision.verdict!r}"
+        return f"its rule says {rule.effect!r} and its verdict is {decision.verdict!r}"
     if rule.tool not in (request.tool, _exactly(request.tool)) or not _is_exact(rule.tool, request.tool):
-        return f"it remembers a rule for {rule.tool!r}, and what was shown is a call of {request.tool!r}"
+        return f"it remembers a rule for {rule.tool!r}, and the request shown is a call of {request.tool!r}"
     if rule.agent not in (None, request.caller.agent):
         return f"it remembers a rule for another agent, {rule.agent!r}"
     if rule.run_id not in ("", request.run_id):
         return f"it remembers a rule for another run, {rule.run_id!r}"
     if rule.tool_digest not in ("", request.tool_digest):
-        return "it remembers a rule for the tool as it was told of at another time"
+        return "it remembers a rule for another version of the tool"
     shown = decision.arguments if decision.verdict == "edit" and decision.arguments is not None else request.arguments
     for condition in rule.conditions:
         if condition.holds(shown) is not True:
-            return f"it remembers a rule whose condition {condition} does not hold for what was shown"
+            return f"it remembers a rule whose condition {condition} does not hold for the request shown"
     return None
 
 

@@ -66,7 +66,7 @@ def usable_host(host: str) -> str:
     is_address = name.startswith("[") and name.endswith("]")
     if is_address or _HOST.fullmatch(name):
         return ""
-    return f"{host!r} is no host: write a name as 'example.com', '*.example.com' for those below, no scheme or port"
+    return f"{host!r} is not a host: write a name as 'example.com', '*.example.com' for those below, no scheme or port"
 
 
 def _host(url: str) -> str | None:

@@ -27,11 +27,11 @@ def read_edit(text: str, request: ApprovalRequest) -> dict[str, Any]:
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
     except json.JSONDecodeError as error:
-        raise _refused(request, f"it is no JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise _refused(request, f"it is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
     except RecursionError as error:
         raise _refused(request, "it is nested too deeply") from error
     except ValueError as error:
-        raise _refused(request, f"it is no JSON: {error}") from error
+        raise _refused(request, f"it is not JSON: {error}") from error
     return check_edit(request, value)
 
 
@@ -42,7 +42,7 @@ def check_edit(request: ApprovalRequest, arguments: object) -> dict[str, Any]:
         DecisionRefused: `invalid_edit`, with all problems.
     """
     if not isinstance(arguments, Mapping):
-        raise _refused(request, 'it is no JSON object: write the arguments by name, {"amount": 4}')
+        raise _refused(request, 'it is not a JSON object: write the arguments by name, {"amount": 4}')
     try:
         found = cast("dict[str, Any]", plain(dict(cast("Mapping[str, Any]", arguments))))
     except Unrepresentable as error:
@@ -66,7 +66,7 @@ def _problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[s
 
 
 def _refused(request: ApprovalRequest, why: str) -> DecisionRefused:
-    return DecisionRefused("invalid_edit", f"the edit of {request.tool!r} cannot be: {why}", request_id=request.id)
+    return DecisionRefused("invalid_edit", f"the edit of {request.tool!r} is not valid: {why}", request_id=request.id)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -77,4 +77,4 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")

@@ -79,5 +79,5 @@ def _why(rule: Rule, subject: Subject, now: float) -> str:
     told_of = [told(condition, subject.arguments) for condition in rule.conditions]
     unsure = any(condition.holds(subject.arguments) is None for condition in rule.conditions)
     if unsure and not any(condition.holds(subject.arguments) is False for condition in rule.conditions):
-        told_of.append("what cannot be told " + ("lets nothing run" if rule.effect == "auto" else "counts"))
+        told_of.append("an undecided condition " + ("lets nothing run" if rule.effect == "auto" else "counts"))
     return "; ".join(told_of)

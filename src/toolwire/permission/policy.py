@@ -216,7 +216,7 @@ class Policy:
             ConfigurationError: The rule has scope run but no run id.
         """
         if rule.scope == "run" and not rule.run_id:
-            raise ConfigurationError(f"{rule}: scope='run' wants the run_id of the run")
+            raise ConfigurationError(f"{rule}: scope='run' needs the run_id of the run")
         if rule.scope == "workspace" and self._parent is not None:
             self._parent.remember(rule)
             return

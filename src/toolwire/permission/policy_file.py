@@ -35,7 +35,7 @@ def load_policy(path: str | Path) -> Policy:
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigurationError(f"{path}: it is no TOML: {error}") from error
+        raise ConfigurationError(f"{path}: it is not TOML: {error}") from error
     wrong = [f"{path}: unknown key {key!r}: there are [[rule]], [permissions], [approvers]" for key in _unknown(data)]
     rules = _rules(path, text, data.get("rule", []), wrong)
     tables = {name: _table(path, name, data.get(name, {}), wrong) for name in ("permissions", "approvers")}
@@ -88,5 +88,5 @@ def _rules(path: Path, text: str, given: object, wrong: list[str]) -> list[Rule]
 def _table(path: Path, name: str, given: object, wrong: list[str]) -> dict[str, Any]:
     if isinstance(given, dict):
         return cast("dict[str, Any]", given)
-    wrong.append(f"{path}: {name} is no table: write [{name}], and below it a line for each")
+    wrong.append(f"{path}: {name} is not a table: write [{name}], and below it a line for each")
     return {}

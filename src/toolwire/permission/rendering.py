@@ -64,7 +64,7 @@ def render(request: ApprovalRequest, *, width: int = WIDTH, now: float | None = 
 def _arguments(request: ApprovalRequest) -> Mapping[str, Any]:
     arguments = cast("dict[str, Any]", plain(dict(request.arguments)))
     if request.arguments_digest and digest(arguments) != request.arguments_digest:
-        raise Unrepresentable("a request whose arguments are not those that its digest is for", path="")
+        raise Unrepresentable("a request whose arguments do not match its digest", path="")
     return arguments
 
 

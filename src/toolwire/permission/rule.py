@@ -168,7 +168,7 @@ def rule_of(given: Rule | Mapping[str, Any], place: str) -> Rule:
     if isinstance(given, Rule):
         return given
     if not isinstance(cast("object", given), Mapping):
-        raise ConfigurationError(f"{place}: {given!r} is no rule: write Rule(...), or a dict with its fields")
+        raise ConfigurationError(f"{place}: {given!r} is not a rule: write Rule(...), or a dict with its fields")
     names = [field.name for field in fields(Rule)]
     for key in given:
         if key not in names:
@@ -191,7 +191,7 @@ _KINDS: Mapping[str, type] = {
     **dict.fromkeys(("scope", "run_id", "agent", "source", "note", "id", "tool_digest"), str),
     "optional": bool,
 }
-_KIND_WORDS = {str: "a text", bool: "true or false"}
+_KIND_WORDS = {str: "a string", bool: "true or false"}
 _SPELLINGS: Mapping[str, str] = {
     **dict.fromkeys(("equals", "=", "eq", "is"), "=="),
     **dict.fromkeys(("<>", "ne"), "!="),
@@ -268,7 +268,7 @@ def gate_reason(subject: Subject) -> str:
     if not subject.taints >= _BOTH:
         return ""
     if "send" in subject.effects:
-        return "this run has read private data and text of strangers, and the tool sends"
+        return "this run has read private data and untrusted text, and the tool sends data out"
     if subject.is_outside and not subject.effects:
-        return "this run has read private data and text of strangers, and nobody said whether this outside tool sends"
+        return "this run has read private data and untrusted text, and this outside tool may send data out"
     return ""

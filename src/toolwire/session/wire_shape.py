@@ -107,11 +107,11 @@ def read_json(text: str | bytes, kinds: tuple[type, ...] = (dict,)) -> Mapping[s
     except UnicodeDecodeError as error:
         raise DecisionRefused("malformed", "it is not UTF-8") from error
     except json.JSONDecodeError as error:
-        raise DecisionRefused("malformed", f"it is no JSON: line {error.lineno}, column {error.colno}") from error
+        raise DecisionRefused("malformed", f"it is not JSON: line {error.lineno}, column {error.colno}") from error
     except Refusal as refusal:
         raise DecisionRefused("malformed", str(refusal)) from refusal
     if type(value) not in kinds:
-        raise DecisionRefused("malformed", "it is no JSON object")
+        raise DecisionRefused("malformed", "it is not a JSON object")
     return cast("Mapping[str, Any]", value)
 
 

@@ -98,7 +98,7 @@ class ToolCall:
         if arguments is None:
             arguments = params if params is not None else {}
         elif params is not None:
-            raise TypeError("give `arguments` or `params`, not both: they are one thing")
+            raise TypeError("give `arguments` or `params`, not both: they are two names of the same value")
         _set_name(self, name)
         _set_arguments(self, arguments)
         _set_id(self, id)

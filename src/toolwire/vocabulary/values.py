@@ -168,7 +168,7 @@ def _plain_mapping(value: Mapping[Any, Any], path: str, depth: int) -> dict[str,
     for key, item in value.items():
         text = _key_text(key, path)
         if text in found:
-            raise Unrepresentable(f"two keys that read {text!r}", path=path)
+            raise Unrepresentable(f"two keys that both become {text!r}", path=path)
         found[text] = _walk(item, f"{path}.{text}", inner, _plain_special)
     return found
 
@@ -305,7 +305,7 @@ def _untag(value: Any, depth: int) -> Any:
     except Unrepresentable:
         raise
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
-        raise Unrepresentable(f"a value that is no {value[TAG]}", path="") from error
+        raise Unrepresentable(f"a value that is not of the type {value[TAG]}", path="") from error
 
 
 def _members(items: Any, depth: int) -> list[Any]:

@@ -176,7 +176,7 @@ def test_the_model_reads_why_and_where() -> None:
     assert isinstance(refused, Invalid)
     assert [problem.path for problem in refused.problems] == ["values.b"]
     assert refused.text == (
-        "'values.b' must be array of integer, not [2305843009213693951, 4611686018427387902, 6917529027641081853, "
+        "'values.b' must be an array of integer, not [2305843009213693951, 4611686018427387902, 6917529027641081853, "
         "9223372036854...: too many of its members have the same hash, as multiples of 2**61 - 1 have: give fewer."
     )
 
@@ -184,7 +184,7 @@ def test_the_model_reads_why_and_where() -> None:
 def test_the_error_in_a_set_of_a_union_is_still_placed() -> None:
     refused = tool_of(int | set[int]).validate({"values": [1, "x"]})
     assert isinstance(refused, Invalid)
-    assert [problem.message for problem in refused.problems] == ["'values[1]' must be integer, not 'x'."]
+    assert [problem.message for problem in refused.problems] == ["'values[1]' must be an integer, not 'x'."]
 
 
 COUNT_AT_LIMIT = 1_000

@@ -116,10 +116,10 @@ def test_fields_go_by_their_alias_for_the_model_and_by_their_name_for_the_functi
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     assert problems(extended(from_function(finish), Trip), {"to": {"name": "Rome", "people": -1}, "nigths": 2}) == [
-        "'response' is missing: give string.",
+        "'response' is missing: give a string.",
         "'nigths' is unknown: did you mean 'nights'?",
-        "'to.people' must be integer (at least 0), not -1.",
-        "'day' is missing: give string (date in ISO 8601).",
+        "'to.people' must be an integer (at least 0), not -1.",
+        "'day' is missing: give a string (date in ISO 8601).",
     ]
 
 

@@ -366,7 +366,7 @@ def test_one_wrong_value_with_thousands_of_reasons_is_read_a_thousand_times(monk
     told = tool.validate({"values": 1})
     assert isinstance(told, Invalid)
     assert told.lines == (
-        "'values' must be string, not 1.",
+        "'values' must be a string, not 1.",
         "There may be others: the check ended early.",
     )
     assert isinstance(tool.validate({"values": "x"}), Validated)

@@ -312,7 +312,7 @@ def test_text_for_bytes_or_text_is_text() -> None:
 def test_text_that_is_no_base64_is_refused_for_bytes() -> None:
     found = tool_for(bytes).validate({"value": "$$"})
     assert isinstance(found, Invalid)
-    assert found.text == "'value' must be string of base64, not '$$': it is no base64."
+    assert found.text == "'value' must be a string of base64, not '$$': it is not base64."
 
 
 def test_a_typeddict_keeps_what_is_required_when_annotations_are_text() -> None:

@@ -47,31 +47,34 @@ def problems(annotation: Any, value: Any) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("annotation", "value", "message"),
     [
-        (int, "abc", "'it' must be integer, not 'abc'."),
-        (int, 1.5, "'it' must be integer, not 1.5."),
-        (str, 10, "'it' must be string, not 10."),
-        (bool, "perhaps", "'it' must be boolean, not 'perhaps'."),
-        (list[int], 3, "'it' must be array of integer, not 3."),
-        (list[list[str]], {}, "'it' must be array of array of string, not {}."),
-        (dict[str, int], [], "'it' must be object, not []."),
-        (Row, 3, "'it' must be object with name, counts, not 3."),
+        (int, "abc", "'it' must be an integer, not 'abc'."),
+        (int, 1.5, "'it' must be an integer, not 1.5."),
+        (str, 10, "'it' must be a string, not 10."),
+        (bool, "perhaps", "'it' must be a boolean, not 'perhaps'."),
+        (list[int], 3, "'it' must be an array of integer, not 3."),
+        (list[list[str]], {}, "'it' must be an array of array of string, not {}."),
+        (dict[str, int], [], "'it' must be an object, not []."),
+        (Row, 3, "'it' must be an object with name, counts, not 3."),
         (Colour, "green", "'it' must be one of 'red', 'blue', not 'green'."),
         (Literal["a", 1], "b", "'it' must be one of 'a', 1, not 'b'."),
         (Literal["a"], "b", "'it' must be 'a', not 'b'."),
-        (int | None, "x", "'it' must be integer or null, not 'x'."),
-        (int | list[str], "x", "'it' must be integer or array of string, not 'x'."),
-        (dt.datetime, "soon", "'it' must be string (date and time in ISO 8601), not 'soon'."),
-        (Decimal, "x", "'it' must be number or string, not 'x'."),
-        (tuple[int, str], 3, "'it' must be array of [integer, string], not 3."),
-        (Annotated[int, Field(ge=1, le=5)], 0, "'it' must be integer (at least 1, at most 5), not 0."),
-        (Annotated[str, Field(pattern="^a+$")], "b", "'it' must be string (matching ^a+$), not 'b'."),
-        (Annotated[list[int], Field(min_length=1)], [], "'it' must be array of integer (at least 1 items), not []."),
+        (int | None, "x", "'it' must be an integer or null, not 'x'."),
+        (int | list[str], "x", "'it' must be an integer or an array of string, not 'x'."),
+        (dt.datetime, "soon", "'it' must be a string (date and time in ISO 8601), not 'soon'."),
+        (Decimal, "x", "'it' must be a number or a string, not 'x'."),
+        (tuple[int, str], 3, "'it' must be an array of [integer, string], not 3."),
+        (Annotated[int, Field(ge=1, le=5)], 0, "'it' must be an integer (at least 1, at most 5), not 0."),
+        (Annotated[str, Field(pattern="^a+$")], "b", "'it' must be a string (matching ^a+$), not 'b'."),
+        (Annotated[list[int], Field(min_length=1)], [], "'it' must be an array of integer (at least 1 items), not []."),
         (
             Annotated[Decimal, Field(max_digits=3)],
             "12.345",
-            "'it' must be number or string, not '12.345': Decimal input should have no more than 3 digits in total.",
+            (
+                "'it' must be a number or a string, not '12.345': Decimal input should have no more than 3 digits in "
+                "total."
+            ),
         ),
-        (int, "x" * 100, f"'it' must be integer, not '{'x' * 37}...{'x' * 38}'."),
+        (int, "x" * 100, f"'it' must be an integer, not '{'x' * 37}...{'x' * 38}'."),
     ],
 )
 def test_a_wrong_value_is_told_what_is_expected_and_what_was_given(annotation: Any, value: Any, message: str) -> None:
@@ -84,8 +87,8 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     found = from_function(search).validate({"limits": 3, "limit": "x", "colour": "pink", "zzz": None})
     assert found == Invalid(
         problems=(
-            ArgumentProblem(path="query", kind="missing", message="'query' is missing: give string."),
-            ArgumentProblem(path="limit", kind="invalid", message="'limit' must be integer, not 'x'."),
+            ArgumentProblem(path="query", kind="missing", message="'query' is missing: give a string."),
+            ArgumentProblem(path="limit", kind="invalid", message="'limit' must be an integer, not 'x'."),
             ArgumentProblem(
                 path="colour", kind="invalid", message="'colour' must be one of 'red', 'blue', not 'pink'."
             ),
@@ -115,34 +118,42 @@ def test_a_key_that_is_no_text_is_refused() -> None:
 
 def test_a_place_inside_is_named_by_its_path() -> None:
     assert problems(list[Row], [{"name": "a", "counts": [1, "x"]}, {"nam": "b"}]) == [
-        ("it[0].counts[1]", "invalid", "'it[0].counts[1]' must be integer, not 'x'."),
-        ("it[1].name", "missing", "'it[1].name' is missing: give string."),
+        ("it[0].counts[1]", "invalid", "'it[0].counts[1]' must be an integer, not 'x'."),
+        ("it[1].name", "missing", "'it[1].name' is missing: give a string."),
         ("it[1].nam", "unexpected", "'it[1].nam' is unknown: did you mean 'name'?"),
     ]
     assert problems(dict[str, list[int]], {"a": ["x"]}) == [
-        ("it.a[0]", "invalid", "'it.a[0]' must be integer, not 'x'.")
+        ("it.a[0]", "invalid", "'it.a[0]' must be an integer, not 'x'.")
     ]
 
 
 def test_of_a_unions_types_only_the_one_that_was_meant_is_spoken_of() -> None:
-    assert problems(int | Row, {"name": 3}) == [("it.name", "invalid", "'it.name' must be string, not 3.")]
-    assert problems(str | list[int], ["x"]) == [("it[0]", "invalid", "'it[0]' must be integer, not 'x'.")]
-    assert problems(Row | None, {}) == [("it.name", "missing", "'it.name' is missing: give string.")]
+    assert problems(int | Row, {"name": 3}) == [("it.name", "invalid", "'it.name' must be a string, not 3.")]
+    assert problems(str | list[int], ["x"]) == [("it[0]", "invalid", "'it[0]' must be an integer, not 'x'.")]
+    assert problems(Row | None, {}) == [("it.name", "missing", "'it.name' is missing: give a string.")]
 
 
 def test_where_it_is_open_which_type_was_meant_all_are_named() -> None:
     assert problems(Cat | Dog, {"kind": "cow"}) == [
-        ("it", "invalid", "'it' must be object with kind, lives or object with kind, tricks, not {'kind': 'cow'}.")
+        (
+            "it",
+            "invalid",
+            "'it' must be an object with kind, lives or an object with kind, tricks, not {'kind': 'cow'}.",
+        )
     ]
 
 
 def test_a_discriminated_union_is_spoken_of_by_its_tag() -> None:
     pet = Annotated[Cat | Dog, Field(discriminator="kind")]
     assert problems(pet, {"kind": "cat", "lives": "x"}) == [
-        ("it.lives", "invalid", "'it.lives' must be integer, not 'x'.")
+        ("it.lives", "invalid", "'it.lives' must be an integer, not 'x'.")
     ]
     assert problems(pet, {"kind": "cow"}) == [
-        ("it", "invalid", "'it' must be object with kind, lives or object with kind, tricks, not {'kind': 'cow'}.")
+        (
+            "it",
+            "invalid",
+            "'it' must be an object with kind, lives or an object with kind, tricks, not {'kind': 'cow'}.",
+        )
     ]
 
 

@@ -216,7 +216,7 @@ def test_a_schema_of_the_most_values_is_taken() -> None:
     schema = taking({"enum": list(range(SCHEMA_NODES_LIMIT - 5))})
     assert refused(schema, {"a": 3}) == []
     assert refusal(taking({"enum": list(range(SCHEMA_NODES_LIMIT))})) == (
-        "tool 'stranger': the schema holds more than 20,000 values: leave out what no call needs"
+        "tool 'stranger': the schema holds more than 20,000 values: leave out the parts that no call needs"
     )
 
 
@@ -234,11 +234,11 @@ def test_an_output_schema_has_the_same_limits() -> None:
 
 def test_a_schema_that_applies_itself_to_the_same_value_is_refused() -> None:
     assert refusal({"type": "object", "$ref": "#"}) == (
-        "tool 'stranger': the schema's reference '#' leads back to itself, so that no check of a value would end: let "
-        "it stand under 'properties' or 'items'"
+        "tool 'stranger': the schema's reference '#' refers to itself, so that a check of a value would never end: put "
+        "it under 'properties' or 'items'"
     )
     two = {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}
-    assert "leads back to itself" in refusal(taking({"$ref": "#/$defs/a"}, **{"$defs": two}))
+    assert "refers to itself" in refusal(taking({"$ref": "#/$defs/a"}, **{"$defs": two}))
     tree = {"type": "object", "properties": {"inner": {"$ref": "#/$defs/tree"}}}
     assert refused(taking({"$ref": "#/$defs/tree"}, **{"$defs": {"tree": tree}}), {"a": {"inner": {}}}) == []
 

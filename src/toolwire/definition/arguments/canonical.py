@@ -95,7 +95,7 @@ def _check(validated: Validated, again: dict[str, Any], uncertain: list[str]) ->
     if isinstance(read, Invalid):
         raise Unrepresentable("a value that cannot be read again from JSON", path=f".{read.problems[0].path}")
     if different:
-        raise Unrepresentable("a value that is another one when it is read again from JSON", path=f".{different[0]}")
+        raise Unrepresentable("a value that changes when it is read again from JSON", path=f".{different[0]}")
 
 
 def _different(values: dict[str, Any], read: dict[str, Any], names: list[str]) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ def _opened(value: Any, depth: int, form: _Form) -> Any:
 
 def _text(text: str) -> str:
     if is_mask(text):
-        raise Unrepresentable("a text that reads as a secret which is not shown", path="")
+        raise Unrepresentable("a string equal to the placeholder of a hidden secret", path="")
     return text
 
 
@@ -228,7 +228,7 @@ def _opened_fields(value: Any, depth: int, form: _Form) -> dict[str, Any]:
     for name, item in extra.items():
         if name in taken:
             # A rule on this name would see the extra value, but the field's own value would run.
-            raise Unrepresentable(f"a value beside the field of its name {name!r}", path="")
+            raise Unrepresentable(f"an extra value with the name of the field {name!r}", path="")
         found[_key(name)] = _opened(item, depth - 1, form)
     return found
 
@@ -249,7 +249,7 @@ def _fields_of(kind: Any) -> tuple[tuple[tuple[str, str, Any], ...], frozenset[s
     fields = tuple((name, (aliases[name] if aliased else None) or name, default) for name, default in defaults.items())
     read_from = [given_as for _, given_as, _ in fields]
     if len(set(read_from)) < len(fields):
-        raise Unrepresentable(f"{kind.__name__}, two fields of which are read from one name,", path="")
+        raise Unrepresentable(f"{kind.__name__}, which reads two fields from one name,", path="")
     return fields, frozenset({*defaults, *filter(None, aliases.values())})
 
 

@@ -161,8 +161,8 @@ class FunctionForm:
         detail = "" if "arbitrary_types_allowed" in detail else f" ({detail})"
         return DefinitionError(
             f"{self._label}: parameter {argument.name!r} is annotated {written}, {part}which no model can give. Use a "
-            f"JSON type or a model of such; or let the host give it: tool.bind({argument.name!r}, default=...), or a "
-            f"parameter annotated with CallContext.{detail}"
+            f"JSON type or a model of JSON types; or let the host give it: tool.bind({argument.name!r}, "
+            f"default=...), or a parameter annotated with CallContext.{detail}"
         )
 
     def _unresolved(self, argument: Argument) -> DefinitionError:
@@ -317,4 +317,4 @@ def _decoded(value: Any) -> Any:
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise PydanticCustomError("base64", "it is no base64") from error
+        raise PydanticCustomError("base64", "it is not base64") from error

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypedDict, cast
 
 from toolwire.definition.shape import ArgumentProblem, Invalid
-from toolwire.definition.words import expected, nearest_hint, path_text, resolve, shown
+from toolwire.definition.words import expected_one, nearest_hint, path_text, resolve, shown
 from toolwire.vocabulary.text import kept_text
 
 
@@ -169,7 +169,7 @@ def _problem(
 ) -> ArgumentProblem:
     path = path_text(place.path)
     if error["type"] in _MISSING:
-        return missing(path, expected(place.node, schema))
+        return missing(path, expected_one(place.node, schema))
     if error["type"] in _UNEXPECTED and place.path:
         name = str(place.path[-1])
         if len(place.path) == 1 and name in not_given:
@@ -179,7 +179,7 @@ def _problem(
         message = f"{path!r} has a key that does not fit: {_lowered(error['msg'])}."
         return ArgumentProblem(path=path, kind="invalid", message=message)
     given = _value_at(place.path, arguments, error["input"])
-    return invalid(path, expected(place.node, schema), given, _detail(error))
+    return invalid(path, expected_one(place.node, schema), given, _detail(error))
 
 
 def _unplaced(error: GivenError) -> ArgumentProblem:

@@ -37,7 +37,8 @@ def check_limits(schema: object, label: str, *, place: str = "schema") -> None:
         size = len(cast("list[Any]", value)) if isinstance(value, Mapping | list | tuple) else 0
         if nodes + len(waiting) + size > SCHEMA_NODES_LIMIT:
             raise DefinitionError(
-                f"{label}: the {place} holds more than {SCHEMA_NODES_LIMIT:,} values: leave out what no call needs"
+                f"{label}: the {place} holds more than {SCHEMA_NODES_LIMIT:,} values: leave out the parts that no "
+                "call needs"
             )
         if isinstance(value, Mapping):
             keyed = cast("Mapping[object, Any]", value)
@@ -78,8 +79,8 @@ def check_loops(schema: Mapping[str, Any], label: str) -> None:
                 ended.add(done)
             elif id(node) in on_the_way:
                 raise DefinitionError(
-                    f"{label}: the schema's reference {reference!r} leads back to itself, so that no check of a value "
-                    "would end: let it stand under 'properties' or 'items'"
+                    f"{label}: the schema's reference {reference!r} refers to itself, so that a check of a value "
+                    "would never end: put it under 'properties' or 'items'"
                 )
             elif id(node) not in ended:
                 on_the_way.add(id(node))
@@ -132,7 +133,7 @@ def _target(node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
 def _key_characters(keyed: Mapping[object, Any], path: tuple[str | int, ...], label: str) -> int:
     for key in keyed:
         if not isinstance(key, str):
-            raise DefinitionError(f"{label}: {_shown(path)} has the key {key!r:.80}: keys of a schema are texts")
+            raise DefinitionError(f"{label}: {_shown(path)} has the key {key!r:.80}: keys of a schema are strings")
     return sum(len(key) for key in cast("Mapping[str, Any]", keyed))
 
 
@@ -142,9 +143,7 @@ def _check_number(value: float, path: tuple[str | int, ...], label: str) -> None
     except OverflowError:
         is_finite = False
     if not is_finite:
-        raise DefinitionError(
-            f"{label}: {_shown(path)} is a number beyond what JSON readers take: write one below 1.8e308"
-        )
+        raise DefinitionError(f"{label}: {_shown(path)} is too large a number for JSON: write one below 1.8e308")
 
 
 def _shown(path: tuple[str | int, ...]) -> str:

@@ -25,7 +25,7 @@ from toolwire.definition.json_schema.schema_limits import (
     references,
 )
 from toolwire.definition.shape import ArgumentProblem
-from toolwire.definition.words import expected, path_text, resolve
+from toolwire.definition.words import expected_one, path_text, resolve
 from toolwire.vocabulary.errors import DefinitionError
 
 _LOG = logging.getLogger("toolwire.definition")
@@ -44,13 +44,13 @@ def check_schema(schema: Mapping[str, Any], label: str) -> Patterns:
     error = _schema_error(schema, label)
     if error is not None:
         place = path_text(["schema", *error.absolute_path])
-        raise DefinitionError(f"{label}: {place} is no JSON schema: {error.message}") from error
+        raise DefinitionError(f"{label}: {place} is not a JSON schema: {error.message}") from error
     resolver = _resolver(schema)
     for reference in references(schema):
         if not reference.startswith("#"):
             raise DefinitionError(
-                f"{label}: the schema refers to another document, {reference[:200]!r}, and none is fetched: "
-                "copy what it refers to under '$defs' and write '#/$defs/NAME'"
+                f"{label}: the schema refers to another document, {reference[:200]!r}, and toolwire does not fetch it: "
+                "copy its target under '$defs' and write '#/$defs/NAME'"
             )
         try:
             resolver.lookup(reference)
@@ -138,7 +138,7 @@ class Validator:
             is_said = keyword in _SAID_IN_WORDS and not (keyword in _SAID_OF_A_TYPE and "type" not in node)
             detail = "" if is_said else str(error.message)
             path = path_text(place) or "arguments"
-            yield Found(path, lambda: invalid(path, expected(node, self._schema), instance, detail))
+            yield Found(path, lambda: invalid(path, expected_one(node, self._schema), instance, detail))
 
     def _missing(self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]) -> Iterator[Found]:
         properties = node.get("properties", {})
@@ -148,7 +148,7 @@ class Validator:
                 yield Found(path, partial(self._missing_one, path, properties.get(name)))
 
     def _missing_one(self, path: str, node: Any) -> ArgumentProblem:
-        return missing(path, expected(node, self._schema))
+        return missing(path, expected_one(node, self._schema))
 
     def _unexpected(
         self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]
