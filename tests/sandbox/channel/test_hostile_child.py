@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from io import FileIO
 from typing import Any
 
@@ -31,8 +32,17 @@ from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program, ProgramCall
 
 LIMITS = Limits(
-    deadline_s=0.4, wall_s=0.3, call_bytes=100_000, result_bytes=100_000, output_flood_bytes=200_000, calls=5
+    deadline_s=PATIENCE_S,
+    wall_s=PATIENCE_S,
+    call_bytes=100_000,
+    result_bytes=100_000,
+    output_flood_bytes=200_000,
+    calls=5,
 )
+HASTY = replace(LIMITS, deadline_s=0.4, wall_s=0.3)
+"""Limits for attacks that only a clock ends."""
+DEADLINES_S = (0.4, 4, 40)
+"""Deadlines tried in turn: on a busy machine a short one may pass before the host reads the first frame."""
 LATE_S = 20
 """Seconds after its clock within which the host has left: without the clock it would never leave these children."""
 
@@ -124,7 +134,7 @@ async def drive_async(
             await AsyncDrive(live, child, tools or FakeTools().awaited, reader).run()
     finally:
         child.close()
-        await asyncio.to_thread(attacker.join, 5)
+        await asyncio.to_thread(attacker.join, PATIENCE_S)
     return live
 
 
@@ -190,7 +200,7 @@ def test_more_parallel_calls_than_allowed_are_a_violation() -> None:
 
     release = threading.Event()
     child: Any = FakeChild()
-    limits = Limits(outstanding_calls=2, deadline_s=2)
+    limits = Limits(outstanding_calls=2, deadline_s=PATIENCE_S)
     live = LiveProgram(Program(source="x", tools=TOOLS, limits=limits), time.monotonic())
     workers = Workers()
     child.other.sendall(b"".join(frame("call", n, 0, True, {"a": n, "b": 0}) for n in range(1, 4)))
@@ -212,15 +222,20 @@ async def test_nor_are_they_on_a_loop() -> None:
 
 
 def test_no_call_is_made_after_the_deadline_although_it_was_read_with_one_before() -> None:
+    three = sends(b"".join(frame("call", n, 0, False, {"a": n, "b": 0}) for n in range(1, 4)))
     calls: list[int] = []
+    for deadline_s in DEADLINES_S:
 
-    def slow(call: ProgramCall) -> Answer:
-        calls.append(call.ordinal)
-        threading.Event().wait(LIMITS.deadline_s)
-        return Answer()
+        def slow(call: ProgramCall, deadline_s: float = deadline_s) -> Answer:
+            calls.append(call.ordinal)
+            threading.Event().wait(deadline_s)
+            return Answer()
 
-    live = drive(sends(b"".join(frame("call", n, 0, False, {"a": n, "b": 0}) for n in range(1, 4))), slow)
-    assert (live.stop, calls) == ("deadline", [1])
+        live = drive(three, slow, limits=replace(LIMITS, deadline_s=deadline_s))
+        assert live.stop == "deadline"
+        if calls:
+            break
+    assert calls == [1]
 
 
 @pytest.mark.threat(71)
@@ -239,14 +254,18 @@ async def test_the_clean_up_of_a_call_that_is_given_up_is_not_cut_off(last: byte
 
     def attack(other: Other) -> None:
         other.sendall(frame("call", 1, 0, True, {"a": 1, "b": 0}))
-        began.wait(5)
+        began.wait(PATIENCE_S)
         other.sendall(frame("drop", 1) + last)
         silent(other)
 
-    live = await drive_async(attack, tools=tool)
-    assert live.is_over
+    # Only the deadline ends a program that sends nothing more.
+    for deadline_s in (PATIENCE_S,) if last else DEADLINES_S:
+        live = await drive_async(attack, tools=tool, limits=replace(LIMITS, deadline_s=deadline_s))
+        assert live.is_over
+        if began.is_set():
+            break
     may_end.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await ended.wait()
 
 
@@ -289,22 +308,29 @@ def heavy_calls(other: Other) -> None:
 
 
 class Hanging:
-    """A tool whose calls end once one more finds no room, or all are made. It notes the bytes that they hold at
-    once."""
+    """A tool whose calls end once one more finds no room and all with room have begun, or once all are made. It notes
+    the bytes that they hold at once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.held = self.most = self.calls = 0
+        self.held = self.most = self.calls = self.reserved = 0
+        self.is_full = False
         self.lock = threading.Lock()
         self.release, self.done = threading.Event(), threading.Event()
         reserve = LiveProgram.reserve
 
         def noted(live: LiveProgram, frame: CallFrame) -> bool:
             has_room = reserve(live, frame)
-            if not has_room:
-                self.release.set()
+            with self.lock:
+                self.reserved += has_room
+                self.is_full |= not has_room
+                self._release_if_full()
             return has_room
 
         monkeypatch.setattr(LiveProgram, "reserve", noted)
+
+    def _release_if_full(self) -> None:
+        if self.calls == HEAVY or (self.is_full and self.calls == self.reserved):
+            self.release.set()
 
     def __call__(self, call: ProgramCall) -> Answer:
         size = len(call.arguments["value"])
@@ -312,9 +338,8 @@ class Hanging:
             self.calls += 1
             self.held += size
             self.most = max(self.most, self.held)
-            if self.calls == HEAVY:
-                self.release.set()
-        self.release.wait(20)
+            self._release_if_full()
+        self.release.wait(PATIENCE_S)
         with self.lock:
             self.held -= size
             if self.calls == HEAVY and not self.held:
@@ -327,9 +352,9 @@ class Hanging:
     def attack(self, other: Other) -> None:
         sending = threading.Thread(target=_quietly, args=(heavy_calls, other))
         sending.start()
-        self.done.wait(20)
+        self.done.wait(PATIENCE_S)
         other.say_no_more()
-        sending.join(5)
+        sending.join(PATIENCE_S)
 
 
 @pytest.mark.threat(70)
@@ -404,8 +429,8 @@ ATTACKS: dict[str, tuple[Callable[[Other], None], set[str | None]]] = {
 @pytest.mark.parametrize(("attack", "stops"), ATTACKS.values(), ids=ATTACKS.keys())
 def test_the_host_does_not_wait_longer_than_its_clocks(attack: Callable[[Other], None], stops: set[str | None]) -> None:
     started = time.monotonic()
-    live = drive(attack)
-    assert time.monotonic() - started < LIMITS.deadline_s + LATE_S
+    live = drive(attack, limits=HASTY)
+    assert time.monotonic() - started < HASTY.deadline_s + LATE_S
     assert live.stop in stops
 
 
@@ -413,8 +438,8 @@ def test_the_host_does_not_wait_longer_than_its_clocks(attack: Callable[[Other],
 @pytest.mark.parametrize(("attack", "stops"), ATTACKS.values(), ids=ATTACKS.keys())
 async def test_nor_does_a_loop(attack: Callable[[Other], None], stops: set[str | None]) -> None:
     started = time.monotonic()
-    live = await drive_async(attack)
-    assert time.monotonic() - started < LIMITS.deadline_s + LATE_S
+    live = await drive_async(attack, limits=HASTY)
+    assert time.monotonic() - started < HASTY.deadline_s + LATE_S
     assert live.stop in stops
 
 
@@ -563,8 +588,8 @@ FRESH = Replay(seed=1, started_at=0.0)
 @pytest.mark.parametrize("attack", WAITS.values(), ids=WAITS.keys())
 def test_a_resumable_program_does_not_hold_the_host_either(attack: Callable[[Other], None]) -> None:
     started = time.monotonic()
-    live = drive(attack, replay=FRESH)
-    assert time.monotonic() - started < LIMITS.deadline_s + LATE_S
+    live = drive(attack, replay=FRESH, limits=HASTY)
+    assert time.monotonic() - started < HASTY.deadline_s + LATE_S
     assert live.stop in ("timeout_program", "deadline", "protocol_violation")
 
 
@@ -572,8 +597,8 @@ def test_a_resumable_program_does_not_hold_the_host_either(attack: Callable[[Oth
 @pytest.mark.parametrize("attack", WAITS.values(), ids=WAITS.keys())
 async def test_nor_does_it_hold_a_loop(attack: Callable[[Other], None]) -> None:
     started = time.monotonic()
-    live = await drive_async(attack, FRESH)
-    assert time.monotonic() - started < LIMITS.deadline_s + LATE_S
+    live = await drive_async(attack, FRESH, limits=HASTY)
+    assert time.monotonic() - started < HASTY.deadline_s + LATE_S
     assert live.stop in ("timeout_program", "deadline", "protocol_violation")
 
 
@@ -610,9 +635,9 @@ IN_PROGRAM = {
 @pytest.mark.threat(48)
 @pytest.mark.parametrize("source", IN_PROGRAM.values(), ids=IN_PROGRAM.keys())
 def test_a_program_that_takes_the_channel_in_its_own_hands(run: Runner, source: str) -> None:
-    result = run(source, wall_s=1)
+    result = run(source, wall_s=PATIENCE_S)
     assert result.status in ("protocol_violation", "finished", "crashed")
-    assert result.duration_s < 1
+    assert result.duration_s < PATIENCE_S
 
 
 @pytest.mark.threat(50)
