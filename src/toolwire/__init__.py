@@ -30,37 +30,19 @@ if TYPE_CHECKING:
     from toolwire.facade.xml import ToolPromptGenerator as ToolPromptGenerator
     from toolwire.facade.xml import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.xml import parse_tool_calls as parse_tool_calls
-    from toolwire.journal.chain import LogCheck as LogCheck
-    from toolwire.journal.history import LogFilter as LogFilter
-    from toolwire.journal.history import LogRow as LogRow
     from toolwire.journal.run import SuspendedRun as SuspendedRun
     from toolwire.journal.store import Store as Store
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
-    from toolwire.permission.approval import Decider as Decider
     from toolwire.permission.approval import Decision as Decision
     from toolwire.permission.approval import DecisionRefused as DecisionRefused
-    from toolwire.permission.approvers import ConsoleApprover as ConsoleApprover
-    from toolwire.permission.approvers import console_approver as console_approver
-    from toolwire.permission.approvers import later as later
     from toolwire.permission.condition import Condition as Condition
-    from toolwire.permission.deciding import rule_for as rule_for
-    from toolwire.permission.edits import check_edit as check_edit
-    from toolwire.permission.edits import read_edit as read_edit
     from toolwire.permission.policy import Policy as Policy
     from toolwire.permission.policy import Rule as Rule
     from toolwire.permission.policy_file import load_policy as load_policy
-    from toolwire.permission.rendering import render as render_request
-    from toolwire.permission.visible import visible_text as visible_text
-    from toolwire.sandbox.isolation import Diagnosis as Diagnosis
-    from toolwire.sandbox.isolation import diagnose as diagnose
     from toolwire.sandbox.limits import Limits as Limits
     from toolwire.sandbox.report import ProgramResult as ProgramResult
     from toolwire.session.session import Session as Session
     from toolwire.session.turn import Turn as Turn
-    from toolwire.session.wire import decisions_to_json as decisions_to_json
-    from toolwire.session.wire import read_decisions as read_decisions
-    from toolwire.session.wire import read_suspended as read_suspended
-    from toolwire.session.wire import suspended_to_json as suspended_to_json
     from toolwire.vocabulary.blocks import AudioBlock as AudioBlock
     from toolwire.vocabulary.blocks import ImageBlock as ImageBlock
     from toolwire.vocabulary.blocks import TextBlock as TextBlock
@@ -102,18 +84,12 @@ _HOMES = {
     "CodeExecutionTool": "facade.code_execution",
     "Condition": "permission.condition",
     "ConfigurationError": "vocabulary.errors",
-    "ConsoleApprover": "permission.approvers",
-    "Decider": "permission.approval",
     "Decision": "permission.approval",
     "DecisionRefused": "permission.approval",
     "DefinitionError": "vocabulary.errors",
-    "Diagnosis": "sandbox.isolation",
     "Failure": "vocabulary.failures",
     "ImageBlock": "vocabulary.blocks",
     "Limits": "sandbox.limits",
-    "LogCheck": "journal.chain",
-    "LogFilter": "journal.history",
-    "LogRow": "journal.history",
     "Observation": "facade.observing.observation",
     "PermissionDecided": "vocabulary.call_events",
     "PermissionRequested": "vocabulary.call_events",
@@ -150,112 +126,44 @@ _HOMES = {
     "ToolwireError": "vocabulary.errors",
     "Turn": "session.turn",
     "XMLToolCallParser": "facade.xml",
-    "check_edit": "permission.edits",
-    "console_approver": "permission.approvers",
-    "decisions_to_json": "session.wire",
-    "diagnose": "sandbox.isolation",
     "execute_python_code": "facade.execute_python_code",
-    "later": "permission.approvers",
     "load_policy": "permission.policy_file",
     "middleware": "",
     "parse_tool_calls": "facade.xml",
     "protocols": "",
-    "read_decisions": "session.wire",
-    "read_edit": "permission.edits",
-    "read_suspended": "session.wire",
     "reg_toolspec": "facade.reg_toolspec",
-    "render_request": "permission.rendering:render",
-    "rule_for": "permission.deciding",
-    "suspended_to_json": "session.wire",
     "tool": "facade.tool",
     "trace_toolkit": "facade.trace_toolkit",
-    "visible_text": "permission.visible",
 }
 
-__all__ = [
-    "AgentToolkit",
-    "ApprovalRequest",
-    "AudioBlock",
-    "BaseTool",
-    "BindingError",
-    "CallContext",
-    "CallFailed",
-    "Caller",
-    "CodeExecutionTool",
-    "Condition",
-    "ConfigurationError",
-    "ConsoleApprover",
-    "Decider",
-    "Decision",
-    "DecisionRefused",
-    "DefinitionError",
-    "Diagnosis",
-    "Failure",
-    "ImageBlock",
-    "Limits",
-    "LogCheck",
-    "LogFilter",
-    "LogRow",
-    "Observation",
-    "PermissionDecided",
-    "PermissionRequested",
-    "Policy",
-    "Problem",
-    "ProgramResult",
-    "RegisteredToolFunction",
-    "RegistrationError",
-    "Reply",
-    "Rule",
-    "SandboxUnavailable",
-    "Session",
-    "Store",
-    "StoreUnavailable",
-    "SuspendedRun",
-    "TextBlock",
-    "ToolCall",
-    "ToolCalls",
-    "ToolChunk",
-    "ToolCompleted",
-    "ToolEvent",
-    "ToolFunction",
-    "ToolGroup",
-    "ToolParameter",
-    "ToolPermission",
-    "ToolPromptGenerator",
-    "ToolRegistry",
-    "ToolResponse",
-    "ToolResult",
-    "ToolSpec",
-    "ToolStarted",
-    "ToolUseBlock",
-    "Toolkit",
-    "ToolwireError",
-    "Turn",
-    "XMLToolCallParser",
-    "check_edit",
-    "console_approver",
-    "decisions_to_json",
-    "diagnose",
-    "execute_python_code",
-    "later",
-    "load_policy",
-    "middleware",
-    "parse_tool_calls",
-    "protocols",
-    "read_decisions",
-    "read_edit",
-    "read_suspended",
-    "reg_toolspec",
-    "render_request",
-    "rule_for",
-    "suspended_to_json",
-    "tool",
-    "trace_toolkit",
-    "visible_text",
-]
+_MOVED = {
+    "ConsoleApprover": "approvals",
+    "Decider": "approvals",
+    "Diagnosis": "doctor",
+    "LogCheck": "log",
+    "LogFilter": "log",
+    "LogRow": "log",
+    "check_edit": "approvals",
+    "console_approver": "approvals",
+    "decisions_to_json": "approvals",
+    "diagnose": "doctor",
+    "later": "approvals",
+    "read_decisions": "approvals",
+    "read_edit": "approvals",
+    "read_suspended": "approvals",
+    "render_request": "approvals",
+    "rule_for": "approvals",
+    "suspended_to_json": "approvals",
+    "visible_text": "approvals",
+}
+"""Names with a module of their own. The root finds them too, with a DeprecationWarning, until 0.3."""
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> object:
+    if name in _MOVED:
+        return _moved(name)
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'toolwire' has no attribute {name!r}")
@@ -266,6 +174,15 @@ def __getattr__(name: str) -> object:
         found = getattr(import_module(f"toolwire.{module}"), other or name)
     globals()[name] = found
     return found
+
+
+def _moved(name: str) -> object:
+    import warnings
+
+    home = f"toolwire.{_MOVED[name]}"
+    # The frame above this one is __getattr__, and the one above that is the user's.
+    warnings.warn(f"toolwire.{name} is now {home}.{name}", DeprecationWarning, stacklevel=3)
+    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

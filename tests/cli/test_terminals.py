@@ -10,7 +10,7 @@ import pytest
 from tests.cli.command_line import run_here, run_process
 from tests.cli.conftest import Write
 from tests.cli.terminal import process_on_terminal, raw_in, run_on_terminal
-from toolwire import visible_text
+from toolwire.approvals import visible_text
 
 pytestmark = pytest.mark.threat(72)
 

@@ -15,7 +15,6 @@ from tests.session.till import calls, program
 from toolwire import (
     CallContext,
     ConfigurationError,
-    Decider,
     Decision,
     PermissionDecided,
     PermissionRequested,
@@ -29,6 +28,7 @@ from toolwire import (
     ToolSpec,
     ToolStarted,
 )
+from toolwire.approvals import Decider
 from toolwire.facade.observing import observation as observing
 from toolwire.facade.observing.events import SECRET_WINDOW
 from toolwire.permission.approval import ApprovalRequest

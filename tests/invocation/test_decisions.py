@@ -15,7 +15,7 @@ from toolwire.definition.from_function import from_function
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.condition import Condition
 from toolwire.permission.policy import Policy, Rule
-from toolwire.testing import MemoryLedger
+from toolwire.testing.ledger import MemoryLedger
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
 

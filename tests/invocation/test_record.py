@@ -20,7 +20,7 @@ from toolwire.invocation.scope import Run
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.permission.condition import Condition
 from toolwire.permission.policy import Rule
-from toolwire.testing import MemoryLedger, Records
+from toolwire.testing.ledger import MemoryLedger, Records
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Idempotency, Label

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolwire import Caller, ConsoleApprover, Session, Toolkit, ToolRegistry
+from toolwire import Caller, Session, Toolkit, ToolRegistry
+from toolwire.approvals import ConsoleApprover
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.errors import ConfigurationError

@@ -9,7 +9,8 @@ from pydantic import SecretStr
 
 from tests.session.test_suspended import waiting
 from tests.session.till import Till, calls, program
-from toolwire import Decider, Decision, Policy, Session, ToolSpec, Turn, rule_for
+from toolwire import Decision, Policy, Session, ToolSpec, Turn
+from toolwire.approvals import Decider, rule_for
 from toolwire.permission.rule import RuleScope
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.session.till import Till, calls, texts
-from toolwire import Decision, LogFilter, Session, Store, ToolRegistry
+from toolwire import Decision, Session, Store, ToolRegistry
+from toolwire.log import LogFilter
 
 
 async def test_a_turn_is_resumed_from_the_file_and_its_call_runs_once(tmp_path: Path) -> None:

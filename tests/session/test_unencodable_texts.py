@@ -17,7 +17,6 @@ from tests.journal.conftest import url as url
 from toolwire import (
     CallFailed,
     Decision,
-    LogFilter,
     Reply,
     Session,
     Store,
@@ -25,12 +24,10 @@ from toolwire import (
     ToolRegistry,
     ToolResult,
     ToolSpec,
-    decisions_to_json,
     protocols,
-    read_decisions,
-    read_suspended,
-    render_request,
 )
+from toolwire.approvals import decisions_to_json, read_decisions, read_suspended, render_request
+from toolwire.log import LogFilter
 from toolwire.testing import Recorder, Replayer
 from toolwire.vocabulary.text import encodable
 

@@ -21,7 +21,8 @@ import toolwire.journal.store
 import toolwire.session.resume
 from tests.session.saved import FOLDERS, KEY, REPLIES, Counter
 from tests.session.test_suspended import decided, waiting
-from toolwire import Decider, Decision, Turn
+from toolwire import Decision, Turn
+from toolwire.approvals import Decider
 from toolwire.journal.schema import REVISIONS
 from toolwire.journal.store import Store
 

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from tests.journal.world import run_start
+from tests.testing.kits.ledgers import LEDGER_CHECKS, MakeLedger, check_ledger
 from toolwire import Store
 from toolwire.invocation.ports import Ledger
 from toolwire.permission.approval import ApprovalRequest, Decision
-from toolwire.testing import LEDGER_CHECKS, MakeLedger, MemoryLedger, PortFails, Records, check_ledger
+from toolwire.testing import PortFails
+from toolwire.testing.ledger import MemoryLedger, Records
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Doubt, Start, Step
 

@@ -7,11 +7,12 @@ from concurrent.futures import Future
 
 import pytest
 
-import toolwire.testing.sinks as kit
+import tests.testing.kits.sinks as kit
+from tests.testing.kits.sinks import SINK_CHECKS, ListSink, MakeSink, OpenSink, check_sink
 from toolwire.invocation.fold import Produced
 from toolwire.invocation.ports import Part
 from toolwire.runtime.rendezvous import Rendezvous
-from toolwire.testing import SINK_CHECKS, ListSink, MakeSink, OpenSink, PortFails, check_sink
+from toolwire.testing import PortFails
 from toolwire.vocabulary.response import ToolResponse
 
 

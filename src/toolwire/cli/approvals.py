@@ -13,18 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from toolwire import (
-    ApprovalRequest,
-    Decider,
-    Decision,
-    DecisionRefused,
-    Rule,
-    Store,
-    ToolwireError,
-    read_edit,
-    render_request,
-    rule_for,
-)
+from toolwire import ApprovalRequest, Decision, DecisionRefused, Rule, Store, ToolwireError
+from toolwire.approvals import Decider, read_edit, render_request, rule_for
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output

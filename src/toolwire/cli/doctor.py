@@ -6,10 +6,10 @@ import dataclasses
 
 import typer
 
-from toolwire import Diagnosis, diagnose
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
+from toolwire.doctor import Diagnosis, diagnose
 
 EPILOG = f"""\b
 Examples:

@@ -22,7 +22,7 @@ from toolwire.cli.tables import add_row, one_line, table_text
 from toolwire.cli.times import moment, seconds_of
 
 if TYPE_CHECKING:
-    from toolwire import LogRow
+    from toolwire.log import LogRow
 
 EPILOG = f"""\b
 Examples:
@@ -68,7 +68,7 @@ def show_log(
     """Print what ran and what was decided, oldest first."""
     if context.invoked_subcommand is not None:
         return
-    from toolwire import LogFilter
+    from toolwire.log import LogFilter
 
     output: Output = context.obj
     with open_store(store) as opened:
@@ -92,7 +92,7 @@ def tree(
     json: JsonOption = False,
 ) -> None:
     """Print one run as a tree: its calls, and below each the calls of its program."""
-    from toolwire import LogFilter
+    from toolwire.log import LogFilter
 
     output: Output = context.obj
     with open_store(store) as opened:

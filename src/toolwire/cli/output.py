@@ -16,7 +16,7 @@ import sys
 from contextlib import ExitStack, suppress
 from typing import Any, TextIO
 
-from toolwire import visible_text
+from toolwire.approvals import visible_text
 from toolwire.cli.exit_codes import ExitCode, Stop
 
 _ENCODING_ERRORS = "backslashreplace"

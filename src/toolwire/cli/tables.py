@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from toolwire import visible_text
+from toolwire.approvals import visible_text
 
 
 def table_text(table: Table, *, is_terminal: bool) -> str:

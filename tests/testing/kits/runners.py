@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
+from tests.testing.kits.runner_programs import ASKS, BREAKS, CATCHES, GOES_ON, SUMS, TOOLS
 from toolwire.sandbox.answers import PARKED, Answer, AnswerError, AnswerFamily, Parked, Recorded, Replay
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramResult
 from toolwire.sandbox.runner import ProgramRunner
 from toolwire.testing.checks import holds, run_checks
-from toolwire.testing.runner_programs import ASKS, BREAKS, CATCHES, GOES_ON, SUMS, TOOLS
 from toolwire.vocabulary.errors import SandboxUnavailable
 
 MakeRunner = Callable[[], ProgramRunner]
@@ -140,7 +140,7 @@ def _what_breaks_is_an_error_to_the_program(make: MakeRunner) -> None:
     for way in _WAYS:
         try:
             result = _ran(make, way, _program(CATCHES), broken)
-        except Exception as error:  # noqa: BLE001 - the check is that it raises nothing
+        except Exception as error:
             holds(False, f"{way}: an exception of the answers came out of it: {error!r}")
             continue
         holds(result.stdout.startswith("ToolError "), f"{way}: a program saw what broke as {result.stdout!r}")

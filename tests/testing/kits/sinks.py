@@ -198,7 +198,7 @@ def _beside(function: Callable[[], T]) -> Future[T]:
     def work() -> None:
         try:
             found.set_result(function())
-        except BaseException as error:  # noqa: BLE001 - raised again by the future
+        except BaseException as error:
             found.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()

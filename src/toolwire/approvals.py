@@ -1,0 +1,25 @@
+"""Approvers, edits and portable decisions: for hosts that let people decide. See `docs/approvals.md`."""
+
+from toolwire.permission.approval import Decider
+from toolwire.permission.approvers import ConsoleApprover, console_approver, later
+from toolwire.permission.deciding import rule_for
+from toolwire.permission.edits import check_edit, read_edit
+from toolwire.permission.rendering import render as render_request
+from toolwire.permission.visible import visible_text
+from toolwire.session.wire import decisions_to_json, read_decisions, read_suspended, suspended_to_json
+
+__all__ = [
+    "ConsoleApprover",
+    "Decider",
+    "check_edit",
+    "console_approver",
+    "decisions_to_json",
+    "later",
+    "read_decisions",
+    "read_edit",
+    "read_suspended",
+    "render_request",
+    "rule_for",
+    "suspended_to_json",
+    "visible_text",
+]

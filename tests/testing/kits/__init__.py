@@ -1,0 +1,1 @@
+"""Conformance kits for the ports that only toolwire implements."""
