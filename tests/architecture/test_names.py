@@ -31,6 +31,8 @@ SAME_SHAPE = ("protocols/attp", "protocols/xml", "protocols/json_text", "protoco
 """Sibling folders, one for each calling format, that name the same step alike."""
 KITS = "testing"
 """Its modules are named after the module whose users they check."""
+SEAMS = "."
+"""Its modules list public names of a topic and define none."""
 SHARED_MODULES = {
     *("approvals", "asynchronous", "blocking", "call", "calls", "code_execution", "events", "keys", "live", "names"),
     *("policies", "program", "prompt", "results", "run", "schema", "store", "stream", "suspended", "tables", "tool"),
@@ -43,7 +45,7 @@ def test_modules_share_a_name_only_between_folders_of_the_same_shape() -> None:
     places: defaultdict[str, set[str]] = defaultdict(set)
     for module in modules():
         folder = module.path.parent.relative_to(PACKAGE).as_posix()
-        if not module.path.stem.startswith("__") and folder != KITS:
+        if not module.path.stem.startswith("__") and folder not in (KITS, SEAMS):
             places[module.path.stem].add("each format" if folder in SAME_SHAPE else folder)
     assert {name for name, folders in places.items() if len(folders) > 1} == SHARED_MODULES
 
