@@ -23,7 +23,7 @@ def test_importing_the_package_loads_nothing_else() -> None:
 def test_importing_the_registry_loads_nothing_heavy() -> None:
     modules = loaded_by("from toolwire import ToolRegistry")
     # A search reads its thesaurus at its first use.
-    assert "toolwire.catalogue.senses" not in modules
+    assert "toolwire.catalogue.terms" not in modules
     loaded = {name.split(".")[0] for name in modules}
     heavy = {"sqlalchemy", "mcp", "mcp_types", "anyio", "asyncio", "docstring_parser", "pydantic", "typer"}
     assert loaded & {*heavy, "opentelemetry"} == set()

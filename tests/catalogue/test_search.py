@@ -10,7 +10,7 @@ import pytest
 from tests.patience import PATIENCE_S
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.search import ToolSearch
-from toolwire.catalogue.senses import THESAURUS, same_sense
+from toolwire.catalogue.terms import THESAURUS, same_sense
 from toolwire.definition.from_schema import from_schema
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
-from toolwire.catalogue.senses import Sense, senses
-from toolwire.catalogue.terms import terms
+from toolwire.catalogue.terms import Sense, senses, terms
 from toolwire.definition.tool import Tool
 
 WEIGHTS = (6.0, 2.0, 0.15, 0.3)

@@ -1,10 +1,14 @@
-"""Splits text into search terms: stems of English words, Chinese characters and pairs of them."""
+"""Terms of texts, and senses of queries: for each word of a query, the terms that mean the same in English and Chinese.
+
+Terms are stems of English words, Chinese characters and pairs of them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
 
 _CHINESE = "㐀-鿿"
 _PIECE = re.compile(rf"[{_CHINESE}]+|[^\W_{_CHINESE}]+")
@@ -86,3 +90,100 @@ def _undoubled(word: str) -> str:
     """Removes a doubled last letter: `stopp` loses its second p; `call` and `pass` stay."""
     doubled = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls"
     return word[:-1] if doubled else word
+
+
+# -- senses -----------------------------------------------------------------------------------------------------
+
+OTHER_WORD = 0.8
+"""Weight of a synonym, compared with the word itself."""
+ONE_CHARACTER = 0.25
+"""Weight of a single Chinese character outside the table, compared with two adjacent ones."""
+ACROSS_WORDS = 0.3
+"""Weight of two adjacent characters that belong to different words."""
+
+THESAURUS = Path(__file__).with_name("thesaurus.txt")
+"""The table of senses: one a line, its words separated by spaces; a line with `#` is a comment."""
+
+LONGEST_WORD = 5
+"""Maximum characters of a Chinese word that is looked up in the table."""
+
+Sense = Mapping[str, float]
+"""Terms with the same sense and their weights. The first term is the query's own."""
+
+
+def senses(query: str) -> Iterator[Sense]:
+    """Yields the sense of each word of the query."""
+    for piece in pieces(query):
+        if is_chinese(piece):
+            yield from _chinese(piece)
+        else:
+            for term in dict.fromkeys(terms(piece)):
+                yield {term: 1.0, **_by_stem().get(term, {})}
+
+
+def _chinese(run: str) -> Iterator[Sense]:
+    """Yields a sense for each known word, for the text between known words, and for the pairs across their borders."""
+    end = 0
+    for start, word in _known_words(run):
+        yield from _of_word(word)
+        yield from _of_rest(run[end:start])
+        if start:
+            yield from ({term: ACROSS_WORDS} for term in terms(run[start - 1 : start + 1]) if len(term) > 1)
+        end = start + len(word)
+    yield from _of_rest(run[end:])
+
+
+def _known_words(run: str) -> Iterator[tuple[int, str]]:
+    """Yields the longest known words from left to right, each with its position."""
+    known, start = same_sense(), 0
+    while start < len(run):
+        sizes = range(LONGEST_WORD, 0, -1)
+        word = next((run[start : start + size] for size in sizes if run[start : start + size] in known), "")
+        if word:
+            yield start, word
+        start += len(word) or 1
+
+
+def _of_word(word: str) -> Iterator[Sense]:
+    own = _term(word)
+    others = _terms_of(same_sense()[word])
+    yield {own: 1.0, **others} if own else others
+    if not own:
+        yield from ({term: OTHER_WORD} for term in terms(word) if len(term) > 1)
+
+
+def _of_rest(run: str) -> Iterator[Sense]:
+    for term in dict.fromkeys(terms(run)):
+        yield {term: 1.0 if len(term) > 1 else ONE_CHARACTER}
+
+
+def _terms_of(words: Iterable[str]) -> Sense:
+    return {term: OTHER_WORD for term in map(_term, words) if term}
+
+
+def _term(word: str) -> str:
+    """Returns the single term of a word; empty for a longer Chinese word, because no part of it means the same."""
+    if not is_chinese(word):
+        return stem(word)
+    return word if len(word) <= 2 else ""
+
+
+@cache
+def _by_stem() -> Mapping[str, Sense]:
+    """Maps the stem of each English word in the table to the terms with the same sense."""
+    found: dict[str, dict[str, float]] = {}
+    for word, others in same_sense().items():
+        if not is_chinese(word):
+            found.setdefault(stem(word), {}).update(_terms_of(others))
+    return found
+
+
+@cache
+def same_sense() -> Mapping[str, tuple[str, ...]]:
+    """Maps each word to the other words of its senses, in the order of the table. Reads the table at the first call."""
+    found: dict[str, dict[str, None]] = {}
+    for line in THESAURUS.read_text("utf-8").splitlines():
+        words = () if line.startswith("#") else line.split()
+        for word in words:
+            found.setdefault(word, {}).update(dict.fromkeys(other for other in words if other != word))
+    return {word: tuple(others) for word, others in found.items()}

@@ -287,9 +287,9 @@ class ToolSpec:
 
     def signature(self, **arguments: Any) -> str:
         """Returns a call of it as text: `search_database(query='example', limit=10)`."""
-        from toolwire.definition.texts.describe import signature_text
+        from toolwire.definition.texts.python_text import call_text
 
-        return signature_text(self._tool, arguments)
+        return call_text(self._tool, arguments)
 
     def to_prompt(self) -> str:
         """Returns a description of it for a prompt."""

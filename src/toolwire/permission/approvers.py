@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TextIO
 
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
@@ -135,11 +135,8 @@ class ConsoleApprover:
 
     def _made(self, request: ApprovalRequest, said: Decision) -> Decision:
         principal = _user() if self._principal is None else self._principal
-        return Decision(
-            verdict=said.verdict,
-            arguments=said.arguments,
-            reason=said.reason,
-            remember=said.remember,
+        return replace(
+            said,
             request_id=request.id,
             by=Decider(principal=principal, channel="console", authn="terminal"),
             at=time.time(),

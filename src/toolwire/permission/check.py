@@ -281,18 +281,12 @@ def _kinds(schema: Mapping[str, Any]) -> frozenset[Kind]:
 
 
 def _values(schemas: Sequence[Mapping[str, Any]]) -> list[Any] | None:
-    """Returns all values that the schemas allow; None if they cannot be listed."""
-    found: list[Any] = []
-    for schema in schemas:
-        listed = _enumerated(schema)
-        kinds = _kinds(schema)
-        if listed is None and kinds <= {"boolean", "null"}:
-            listed = [*([True, False] if "boolean" in kinds else []), *([None] if "null" in kinds else [])]
-        if listed is None:
-            return None
-        found += listed
-    return found
+    """Returns all values that the schemas list; None if one of them lists none."""
+    listed = [_enumerated(schema) for schema in schemas]
+    return None if None in listed else [value for values in listed for value in values or ()]
 
 
 def _enumerated(schema: Mapping[str, Any]) -> list[Any] | None:
-    return [schema["const"]] if "const" in schema else schema.get("enum")
+    if "const" in schema or schema.get("type") == "null":
+        return [schema.get("const")]
+    return schema.get("enum")

@@ -17,9 +17,8 @@ because a second call changes nothing.
 Label = Literal["untrusted", "private"]
 """untrusted: the author of the result is unknown. private: the result is confidential."""
 
-Reconciled = Literal["done", "not_done", "unknown"]
 Reconcile = Callable[[str], Any]
-"""After a crash, tells whether the call with this key took effect. Returns a `Reconciled` or an awaitable of one."""
+"""After a crash, tells whether the call with this key took effect: "done", "not_done", "unknown", or an awaitable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,9 +26,6 @@ from toolwire.vocabulary.apart import apart
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.exact import digest_of_tagged, exact, in_order
 
-CODEC_VERSION = 1
-"""Increased when a tag or the canonical form changes its meaning. Digests of different versions are not comparable."""
-
 DEPTH_LIMIT = 64
 """Maximum levels of nesting in one value. Deeper values are refused, because readers on the other side recurse."""
 

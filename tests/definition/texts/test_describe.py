@@ -9,7 +9,8 @@ import pytest
 
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.texts.describe import code_text, docstring_text, jsonschema_form, prompt_text, signature_text
+from toolwire.definition.texts.describe import code_text, docstring_text, jsonschema_form, prompt_text
+from toolwire.definition.texts.python_text import call_text
 from toolwire.definition.tool import Tool
 from toolwire.vocabulary.errors import DefinitionError
 
@@ -88,8 +89,8 @@ def test_the_code_of_a_tool_without_description() -> None:
 
 
 def test_a_call_as_text(tool: Tool) -> None:
-    assert signature_text(tool, {"query": "example", "limit": 10}) == "search_database(query='example', limit=10)"
-    assert signature_text(tool, {}) == "search_database()"
+    assert call_text(tool, {"query": "example", "limit": 10}) == "search_database(query='example', limit=10)"
+    assert call_text(tool, {}) == "search_database()"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_a_call_as_text(tool: Tool) -> None:
 )
 def test_a_call_with_what_no_visible_parameter_takes_is_refused(tool: Tool, name: str, message: str) -> None:
     with pytest.raises(DefinitionError) as refused:
-        signature_text(tool, {name: 1})
+        call_text(tool, {name: 1})
     assert str(refused.value) == message
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.python_text import (
-    call_text,
     default_text,
     example_text,
     field_lines,
@@ -37,15 +36,6 @@ def code_text(tool: Tool) -> str:
     closing = '\n"""' if "\n" in docstring else ' """' if docstring.endswith('"') else '"""'
     body = f'"""{docstring}{closing}\n...' if docstring else "..."
     return f"{asynchronous}{header(tool, program_parameter)}\n{indented(body)}"
-
-
-def signature_text(tool: Tool, arguments: Mapping[str, Any]) -> str:
-    """Returns a call of the tool, such as `search_database(query='example', limit=10)`.
-
-    Raises:
-        DefinitionError: An argument has no visible parameter.
-    """
-    return call_text(tool, arguments)
 
 
 @bounded

@@ -136,9 +136,9 @@ def default_text(value: Any) -> str:
     return default_text(given) if isinstance(given, str) else repr(given)
 
 
-def indented(text: str, by: str = "    ") -> str:
+def indented(text: str) -> str:
     """Indents every non-empty line of the text."""
-    return "\n".join(f"{by}{line}" if line.strip() else "" for line in text.split("\n"))
+    return "\n".join(f"    {line}" if line.strip() else "" for line in text.split("\n"))
 
 
 def in_docstring(text: str) -> str:
