@@ -51,7 +51,7 @@ def test_the_tool_is_described_and_called_as_it_says() -> None:
     assert spec(to="team", text="hi") == "sent to team with k-..."
     assert "api_key" not in spec.code
     # The session has no approver: this one approves.
-    session._setup = replace(session._setup, approver=lambda _: Decision(verdict="approve"))
+    session._scope = replace(session._scope, approver=lambda _: Decision(verdict="approve"))
     assert asyncio.run(session.turn(program("print(send('team', 'hi'))"))).text == "sent to team with s-...\n"
 
 

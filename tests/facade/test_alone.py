@@ -10,6 +10,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from toolwire import CallContext, RegistrationError, ToolCall, ToolRegistry
+from toolwire.facade.driving import awaited
 from toolwire.invocation.batch import invoke_all
 from toolwire.runtime.step import step
 
@@ -38,11 +39,11 @@ class Printer:
 
 
 def batch(registry: ToolRegistry, driver: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
-    catalogue, setup = registry._catalogue_and_setup()
+    scope = registry._call_scope
     made = [ToolCall(name, arguments, id=f"r_{place}") for place, (name, arguments) in enumerate(calls)]
     if driver == "blocking":
-        return step(invoke_all(made, setup.scope(catalogue)))
-    return asyncio.run(invoke_all(made, setup.loop_scope(catalogue)))
+        return step(invoke_all(made, scope))
+    return asyncio.run(invoke_all(made, awaited(scope)))
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -113,7 +114,7 @@ async def test_a_toolkit_shares_it_with_its_registry() -> None:
     registry, printer = ToolRegistry(), Printer()
     registry.register(printer.print_text, alone="printer")
     toolkit = registry.create_agent_toolkit("scout", ["print_text"])
-    gate = registry._catalogue_and_setup()[0].gate_of("printer")
+    gate = registry._call_scope.catalogue.gate_of("printer")
     assert gate.enter() is None
     task = asyncio.ensure_future(toolkit.execute_tool("print_text", {"n": 1}))
     for _ in range(20):

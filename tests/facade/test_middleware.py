@@ -47,7 +47,7 @@ async def test_the_registrys_is_outermost_then_the_toolkits_then_the_tools_own()
     assert (await toolkit.execute_tool("add", {"a": 1, "b": 2})).data == 3
     assert told == ["first add", "second add", "third add", "own add"]
     own = Toolkit("alone", middleware=[Layer("toolkit", told)])
-    own.draw(registry._catalogue_and_setup()[0], "add")
+    own.draw(registry._call_scope.catalogue, "add")
     told.clear()
     assert (await own.execute_tool("add", {"a": 1, "b": 2})).data == 3
     assert told == ["toolkit add", "own add"]
@@ -57,8 +57,8 @@ async def test_a_toolkit_of_a_registry_has_both() -> None:
     told: list[str] = []
     registry = ToolRegistry(middleware=[Layer("registry", told)])
     registry.register(add, middleware=[Layer("own", told)])
-    toolkit = Toolkit("scout", setup=lambda: registry._catalogue_and_setup()[1], middleware=[Layer("toolkit", told)])
-    toolkit.draw(registry._catalogue_and_setup()[0], "add")
+    toolkit = Toolkit("scout", scope=lambda: registry._call_scope, middleware=[Layer("toolkit", told)])
+    toolkit.draw(registry._call_scope.catalogue, "add")
     await toolkit.execute_tool("add", {"a": 1, "b": 2})
     assert told == ["registry add", "toolkit add", "own add"]
 

@@ -269,10 +269,10 @@ async def test_a_registry_sees_all_and_a_toolkit_and_a_session_their_own_though_
 def test_a_stopped_observer_leaves_nothing_behind() -> None:
     registry, events = tools(), list[ToolEvent]()
     with registry.observe(events.append):
-        assert len(registry._parts.scope.observers) == 1
+        assert len(registry._parts.scope.listeners) == 1
         registry.invoke("add", {"a": 1, "b": 2})
     registry.invoke("add", {"a": 1, "b": 2})
-    assert (len(events), registry._parts.scope.observers) == (2, ())
+    assert (len(events), registry._parts.scope.listeners) == (2, ())
 
 
 def test_a_call_that_runs_when_it_is_stopped_tells_no_more() -> None:
@@ -304,7 +304,7 @@ def test_observers_that_come_and_go_in_threads_lose_no_event_and_no_rule() -> No
     refused = registry.invoke("count", {"to": 1})
     assert (broken, refused.failure and refused.failure.kind) == ([], "denied")
     assert types(kept).count(END) == types(kept).count(START) == 401
-    assert len(registry._parts.scope.observers) == 1
+    assert len(registry._parts.scope.listeners) == 1
 
 
 # -- secrets --------------------------------------------------------------------------------------------------------

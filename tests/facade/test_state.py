@@ -295,7 +295,7 @@ async def test_the_programs_of_a_session_read_it_and_so_do_its_owners_own() -> N
     spec = spec_of(default="nobody")
     session = Session([spec], state=token_of("ann"))
     assert (await session.turn(REPLY)).text == "token of ann\n"
-    programs: Any = session._catalogue.find("code_execution")
+    programs: Any = session._scope.catalogue.find("code_execution")
     assert (await asyncio.to_thread(programs.handle.run, {"code": PROGRAM})).text == "token of ann\n"
     assert (await Session([spec]).turn(REPLY)).text == "token of nobody\n"
 
@@ -448,12 +448,11 @@ async def test_no_text_and_no_log_holds_a_value() -> None:
     turn = await session.turn(REPLY)
     called = registry.invoke("whoami", state=token_of(secret))
     refused = registry.invoke("whoami", {"token": "mine"}, state=token_of(secret))
-    setup = session._setup
     texts = [
         session.instructions,
         turn.text,
-        repr((turn, session, toolkit, setup, setup.scope(session._catalogue))),
-        repr(toolkit._catalogue_and_setup()[1]),
+        repr((turn, session, toolkit, session._scope)),
+        repr(toolkit._call_scope),
         repr((called, refused)),
         repr(log.get_entries()),
     ]

@@ -346,7 +346,7 @@ def test_what_a_toolkit_removes_its_registry_still_has() -> None:
     registry, toolkit = toolkit_of_registry()
     toolkit.unregister("pay")
     assert (names(toolkit), pay_now(registry).data) == (["price"], "paid 5")
-    toolkit.draw(registry._catalogue_and_setup()[0], "pay")
+    toolkit.draw(registry._call_scope.catalogue, "pay")
     assert pay_now(toolkit).data == "paid 5"
 
 

@@ -13,11 +13,11 @@ from toolwire.catalogue.entry import Composite, Entry, Middleware
 from toolwire.definition.from_function import from_function
 from toolwire.definition.tool import Permission, Tool
 from toolwire.invocation.asynchronous import AsynchronousPorts
-from toolwire.invocation.batch import invoke_all
-from toolwire.invocation.blocking import BlockingPorts, needs_loop
+from toolwire.invocation.batch import invoke_all, needs_loop
+from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.ports import Ledger, Ports
-from toolwire.invocation.scope import RESULT_LIMIT_BYTES, CallRecord, Observer, Run, Scope, ended
+from toolwire.invocation.ports import CallRecord, Ledger, Ports
+from toolwire.invocation.scope import RESULT_LIMIT_BYTES, Observer, Run, Scope, ended
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.runtime.runtime import Runtime

@@ -29,6 +29,9 @@ class Composite(Protocol):
     def __call__(self, validated: Validated, inside: Any, /) -> Awaitable[Outcome]: ...
 
 
+Rebind = Callable[["Entry", Callable[[], Any], bool], "Entry"]
+"""Makes the entry for another catalogue; see `Entry.bound_to`."""
+
 Amend = Callable[[Any, ToolResponse], Any]
 """The owner's postprocessing of a tool's output. It receives the call as a tool-use block, and each chunk of the
 output. It returns the replacement, directly or as an awaitable; None keeps the chunk.
@@ -71,6 +74,9 @@ class Entry:
     spill: Spill | None = None
     """Storage for long results, for the tool that reads them; else None."""
 
+    rebind: Rebind | None = None
+    """Set for a tool that describes, searches or serves the other tools of its catalogue."""
+
     def __post_init__(self) -> None:
         if self.permission is not None:
             self.permission = _permission(self.name, self.permission)
@@ -85,6 +91,14 @@ class Entry:
     def own_permission(self) -> Permission:
         """The permission that counts if no rule applies: the registration's, or else the tool's."""
         return self.permission or self.tool.permission
+
+    def bound_to(self, scope: Callable[[], Any], *, is_conversation: bool = False) -> Entry:
+        """Returns the entry for another catalogue, so that it does not reach into the old one.
+
+        `scope` returns the present scope of the calls there (`invocation.scope.Scope`). `is_conversation` means that a
+        single conversation uses that catalogue. Most tools do not depend on their catalogue and stay as they are.
+        """
+        return self if self.rebind is None else self.rebind(self, scope, is_conversation)
 
     def has_options_of(self, other: Entry) -> bool:
         """True if the other entry has the same permission, time limit, middleware, composite and concurrency."""

@@ -12,14 +12,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from toolwire.catalogue.catalogue import Catalogue
-from toolwire.facade.setup import Setup
-from toolwire.invocation.asynchronous import AsynchronousPorts
+from toolwire.facade.driving import awaited
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall, colourless
 from toolwire.invocation.scope import Run, Scope, ended
 from toolwire.runtime.identity import new_id
-from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.calls import CANCEL_CALL, POLL_CALL, START_CALL, Caller, ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import BoundValueError
@@ -110,7 +107,7 @@ class BackgroundCall:
             self._fail(mistake)
 
     def _broken_off(self, scope: Scope) -> ToolResult:
-        entry = scope.catalogue.find(self.call.name)
+        entry = scope.tools.find(self.call.name)
         if self.begun.done() and entry is not None and not entry.tool.is_async and entry.composite is None:
             message = f"{self.call.name!r} was cancelled while it ran and cannot be stopped; nobody waits for it."
             return ToolResult.failed("unknown_outcome", message, call=self.call)
@@ -129,9 +126,9 @@ class BackgroundCalls:
     whole path. A call that is wrong or denied has its result at once.
     """
 
-    def __init__(self, runtime: Runtime, offer: Callable[[], tuple[Catalogue, Setup]]) -> None:
-        self._runtime = runtime
-        self._offer = offer
+    def __init__(self, scope: Callable[[], Scope]) -> None:
+        """`scope` returns the present scope of the calls that are started here."""
+        self._scope = scope
         self._lock = threading.Lock()
         self._calls: dict[str, BackgroundCall] = {}
 
@@ -244,9 +241,8 @@ class BackgroundCalls:
     def _start_own(
         self, name: str, arguments: Mapping[str, Any] | None, state: Mapping[str, Any] | None
     ) -> BackgroundCall:
-        catalogue, setup = self._offer()
-        setup = setup.with_state(state)
-        return self._start(ToolCall(name, arguments, id=new_id("r")), setup.loop_scope(catalogue), setup.caller)
+        scope = self._scope().with_state(state)
+        return self._start(ToolCall(name, arguments, id=new_id("r")), scope, scope.caller)
 
     def _start(self, call: ToolCall, scope: Scope, caller: Caller) -> BackgroundCall:
         started = BackgroundCall(call, caller, scope.run or Run())
@@ -261,8 +257,7 @@ class BackgroundCalls:
             return await call_next(prepared)
 
         surrounded = replace(
-            scope,
-            ports=AsynchronousPorts(self._runtime),
+            awaited(scope),
             middleware=(begun, *scope.middleware),
             run=started.run,
             deadline=None,
@@ -270,7 +265,7 @@ class BackgroundCalls:
             can_suspend=False,
             sink=None,
         )
-        task = self._runtime.portal.start(lambda: started.go(surrounded))
+        task = scope.runtime.portal.start(lambda: started.go(surrounded))
         # A closed loop ends tasks that never began.
         task.add_done_callback(lambda _: started.end(interrupted(call)))
         return started

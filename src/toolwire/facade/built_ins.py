@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.catalogue.entry import Entry
+from toolwire.facade.driving import call_blocking
+from toolwire.facade.registry_base import RegistryBase
+from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import (
     CANCEL_CALL,
     CODE_EXECUTION,
@@ -15,6 +18,7 @@ from toolwire.vocabulary.calls import (
     READ_RESULT,
     SEARCH_TOOLS,
     START_CALL,
+    ToolCall,
 )
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -22,21 +26,17 @@ from toolwire.vocabulary.results import ToolResult
 if TYPE_CHECKING:
     from toolwire.facade.background import BackgroundCalls
     from toolwire.facade.code_execution import CodeExecutionTool
-    from toolwire.facade.parts import Parts
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation
     from toolwire.vocabulary.kept_text import Spill
 
 
-class BuiltIns:
-    """Built-in tools of a registry."""
-
-    @property
-    def _parts(self) -> Parts:
-        raise NotImplementedError
+class BuiltInTools(RegistryBase):
+    """A registry's switches for the tools that come with toolwire."""
 
     def _invoke_own(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        raise NotImplementedError
+        # Not `self.invoke`: a subclass may override that name.
+        return call_blocking(ToolCall(name, arguments, id=new_id("r")), self._parts.scope)
 
     def enable_code_execution(
         self,
@@ -62,20 +62,19 @@ class BuiltIns:
         parts = self._parts
         limits = limits or Limits.within(_seconds(timeout))
         entry = programs_entry(
-            parts.catalogue,
-            lambda: parts.setup,
+            lambda: parts.scope,
             limits,
             self._invoke_own,
             min_isolation=min_isolation,
             modules=modules,
         )
-        parts.catalogue.add(entry, replace=True)
-        parts.catalogue.enable(CODE_EXECUTION)
+        parts.scope.catalogue.add(entry, replace=True)
+        parts.scope.catalogue.enable(CODE_EXECUTION)
 
     def disable_code_execution(self) -> None:
         """Removes `code_execution` again; does nothing when it is not registered."""
         if self._code_execution is not None:
-            self._parts.catalogue.remove(CODE_EXECUTION)
+            self._parts.scope.catalogue.remove(CODE_EXECUTION)
 
     def enable_tool_search(self, *, always: Iterable[str] = ()) -> None:
         """Lets models search for tools, so that prompts need not list all of them: adds the tool `search_tools`.
@@ -89,16 +88,16 @@ class BuiltIns:
         from toolwire.facade.finding import finder_in, search_entry
 
         parts = self._parts
-        entry = search_entry(parts.catalogue, lambda: parts.setup, always=always)
-        parts.catalogue.add(entry, replace=finder_in(parts.catalogue) is not None)
-        parts.catalogue.enable(SEARCH_TOOLS)
+        entry = search_entry(lambda: parts.scope, always=always)
+        parts.scope.catalogue.add(entry, replace=finder_in(parts.scope.catalogue) is not None)
+        parts.scope.catalogue.enable(SEARCH_TOOLS)
 
     def disable_tool_search(self) -> None:
         """Removes `search_tools` again; sessions then list all tools. Does nothing when it is not registered."""
         from toolwire.facade.finding import finder_in
 
-        if finder_in(self._parts.catalogue) is not None:
-            self._parts.catalogue.remove(SEARCH_TOOLS)
+        if finder_in(self._parts.scope.catalogue) is not None:
+            self._parts.scope.catalogue.remove(SEARCH_TOOLS)
 
     def enable_result_pages(self, spill: Spill | None = None) -> None:
         """Lets models read on in results that are too long for them: adds the tool `read_result`.
@@ -112,15 +111,15 @@ class BuiltIns:
         """
         from toolwire.facade.pages import pages_entry
 
-        there = self._parts.catalogue.find(READ_RESULT)
-        self._parts.catalogue.add(pages_entry(spill), replace=there is not None and there.spill is not None)
-        self._parts.catalogue.enable(READ_RESULT)
+        there = self._parts.scope.catalogue.find(READ_RESULT)
+        self._parts.scope.catalogue.add(pages_entry(spill), replace=there is not None and there.spill is not None)
+        self._parts.scope.catalogue.enable(READ_RESULT)
 
     def disable_result_pages(self) -> None:
         """Removes `read_result` again; long results are then cut. Does nothing when it is not registered."""
-        there = self._parts.catalogue.find(READ_RESULT)
+        there = self._parts.scope.catalogue.find(READ_RESULT)
         if there is not None and there.spill is not None:
-            self._parts.catalogue.remove(READ_RESULT)
+            self._parts.scope.catalogue.remove(READ_RESULT)
 
     @property
     def background(self) -> BackgroundCalls:
@@ -129,7 +128,7 @@ class BuiltIns:
 
         parts = self._parts
         if parts.background is None:
-            parts.background = BackgroundCalls(parts.setup.runtime, lambda: (parts.catalogue, parts.setup))
+            parts.background = BackgroundCalls(lambda: parts.scope)
         return parts.background
 
     def enable_background_calls(self) -> None:
@@ -140,7 +139,7 @@ class BuiltIns:
         """
         from toolwire.builtin.background_calls import background_tools
 
-        background, catalogue = self.background, self._parts.catalogue
+        background, catalogue = self.background, self._parts.scope.catalogue
         for tool in background_tools(background):
             there = catalogue.find(tool.name)
             is_ours = there is not None and there.handle is background
@@ -149,7 +148,7 @@ class BuiltIns:
 
     def disable_background_calls(self) -> None:
         """Removes these tools again; started calls run on. Does nothing when they are not registered."""
-        catalogue, background = self._parts.catalogue, self._parts.background
+        catalogue, background = self._parts.scope.catalogue, self._parts.background
         for name in (START_CALL, POLL_CALL, CANCEL_CALL):
             there = catalogue.find(name)
             if there is not None and there.handle is background:
@@ -157,7 +156,7 @@ class BuiltIns:
 
     @property
     def _code_execution(self) -> CodeExecutionTool | None:
-        entry = self._parts.catalogue.find(CODE_EXECUTION)
+        entry = self._parts.scope.catalogue.find(CODE_EXECUTION)
         return cast("CodeExecutionTool", entry.handle) if entry is not None else None
 
 

@@ -30,17 +30,17 @@ async def execute_python_code(
     from toolwire.builtin.code_execution import CodeExecution, code_execution_tool
     from toolwire.catalogue.catalogue import Catalogue
     from toolwire.catalogue.entry import Entry
+    from toolwire.facade.driving import awaited, new_scope
     from toolwire.facade.programs import program_runner
-    from toolwire.facade.setup import Setup
     from toolwire.invocation.invoker import invoke
     from toolwire.invocation.scope import ended
     from toolwire.runtime.identity import new_id
     from toolwire.sandbox.limits import Limits
     from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
-    setup, alone = Setup(), Catalogue()
-    execution = CodeExecution(lambda: program_runner(setup.runtime), limits=Limits.within(timeout))
+    scope = new_scope(Catalogue())
+    execution = CodeExecution(lambda: program_runner(scope.runtime), limits=Limits.within(timeout))
     tool = code_execution_tool(list)
-    alone.add(Entry(name=CODE_EXECUTION, tool=tool, handle=tool, composite=execution))
+    scope.catalogue.add(Entry(name=CODE_EXECUTION, tool=tool, handle=tool, composite=execution))
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
-    return ended(await invoke(call, setup.loop_scope(alone)))
+    return ended(await invoke(call, awaited(scope)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from toolwire.builtin.search_tools import search_tools_tool
@@ -11,9 +12,8 @@ from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool
-from toolwire.facade.setup import Setup
 from toolwire.invocation.judge import is_denied
-from toolwire.permission.policy import Policy
+from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import SEARCH_TOOLS
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -75,60 +75,59 @@ def _fits(name: str, pattern: str) -> bool:
     return name == pattern or fnmatchcase(name, pattern)
 
 
-def search_entry(catalogue: Catalogue, setup: Callable[[], Setup], *, always: Iterable[str]) -> Entry:
+def search_entry(scope: Callable[[], Scope], *, always: Iterable[str], remembers: bool = False) -> Entry:
     """Returns the tool `search_tools`. It finds the tools that the caller sees at that time and the policy does not
     deny.
     """
-    return _entry(ToolFinder(lambda: _findable(catalogue, setup()), always=always, remembers=False))
+    finder = ToolFinder(lambda: _findable(scope()), always=always, remembers=remembers)
+    return Entry(name=SEARCH_TOOLS, tool=finder.__tool__(), handle=finder, rebind=_rebound)
 
 
-def offer_search(catalogue: Catalogue, setup: Callable[[], Setup], always: Iterable[str] | None) -> None:
-    """Puts a new search into a session's catalogue, so that conversations do not share found tools.
+def _always(entry: Entry) -> tuple[str, ...]:
+    return entry.handle.always if isinstance(entry.handle, ToolFinder) else ()
 
-    With `always=None` it does so only if the catalogue has a search already, and takes that one's `always`.
+
+def _rebound(entry: Entry, scope: Callable[[], Scope], is_conversation: bool) -> Entry:
+    """Each conversation gets a search of its own, so that conversations do not share found tools."""
+    made = search_entry(scope, always=_always(entry), remembers=is_conversation)
+    return replace(entry, tool=made.tool, handle=made.handle, disabled=None)
+
+
+def offer_search(scope: Callable[[], Scope], always: Iterable[str]) -> None:
+    """Puts a search that lists `always` into a session's catalogue.
 
     Raises:
         ConfigurationError: `always` names a tool that is not there.
     """
-    there = finder_in(catalogue)
-    if always is None and there is None:
-        return
-    finder = ToolFinder(
-        lambda: _findable(catalogue, setup()),
-        always=there.always if always is None and there is not None else always or (),
-        remembers=True,
-    )
-    for name in () if always is None else finder.always:
+    catalogue, entry = scope().catalogue, search_entry(scope, always=always, remembers=True)
+    for name in _always(entry):
         if not any(_fits(known.name, name) for known in catalogue):
             raise ConfigurationError(
                 f"always names {name!r}, and there is no such tool{suggestion(catalogue.nearest(name))}"
             )
-    catalogue.add(_entry(finder), replace=there is not None)
+    catalogue.add(entry, replace=finder_in(catalogue) is not None)
 
 
-def at_home(entry: Entry, catalogue: Catalogue, setup: Callable[[], Setup]) -> Entry:
-    """Returns the entry for its new catalogue: a search or a result store must not reach into the old one."""
-    if isinstance(entry.handle, ToolFinder):
-        return search_entry(catalogue, setup, always=entry.handle.always)
-    if entry.spill is not None:
-        from toolwire.facade.pages import apart
-
-        return apart(entry)
-    return entry
+def allowed(scope: Scope) -> list[Entry]:
+    """Returns the tools that the policy does not deny, except those that run programs; disabled tools included."""
+    return [entry for entry in scope.tools if entry.composite is None and not is_denied(entry, scope.policy)]
 
 
-def allowed(catalogue: Catalogue | Selection, policy: Policy) -> list[Entry]:
-    """Returns the tools that a policy does not deny, except those that run programs; disabled tools included."""
-    return [entry for entry in catalogue if entry.composite is None and not is_denied(entry, policy)]
+def offered(scope: Scope) -> list[tuple[str, Tool]]:
+    """Returns the tools that a model is told of, by name. Disabled, denied and program-running tools are left out.
+
+    With tool search on: `search_tools`, the `always` tools, and the tools found so far.
+    """
+    finder = usable_finder(scope.tools)
+    return [
+        (entry.name, entry.described)
+        for entry in allowed(scope)
+        if entry.disabled is None and (finder is None or finder.tells_of(entry.name))
+    ]
 
 
-def _entry(finder: ToolFinder) -> Entry:
-    return Entry(name=SEARCH_TOOLS, tool=finder.__tool__(), handle=finder)
-
-
-def _findable(catalogue: Catalogue, setup: Setup) -> list[Entry]:
-    found = allowed(setup.select(catalogue), setup.policy)
-    return [entry for entry in found if entry.name != SEARCH_TOOLS and entry.disabled is None]
+def _findable(scope: Scope) -> list[Entry]:
+    return [entry for entry in allowed(scope) if entry.name != SEARCH_TOOLS and entry.disabled is None]
 
 
 def finder_in(catalogue: Catalogue | Selection) -> ToolFinder | None:

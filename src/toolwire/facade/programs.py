@@ -10,14 +10,11 @@ from typing import Any
 from toolwire.builtin.code_execution import CodeExecution, code_execution_tool, result_of_program
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
-from toolwire.catalogue.selection import Selection
-from toolwire.definition.tool import Tool
 from toolwire.facade.code_execution import CodeExecutionTool
-from toolwire.facade.finding import allowed, usable_finder
-from toolwire.facade.setup import Setup
+from toolwire.facade.driving import awaited
+from toolwire.facade.finding import offered
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Inside, Scope
-from toolwire.permission.policy import Policy
 from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
@@ -58,33 +55,29 @@ def program_runner(runtime: Runtime) -> ProgramRunner:
 
 
 def programs_entry(
-    catalogue: Catalogue,
-    setup: Callable[[], Setup],
+    scope: Callable[[], Scope],
     limits: Limits,
     call_back: Callable[[str, Mapping[str, Any]], ToolResult],
     *,
     min_isolation: MinIsolation,
     modules: Iterable[str] | None,
 ) -> Entry:
-    """Returns the tool `code_execution` for programs that may call the catalogue's tools.
+    """Returns the tool `code_execution` for programs that may call the scope's tools.
 
     The owner's own `run` of the tool uses `call_back` to enter the path.
     """
-    runtime = setup().runtime
+    runtime = scope().runtime
     execution = CodeExecution(
         lambda: program_runner(runtime), limits=limits, min_isolation=min_isolation, modules=modules
     )
-    tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy), execution.modules)
+    tool = code_execution_tool(lambda: offered(scope()), execution.modules)
     handle = CodeExecutionTool(tool, execution, call_back)
-    return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution)
+    return Entry(name=CODE_EXECUTION, tool=tool, handle=handle, composite=execution, rebind=_rebound)
 
 
-def told_among(catalogue: Catalogue, setup: Callable[[], Setup], entry: Entry) -> Entry:
-    """Returns an entry as it is described among these tools: the description of `code_execution` lists them."""
-    if entry.name != CODE_EXECUTION or entry.composite is None:
-        return entry
-    modules = program_modules(entry)
-    tool = code_execution_tool(lambda: offered(setup().select(catalogue), setup().policy), modules)
+def _rebound(entry: Entry, scope: Callable[[], Scope], _: bool) -> Entry:
+    """The description of `code_execution` lists the other tools of its catalogue."""
+    tool = code_execution_tool(lambda: offered(scope()), program_modules(entry))
     # The catalogue that holds the entry decides whether it is disabled, and may change that later.
     return replace(entry, tool=tool, disabled=None)
 
@@ -101,23 +94,9 @@ def modules_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, A
     return {"modules": modules} if protocol.writes_programs and modules != PROGRAM_MODULES else {}
 
 
-def offered(catalogue: Catalogue | Selection, policy: Policy) -> list[tuple[str, Tool]]:
-    """Returns the tools that a model is told of, by name. Disabled, denied and program-running tools are left out.
-
-    With tool search on: `search_tools`, the `always` tools, and the tools found so far.
-    """
-    finder = usable_finder(catalogue)
-    return [
-        (entry.name, entry.described)
-        for entry in allowed(catalogue, policy)
-        if entry.disabled is None and (finder is None or finder.tells_of(entry.name))
-    ]
-
-
 def run_program(
     code: str,
-    catalogue: Catalogue,
-    setup: Setup,
+    scope: Scope,
     *,
     limits: Limits | None,
     source_checks: bool,
@@ -131,17 +110,16 @@ def run_program(
         Overloaded: too many programs are running already.
     """
     execution = CodeExecution(
-        lambda: program_runner(setup.runtime),
+        lambda: program_runner(scope.runtime),
         limits=limits or Limits(),
         source_checks=source_checks,
         min_isolation=min_isolation,
         modules=modules,
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
-    scope = setup.scope(catalogue)
     if Inside(call, scope, invoke).has_async_tools:
-        awaited = setup.loop_scope(catalogue)
-        return setup.runtime.portal.run(lambda: _run(execution, code, call, awaited))
+        later = awaited(scope)
+        return scope.runtime.portal.run(lambda: _run(execution, code, call, later))
     return step(_run(execution, code, call, scope))
 
 

@@ -8,36 +8,26 @@ from dataclasses import replace
 from functools import partial
 from inspect import getattr_static
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from toolwire.catalogue.catalogue import Catalogue, suggestion
-from toolwire.catalogue.entry import Entry, Middleware
+from toolwire.catalogue.catalogue import suggestion
+from toolwire.catalogue.entry import Middleware
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
-from toolwire.facade.built_ins import BuiltIns
-from toolwire.facade.governed import Governed
-from toolwire.facade.lifecycle import Lifecycle
-from toolwire.facade.logging import Logging
-from toolwire.facade.observing.observation import Observed, Watchers
-from toolwire.facade.parts import Parts
-from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules, with_rules
+from toolwire.facade.built_ins import BuiltInTools
+from toolwire.facade.driving import call_blocking
+from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules
 from toolwire.facade.reg_toolspec import marked_methods
-from toolwire.facade.setup import Setup, call_blocking
-from toolwire.facade.switching import Switching
 from toolwire.facade.toolkit import Toolkit
-from toolwire.facade.tracing import Traced
-from toolwire.invocation.ports import Tracer
 from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Rule
 from toolwire.runtime.identity import new_id
-from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
     from toolwire.facade.tool import ToolSpec
-    from toolwire.journal.log import ExecutionLog
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation, ProgramResult
 
@@ -46,15 +36,12 @@ F = TypeVar("F", bound=object)
 _LOG = logging.getLogger("toolwire.registry")
 
 
-class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lifecycle):
+class ToolRegistry(BuiltInTools):
     """Tools by name, and the methods to call them.
 
     Safe to use from several threads and event loops at once. As a base class, its methods marked with `@reg_toolspec`
     are its tools; a subclass need not call `super().__init__()`.
     """
-
-    _toolspecs: ClassVar[Mapping[str, tuple[Any, Mapping[str, Any]]]] = MappingProxyType({})
-    """The marked methods of the class and all of its bases: method and options by method name."""
 
     def __init__(
         self,
@@ -84,17 +71,14 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         parts = self._parts
         if result_limit_bytes is not None and result_limit_bytes <= 0:
             raise ConfigurationError(f"result_limit_bytes={result_limit_bytes!r}: give a number above 0")
-        parts.use(
-            replace(
-                parts.setup,
-                policy=joined_policy(policy, rules),
-                approver=approver,
-                result_limit_bytes=result_limit_bytes or parts.setup.result_limit_bytes,
-                visible=() if visible is None else (visible,),
-                middleware=tuple(middleware),
-            )
+        scope = replace(
+            parts.scope,
+            policy=joined_policy(policy, rules),
+            approver=approver,
+            result_limit_bytes=result_limit_bytes or parts.scope.result_limit_bytes,
         )
-        refuse_wrong_rules(parts.setup.policy, parts.catalogue, is_whole=False)
+        parts.use(scope.narrowed(visible=visible).with_middleware(middleware))
+        refuse_wrong_rules(scope.policy, scope.catalogue, is_whole=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -106,24 +90,6 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
                     f"call the method something else; @reg_toolspec(name={name!r}) lets models see that name still"
                 )
         cls._toolspecs = MappingProxyType({name: (getattr_static(cls, name), found[name]) for name in found})
-
-    @property
-    def _parts(self) -> Parts:
-        parts = self.__dict__.get("_toolwire_parts")
-        if parts is None:
-            parts = self.__dict__.setdefault("_toolwire_parts", Parts())
-            for method, (_, options) in self._toolspecs.items():
-                self._add_method(parts, method, options)
-        return parts
-
-    def _add_method(self, parts: Parts, method: str, options: Mapping[str, Any]) -> None:
-        from toolwire.facade.reserved import check_reserved
-        from toolwire.facade.tool import ToolSpec
-
-        spec = ToolSpec.from_function(getattr(self, method), **options)
-        spec.__tool__().verify()
-        check_reserved(spec.name, spec.__tool__())
-        parts.catalogue.add(Entry(name=spec.name, tool=spec.__tool__(), handle=spec))
 
     # -- what is here -------------------------------------------------------------------------------------------
 
@@ -200,15 +166,15 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
             timeout_s=timeout_s,
             parallel=parallel,
             alone=alone,
-            gate=None if alone is None else parts.catalogue.gate_of(alone),
+            gate=None if alone is None else parts.scope.catalogue.gate_of(alone),
             middleware=tuple(middleware),
             replace=replace,
         )
 
         def add(given: Any) -> Any:
             found = entries(given)
-            refuse_wrong_rules(parts.setup.policy, found, is_whole=False)
-            parts.catalogue.add_all(found, replace=replace)
+            refuse_wrong_rules(parts.scope.policy, found, is_whole=False)
+            parts.scope.catalogue.add_all(found, replace=replace)
             return given
 
         return add if thing is None else add(thing)
@@ -220,16 +186,16 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
     @property
     def tool_library(self) -> Mapping[str, Any]:
         """The registered objects by name, unchanged."""
-        return MappingProxyType({entry.name: entry.handle for entry in self._parts.catalogue})
+        return MappingProxyType({entry.name: entry.handle for entry in self._parts.scope.catalogue})
 
     def get_tool(self, name: str) -> Any:
         """Returns the same object that was registered under that name; None when there is none."""
-        entry = self._parts.catalogue.find(name)
+        entry = self._parts.scope.catalogue.find(name)
         return None if entry is None else entry.handle
 
     def list_tools(self) -> list[Any]:
         """Returns the registered objects, in order of registration."""
-        return [entry.handle for entry in self._parts.catalogue]
+        return [entry.handle for entry in self._parts.scope.catalogue]
 
     def to_toolspecs(self) -> dict[str, ToolSpec]:
         """Returns a live `ToolSpec` for each tool, by name: a binding on it also counts for this registry's calls."""
@@ -237,30 +203,13 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
 
         return {
             entry.name: entry.handle if isinstance(entry.handle, ToolSpec) else ToolSpec(entry.tool)
-            for entry in self._parts.catalogue
+            for entry in self._parts.scope.catalogue
             if entry.composite is None
         }
 
     def list_toolspecs(self) -> list[str]:
         """Returns the names of `to_toolspecs()`."""
-        return [entry.name for entry in self._parts.catalogue if entry.composite is None]
-
-    def use_policy(self, policy: PolicySource) -> None:
-        """Adds rules to those in force: a `Policy`, the path of a policy file, or a list of rules.
-
-        Raises:
-            ConfigurationError: the file cannot be read, or a rule is not valid or can never apply to the tools here.
-        """
-        parts = self._parts
-        parts.use(replace(parts.setup, policy=with_rules(parts.setup.policy, policy, parts.catalogue)))
-
-    def use_middleware(self, *layers: Middleware) -> None:
-        """Adds middleware around every call, inside of the present layers; also for toolkits that exist already."""
-        self._parts.use(self._parts.setup.with_middleware(layers))
-
-    def _catalogue_and_setup(self) -> tuple[Catalogue, Setup]:
-        """Returns the live catalogue and the setup, for a session that is made of this registry."""
-        return self._parts.catalogue, self._parts.setup
+        return [entry.name for entry in self._parts.scope.catalogue if entry.composite is None]
 
     # -- calling ------------------------------------------------------------------------------------------------
 
@@ -274,8 +223,7 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         """
         parts = self._parts
         call = ToolCall(name, arguments, id=new_id("r"))
-        scope = parts.scope if state is None else parts.setup.with_state(state).scope(parts.catalogue)
-        return call_blocking(call, scope, parts.setup)
+        return call_blocking(call, parts.scope if state is None else parts.scope.with_state(state))
 
     async def ainvoke(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
@@ -286,7 +234,7 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
 
         parts = self._parts
         call = ToolCall(name, arguments, id=new_id("r"))
-        return ended(await invoke(call, parts.setup.with_state(state).loop_scope(parts.catalogue)))
+        return ended(await invoke(call, parts.awaited().with_state(state)))
 
     def run_program(
         self,
@@ -313,21 +261,14 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         """
         from toolwire.facade.programs import run_program
 
-        parts = self._parts
-        setup = parts.setup.with_state(state)
         return run_program(
             code,
-            parts.catalogue,
-            setup,
+            self._call_scope.with_state(state),
             limits=limits,
             source_checks=source_checks,
             min_isolation=min_isolation,
             modules=modules,
         )
-
-    def _invoke_own(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        # Not `self.invoke`: a subclass may override that name.
-        return ToolRegistry.invoke(self, name, arguments)
 
     # -- agents -------------------------------------------------------------------------------------------------
 
@@ -343,33 +284,16 @@ class ToolRegistry(Governed, Logging, Traced, Observed, Switching, BuiltIns, Lif
         toolkit follows.
         """
         parts = self._parts
-        toolkit = Toolkit(agent_name, setup=lambda: parts.setup)
+        toolkit = Toolkit(agent_name, scope=lambda: parts.scope)
         for name in tool_names or ():
-            if name not in parts.catalogue:
-                near = suggestion(parts.catalogue.nearest(name))
+            if name not in parts.scope.catalogue:
+                near = suggestion(parts.scope.catalogue.nearest(name))
                 _LOG.warning("the toolkit of %r goes without %r: no such tool is registered%s", agent_name, name, near)
             else:
-                toolkit.draw(parts.catalogue, name)
+                toolkit.draw(parts.scope.catalogue, name)
         parts.toolkits[agent_name] = toolkit
         return toolkit
 
     def get_agent_toolkit(self, agent_name: str) -> Toolkit | None:
         """Returns the toolkit made for that agent; None when there is none."""
         return self._parts.toolkits.get(agent_name)
-
-    # -- the log ------------------------------------------------------------------------------------------------
-
-    def _kept_log(self) -> ExecutionLog | None:
-        return self._parts.log
-
-    def _keep_log(self, log: ExecutionLog) -> None:
-        self._parts.log = log
-        self._parts.use(self._parts.setup.with_observer(log))
-
-    def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
-        return self._parts.watchers, self._parts.setup.runtime
-
-    def _trace_with(self, tracer: Tracer) -> None:
-        """Traces calls from now on, those of this registry's toolkits too. An existing session keeps its own tracer."""
-        parts = self._parts
-        parts.use(replace(parts.setup, tracer=tracer))

@@ -1,10 +1,11 @@
-"""Opens stores by URL, and adds a store's log to a setup."""
+"""Opens stores by URL, and adds a store's log to a scope."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from toolwire.facade.setup import Setup
+from toolwire.invocation.scope import Scope
 
 S = TypeVar("S")
 
@@ -24,13 +25,13 @@ def opened(store: str | S) -> S | Any:
     return Store.open(store)
 
 
-def logged(setup: Setup, store: object) -> Setup:
-    """Returns the setup with every call also sent to the log of that store, unless it is sent there already."""
+def logged(scope: Scope, store: object) -> Scope:
+    """Returns the scope with every call also sent to the log of that store, unless it is sent there already."""
     from toolwire.journal.store import Store
 
     if not isinstance(store, Store):
-        return setup
+        return scope
     from toolwire.journal.durable_log import DurableLog
 
-    known = [observer.store.url for observer in setup.observers if isinstance(observer, DurableLog)]
-    return setup if store.url in known else setup.with_observer(DurableLog(store))
+    known = [observer.store.url for observer in scope.observers if isinstance(observer, DurableLog)]
+    return scope if store.url in known else replace(scope, observers=(*scope.observers, DurableLog(store)))

@@ -83,7 +83,7 @@ class _Reading:
     def __init__(self, call: ToolCall, scope: Scope) -> None:
         self._call = call
         self._scope = replace(scope, sink=self)
-        entry = scope.catalogue.find(call.name)
+        entry = scope.tools.find(call.name)
         self._amend = None if entry is None else entry.amend
         self._meeting: Rendezvous[Part] = Rendezvous()
         self._task: asyncio.Task[Outcome] | None = None

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import cast
 
-from toolwire.catalogue.catalogue import Catalogue
-from toolwire.facade.setup import Setup
+from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.errors import ConfigurationError
 
 
 class Switching:
     """Tools that their owner can remove, disable and enable, from any thread."""
 
-    def _catalogue_and_setup(self) -> tuple[Catalogue, Setup]:
-        """Returns the live catalogue, and how its tools are run."""
+    @property
+    def _call_scope(self) -> Scope:
+        """The present context of the calls made here, with the live catalogue."""
         raise NotImplementedError
 
     def unregister(self, name: str) -> None:
@@ -27,7 +27,7 @@ class Switching:
         Raises:
             RegistrationError: no tool has that name.
         """
-        self._catalogue_and_setup()[0].remove(name)
+        self._call_scope.catalogue.remove(name)
 
     def disable(self, name: str, reason: str) -> None:
         """Refuses calls of a tool until `enable`: they fail as `unavailable`, and the model reads `reason`.
@@ -42,7 +42,7 @@ class Switching:
         """
         if not isinstance(cast("object", reason), str) or not reason.strip():
             raise ConfigurationError(f"disable({name!r}, reason={reason!r:.80}): write a reason for the model to read")
-        self._catalogue_and_setup()[0].disable(name, reason)
+        self._call_scope.catalogue.disable(name, reason)
 
     def enable(self, name: str) -> None:
         """Lets calls of a disabled tool through again; does nothing for a tool that is not disabled.
@@ -50,11 +50,11 @@ class Switching:
         Raises:
             RegistrationError: no tool has that name; or the toolkit's registry has disabled it.
         """
-        self._catalogue_and_setup()[0].enable(name)
+        self._call_scope.catalogue.enable(name)
 
     @property
     def disabled_tools(self) -> Mapping[str, str]:
         """The reasons of the tools that are disabled now, by name."""
         return MappingProxyType(
-            {entry.name: entry.disabled for entry in self._catalogue_and_setup()[0] if entry.disabled is not None}
+            {entry.name: entry.disabled for entry in self._call_scope.catalogue if entry.disabled is not None}
         )

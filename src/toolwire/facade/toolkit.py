@@ -11,11 +11,13 @@ from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
+from toolwire.facade.driving import awaited, new_scope
 from toolwire.facade.observing.observation import Observed, Watchers
-from toolwire.facade.setup import Setup
 from toolwire.facade.switching import Switching
 from toolwire.facade.tracing import Traced
+from toolwire.invocation.judge import is_denied
 from toolwire.invocation.ports import Tracer
+from toolwire.invocation.scope import Scope
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
@@ -41,7 +43,7 @@ class Toolkit(Traced, Observed, Switching):
         self,
         agent_name: str = "",
         *,
-        setup: Callable[[], Setup] | None = None,
+        scope: Callable[[], Scope] | None = None,
         visible: Visible | None = None,
         caller: Caller | None = None,
         middleware: Iterable[Middleware] = (),
@@ -50,7 +52,7 @@ class Toolkit(Traced, Observed, Switching):
         """Creates a toolkit; raises ConfigurationError if an argument cannot be used.
 
         Args:
-            setup: Returns how calls are run; without it, calls have no rules, no approver and no log.
+            scope: Returns the scope of calls; without it, calls have no rules, no approver and no log.
             visible: `visible(tool_name, caller)` returns True if the caller may see the tool.
             caller: The caller on whose behalf calls are made, by default the agent.
             middleware: Layers around every call, inside of the registry's.
@@ -63,12 +65,13 @@ class Toolkit(Traced, Observed, Switching):
         self._middleware = tuple(middleware)
         self._state = state
         self._caller = caller or Caller(agent=agent_name)
-        own = Setup()
-        self._shared = setup or (lambda: own)
-        self._made: tuple[Setup, Setup] | None = None
+        own = new_scope(self._catalogue)
+        self._shared = scope or (lambda: own)
+        self._made: tuple[Scope, Scope] | None = None
         self._tracer: Tracer | None = None
         self._watchers = Watchers()
-        self._setup()
+        # Wrong settings raise here, and not at the first call.
+        _ = self._call_scope
 
     def __repr__(self) -> str:
         return f"<Toolkit {self.agent_name!r}: {len(self._catalogue)} tools>"
@@ -107,16 +110,7 @@ class Toolkit(Traced, Observed, Switching):
 
     def draw(self, catalogue: Catalogue, name: str) -> None:
         """Adds a registry's tool with all its settings there, and follows it: see `Catalogue.draw`."""
-        self._catalogue.draw(catalogue, name, self._at_home)
-
-    def _at_home(self, entry: Entry) -> Entry:
-        from toolwire.facade.finding import at_home
-
-        if entry.composite is not None:
-            from toolwire.facade.programs import told_among
-
-            entry = told_among(self._catalogue, self._setup, entry)
-        return at_home(entry, self._catalogue, self._setup)
+        self._catalogue.draw(catalogue, name, lambda entry: entry.bound_to(lambda: self._call_scope))
 
     def register_tool_function(
         self,
@@ -197,7 +191,7 @@ class Toolkit(Traced, Observed, Switching):
         from toolwire.definition.chat_form import chat_form
         from toolwire.facade.finding import usable_finder
 
-        setup, selection = self._setup(), self._selection()
+        scope, selection = self._call_scope, self._selection()
         finder = usable_finder(selection)
         if group_names is not None:
             entries = selection.in_groups(self._groups.known(group_names))
@@ -205,7 +199,11 @@ class Toolkit(Traced, Observed, Switching):
             entries = list(selection)
         else:
             entries = [entry for entry in selection if finder.tells_of(entry.name)]
-        return [chat_form(entry.described) for entry in entries if entry.disabled is None and not setup.denies(entry)]
+        return [
+            chat_form(entry.described)
+            for entry in entries
+            if entry.disabled is None and not is_denied(entry, scope.policy)
+        ]
 
     # -- groups -------------------------------------------------------------------------------------------------
 
@@ -287,10 +285,10 @@ class Toolkit(Traced, Observed, Switching):
         from toolwire.invocation.invoker import invoke
         from toolwire.invocation.scope import ended
 
-        setup, selection = self._setup().with_state(state), self._selection()
+        scope, selection = self._call_scope.with_state(state), self._selection()
         if name not in selection and selection.inactive_group(name) is None:
             return self._not_here(name, params, selection)
-        return ended(await invoke(ToolCall(name, params, id=new_id("r")), setup.loop_scope(self._catalogue)))
+        return ended(await invoke(ToolCall(name, params, id=new_id("r")), awaited(scope)))
 
     def call_tool_function(self, tool_call: Mapping[str, Any], *, state: Mapping[str, Any] | None = None) -> ToolStream:
         """Runs a tool that a model asked for, down the whole path, and returns its output chunk by chunk.
@@ -305,36 +303,38 @@ class Toolkit(Traced, Observed, Switching):
 
         return self._stream(call_of(tool_call), state)
 
-    def _catalogue_and_setup(self) -> tuple[Catalogue, Setup]:
-        """Returns the live catalogue and the setup, for a session that is made of this toolkit."""
-        return self._catalogue, self._setup()
-
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
-        return self._watchers, self._setup().runtime
+        return self._watchers, self._call_scope.runtime
 
     def _trace_with(self, tracer: Tracer) -> None:
         """Traces this toolkit's calls from now on, in place of its registry's tracer."""
         self._tracer, self._made = tracer, None
 
-    def _setup(self) -> Setup:
-        """Returns the shared setup, narrowed to this toolkit; made anew when the shared one has changed."""
+    @property
+    def _call_scope(self) -> Scope:
+        """Returns the shared scope, narrowed to this toolkit; made anew when the shared one has changed."""
         shared, made = self._shared(), self._made
         if made is None or made[0] is not shared:
             narrowed = shared.narrowed(visible=self._visible, caller=self._caller, groups=self._groups)
-            narrowed = narrowed.with_state(self._state).with_middleware(self._middleware).with_watchers(self._watchers)
-            if self._tracer is not None:
-                narrowed = replace(narrowed, tracer=self._tracer)
+            narrowed = narrowed.with_state(self._state).with_middleware(self._middleware)
+            narrowed = replace(
+                narrowed,
+                catalogue=self._catalogue,
+                watchers=(*narrowed.watchers, self._watchers),
+                tracer=self._tracer or narrowed.tracer,
+            )
             made = self._made = (shared, narrowed)
         return made[1]
 
     def _stream(self, call: ToolCall, state: Mapping[str, Any] | None = None) -> ToolStream:
         from toolwire.facade.stream import stream_call
 
-        return stream_call(call, self._setup().with_state(state).loop_scope(self._catalogue))
+        return stream_call(call, awaited(self._call_scope.with_state(state)))
 
     def _selection(self) -> Selection:
-        setup = self._setup()
-        return Selection(self._catalogue, setup.caller, groups=self._groups, visible=setup.visible)
+        tools = self._call_scope.tools
+        assert isinstance(tools, Selection)
+        return tools
 
     def _not_here(self, name: str, params: Mapping[str, Any] | None, selection: Selection) -> ToolResult:
         near = selection.nearest(name)

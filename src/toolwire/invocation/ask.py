@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from toolwire.definition.tool import Validated
-from toolwire.invocation.scope import Prepared, Scope, run_of
+from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.tell import tell_asked, tell_decided
+from toolwire.invocation.validate import Prepared
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
 from toolwire.permission.deciding import narrowed
 from toolwire.permission.policy import Verdict

@@ -28,7 +28,7 @@ class AsynchronousPorts:
     is_blocking = False
 
     def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+        self.runtime = runtime
         self.blocking = BlockingPorts(runtime)
 
     async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
@@ -73,7 +73,7 @@ class AsynchronousPorts:
         """Starts a job in a worker. The job of a program first waits for its turn, which no time limit covers."""
         share = program_share.get()
         if share is None:
-            return self._runtime.workers.start(function)
+            return self.runtime.workers.start(function)
 
         def outside() -> T:
             # A tool that makes calls must not wait for the worker that it occupies itself.
@@ -82,7 +82,7 @@ class AsynchronousPorts:
 
         await self.pass_gate(share, None)
         try:
-            future = self._runtime.workers.start(outside)
+            future = self.runtime.workers.start(outside)
         except BaseException:
             share.leave()
             raise

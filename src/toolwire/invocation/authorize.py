@@ -10,8 +10,8 @@ from toolwire.invocation.ask import ask
 from toolwire.invocation.judge import judged
 from toolwire.invocation.record import evidence, reconciled
 from toolwire.invocation.resolve import resolve
-from toolwire.invocation.scope import Prepared, Scope
-from toolwire.invocation.validate import validate
+from toolwire.invocation.scope import Scope
+from toolwire.invocation.validate import Prepared, validate
 from toolwire.permission.approval import Decision
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall

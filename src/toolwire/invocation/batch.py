@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from toolwire.catalogue.entry import is_colourless
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall
@@ -35,7 +36,7 @@ async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
 def _check_bound_values(calls: Sequence[ToolCall], scope: Scope) -> None:
     """Raises for a wrong value before any of the calls runs: the others would be broken off in their middle."""
     for call in calls if len(calls) > 1 else ():
-        entry = scope.catalogue.find(call.name)
+        entry = scope.tools.find(call.name)
         bindings = None if entry is None else entry.tool.bindings
         if bindings is not None and bindings.current:
             bindings.resolve(bindings.current, scope.states)
@@ -45,8 +46,24 @@ def _lanes(calls: Sequence[ToolCall], scope: Scope) -> list[list[int]]:
     """Groups calls that must run in order, because they share a gate. Every other call gets its own lane."""
     lanes: dict[object, list[int]] = {}
     for place, call in enumerate(calls):
-        entry = scope.catalogue.find(call.name)
+        entry = scope.tools.find(call.name)
         # A gate alone admits calls in the order in which threads reach it, not in the order of the calls.
         gate = entry.gate if entry is not None else None
         lanes.setdefault(place if gate is None else gate, []).append(place)
     return list(lanes.values())
+
+
+def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
+    """True if one of the calls runs a coroutine function of a tool or middleware, directly or from a program.
+
+    Such calls belong on the portal.
+    """
+    if scope.middleware and not all(map(is_colourless, scope.middleware)):
+        return True
+    if not scope.tools.is_async:
+        return False
+    for call in calls:
+        entry = scope.tools.find(call.name)
+        if entry is not None and (entry.is_async or entry.composite is not None):
+            return True
+    return False

@@ -7,13 +7,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar, cast
 
-from toolwire.catalogue.entry import is_colourless
 from toolwire.invocation.ports import TimedOut
-from toolwire.invocation.scope import Scope
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.runtime.workers import WorkersExhausted
-from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.gate import Gate
 
 T = TypeVar("T")
@@ -27,7 +24,7 @@ class BlockingPorts:
     is_blocking = True
 
     def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+        self.runtime = runtime
 
     @property
     def blocking(self) -> BlockingPorts:
@@ -38,7 +35,7 @@ class BlockingPorts:
             raise AssertionError("an async tool reached the blocking driver: it belongs on the portal")
         if limit_s is None:
             return function()
-        future = self._runtime.workers.start(function)
+        future = self.runtime.workers.start(function)
         try:
             if not wait((future,), timeout=limit_s).done:
                 raise not_in_time(future, limit_s)
@@ -66,14 +63,14 @@ class BlockingPorts:
 
     async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
         try:
-            return self._runtime.portal.run(lambda: work, limit_s=limit_s)
+            return self.runtime.portal.run(lambda: work, limit_s=limit_s)
         except TimeoutError as late:
             raise TimedOut(limit_s or 0.0, stopped=True) from late
 
     async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
         answer = whom(question)
         if isinstance(answer, Awaitable):
-            return self._runtime.portal.run(lambda: _finish(cast("Awaitable[A]", answer)))
+            return self.runtime.portal.run(lambda: _finish(cast("Awaitable[A]", answer)))
         return cast("A", answer)
 
     async def aside(self, function: Callable[[], T]) -> T:
@@ -94,7 +91,7 @@ class BlockingPorts:
         return [first, *(step(job()) if callable(job) else job.result() for job in rest)]
 
     def _start(self, core: Callable[[], Coroutine[Any, Any, T]]) -> Future[T] | Callable[[], Coroutine[Any, Any, T]]:
-        workers = self._runtime.workers
+        workers = self.runtime.workers
         # Half of the workers stay free, because each call with a time limit needs a second one.
         if workers.busy >= workers.cap // 2 - 1:
             return core
@@ -109,22 +106,6 @@ def not_in_time(future: Future[Any], limit_s: float) -> TimedOut | WorkersExhaus
     if future.cancel():
         return WorkersExhausted(f"no worker was free within {limit_s:g} s")
     return TimedOut(limit_s, stopped=False)
-
-
-def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
-    """True if one of the calls runs a coroutine function of a tool or middleware, directly or from a program.
-
-    Such calls belong on the portal.
-    """
-    if scope.middleware and not all(map(is_colourless, scope.middleware)):
-        return True
-    if not scope.catalogue.is_async:
-        return False
-    for call in calls:
-        entry = scope.catalogue.find(call.name)
-        if entry is not None and (entry.is_async or entry.composite is not None):
-            return True
-    return False
 
 
 async def _finish(waiting: Awaitable[T]) -> T:

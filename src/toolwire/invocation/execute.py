@@ -20,8 +20,9 @@ from toolwire.invocation.fold import ALL_GIVEN, STOPPED, Produced, interrupted, 
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.record import recorded
-from toolwire.invocation.scope import Inside, Path, Prepared, Run, Scope, ended
+from toolwire.invocation.scope import Inside, Path, Run, Scope, ended
 from toolwire.invocation.tell import told_sink
+from toolwire.invocation.validate import Prepared
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import DONE, CallContext, Interrupted
@@ -90,7 +91,7 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
         return _too_late(call)
     deadline = None if limit_s is None else time.monotonic() + limit_s
     produced = context = None
-    sink = told_sink(prepared, scope) if scope.observers else scope.sink
+    sink = told_sink(prepared, scope) if scope.listeners else scope.sink
     if tool.context_parameter is not None or sink is not None:
         produced = Produced(sink)
         context = _context(prepared, scope, invoke, deadline, produced)

@@ -24,9 +24,9 @@ from toolwire.invocation.ports import CallSpan, Ledger, Tracer
 from toolwire.invocation.postprocess import first_page, postprocess, whole_text
 from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
-from toolwire.invocation.scope import Inside, Prepared, Scope, run_of
+from toolwire.invocation.scope import Inside, Scope, run_of
 from toolwire.invocation.tell import tell, tell_started, wants_starts
-from toolwire.invocation.validate import validate
+from toolwire.invocation.validate import Prepared, validate
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import Outcome, ToolResult
@@ -36,7 +36,7 @@ from toolwire.vocabulary.run_step import Doubt, Step
 def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:
     """Runs one call and returns its outcome. A failing call never raises; a cancellation propagates and is reported."""
     # This function is not a coroutine itself, so that a call without observers pays for no extra coroutine.
-    if scope.tracer is None and not scope.observers:
+    if scope.tracer is None and not scope.listeners:
         return _walk(call, scope, None)
     return _told(call, scope)
 
@@ -93,7 +93,7 @@ async def _tell_started(call: ToolCall, scope: Scope) -> None:
 
 
 def _span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
-    entry = scope.catalogue.find(call.name)
+    entry = scope.tools.find(call.name)
     # The description of `code_execution` is a list of all other tools.
     description = "" if entry is None or entry.composite is not None else entry.tool.description
     name = None if entry is None else entry.name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from toolwire.catalogue.entry import Entry
-from toolwire.invocation.scope import Prepared, Scope, run_of
+from toolwire.invocation.scope import Scope, run_of
+from toolwire.invocation.validate import Prepared
 from toolwire.permission.policy import Policy, Subject, Verdict
 from toolwire.vocabulary.errors import Unrepresentable
 

@@ -7,7 +7,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
+from toolwire.catalogue.entry import Entry
 from toolwire.permission.approval import ApprovalRequest, Decision
+from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.context import Progress
@@ -166,6 +168,8 @@ class Ports(Protocol):
 
     is_blocking: bool
     """True if the core runs without an event loop."""
+    runtime: Runtime
+    """The threads and the sandbox of its calls."""
 
     @property
     def blocking(self) -> Ports:
@@ -250,4 +254,55 @@ class Sink(Protocol):
 
     def end_with(self, response: ToolResponse, /) -> None:
         """Names the response that the tool marked as its last. It becomes the last chunk when the call has ended."""
+        ...
+
+
+class CallRecord:
+    """One call from start to end, for observers.
+
+    Attributes:
+        call: The call as the model or program made it.
+        entry: The registered tool; None if no tool has the call's name.
+        result: The result of the call.
+        run_id: The run that the call belongs to, or the call's id outside of a run.
+        started_at: Start time in seconds since the epoch.
+        duration_s: Duration in seconds.
+        is_from_record: True if nothing ran: the result is that of an earlier pass over the run.
+    """
+
+    __slots__ = ("call", "duration_s", "entry", "is_from_record", "result", "run_id", "started_at")
+
+    def __init__(
+        self,
+        call: ToolCall,
+        entry: Entry | None,
+        result: ToolResult,
+        run_id: str,
+        started_at: float,
+        duration_s: float,
+        *,
+        is_from_record: bool = False,
+    ) -> None:
+        self.call = call
+        self.entry = entry
+        self.result = result
+        self.run_id = run_id
+        self.started_at = started_at
+        self.duration_s = duration_s
+        self.is_from_record = is_from_record
+
+
+class Observer(Protocol):
+    """Receives events and cannot affect calls. Its errors are logged and suppressed.
+
+    An observer may have more methods; `invocation_id` is the run of the call, as in the log:
+
+    - `started(call, invocation_id)`: a call arrived.
+    - `parts(call, invocation_id)`: the tool is about to run. Returns a function that receives each `Part` it gives.
+    - `asked(request, invocation_id)`: a person is about to be asked.
+    - `decided(request, decision, invocation_id)`: a decision counts.
+    """
+
+    def ended(self, record: CallRecord, /) -> None:
+        """Called once when a call has ended, after everything else."""
         ...

@@ -93,7 +93,7 @@ async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) ->
 
     If the model has no tool for reading on, the truncated result is returned unchanged.
     """
-    reader, limit_bytes = scope.catalogue.find(READ_RESULT), scope.result_limit_bytes
+    reader, limit_bytes = scope.tools.find(READ_RESULT), scope.result_limit_bytes
     if reader is None or reader.spill is None or entry.name == READ_RESULT or limit_bytes is None:
         return cut
     if is_denied(reader, scope.policy) or reader.disabled is not None:

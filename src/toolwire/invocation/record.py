@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.ports import Ledger
-from toolwire.invocation.scope import Prepared, Scope, read_again
+from toolwire.invocation.scope import Scope, read_again
+from toolwire.invocation.validate import Prepared
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.effects import Reconcile

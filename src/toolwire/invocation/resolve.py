@@ -21,13 +21,13 @@ It covers a small toolkit and is short for a large one.
 
 def resolve(call: ToolCall, scope: Scope) -> Entry | ToolResult:
     """Returns the entry that the call names, or a failed result with a hint."""
-    entry = scope.catalogue.find(call.name)
+    entry = scope.tools.find(call.name)
     if entry is not None:
         return entry if entry.disabled is None else _disabled(call, entry.disabled)
-    if isinstance(scope.catalogue, Selection):
-        group = scope.catalogue.inactive_group(call.name)
+    if isinstance(scope.tools, Selection):
+        group = scope.tools.inactive_group(call.name)
         if group is not None:
-            return _inactive(call, group, can_activate=scope.catalogue.can_activate(group))
+            return _inactive(call, group, can_activate=scope.tools.can_activate(group))
     return _unknown(call, scope)
 
 
@@ -66,7 +66,7 @@ def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
             for_owner="registry.enable_code_execution() lets programs run.",
             call=call,
         )
-    names = [entry.name for entry in scope.catalogue if entry.disabled is None]
+    names = [entry.name for entry in scope.tools if entry.disabled is None]
     near = nearest(call.name, names)
     return ToolResult.failed(
         "unknown_tool",

@@ -1,65 +1,33 @@
-"""The surroundings of a call: the tools, policy, approver, observers and limits that apply to it."""
+"""The context that travels with every call: the tools, rules, observers, limits and state that apply to it."""
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, get_args
+from typing import Any, Protocol, cast, get_args
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Entry, Middleware, is_colourless
-from toolwire.catalogue.selection import Selection
+from toolwire.catalogue.entry import Middleware, check_middleware, is_colourless
+from toolwire.catalogue.groups import Groups
+from toolwire.catalogue.selection import Selection, Visible
 from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
-from toolwire.definition.tool import Tool, Validated, canonical
-from toolwire.invocation.ports import Ledger, Ports, Sink, Tracer
+from toolwire.definition.tool import Tool
+from toolwire.invocation.ports import Ledger, Observer, Ports, Sink, Tracer
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
+from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import CODE_EXECUTION, NOBODY, Caller, ToolCall
 from toolwire.vocabulary.effects import Label
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import Step
-from toolwire.vocabulary.values import digest
 
 RESULT_LIMIT_BYTES = 32_768
 """Maximum number of bytes of a result's text that a model sees, about 8,000 tokens."""
-
-
-class CallRecord:
-    """One call from start to end, for observers.
-
-    Attributes:
-        call: The call as the model or program made it.
-        entry: The registered tool; None if no tool has the call's name.
-        result: The result of the call.
-        run_id: The run that the call belongs to, or the call's id outside of a run.
-        started_at: Start time in seconds since the epoch.
-        duration_s: Duration in seconds.
-        is_from_record: True if nothing ran: the result is that of an earlier pass over the run.
-    """
-
-    __slots__ = ("call", "duration_s", "entry", "is_from_record", "result", "run_id", "started_at")
-
-    def __init__(
-        self,
-        call: ToolCall,
-        entry: Entry | None,
-        result: ToolResult,
-        run_id: str,
-        started_at: float,
-        duration_s: float,
-        *,
-        is_from_record: bool = False,
-    ) -> None:
-        self.call = call
-        self.entry = entry
-        self.result = result
-        self.run_id = run_id
-        self.started_at = started_at
-        self.duration_s = duration_s
-        self.is_from_record = is_from_record
 
 
 class Run:
@@ -81,44 +49,44 @@ class Run:
             self.taints |= labels
 
 
-class Observer(Protocol):
-    """Receives events and cannot affect calls. Its errors are logged and suppressed.
+class Watching(Protocol):
+    """Observers that a host adds and removes while calls run."""
 
-    An observer may have more methods; `invocation_id` is the run of the call, as in the log:
+    @property
+    def now(self) -> tuple[Observer, ...]: ...
 
-    - `started(call, invocation_id)`: a call arrived.
-    - `parts(call, invocation_id)`: the tool is about to run. Returns a function that receives each `Part` it gives.
-    - `asked(request, invocation_id)`: a person is about to be asked.
-    - `decided(request, decision, invocation_id)`: a decision counts.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The settings that all calls of a holder of tools, or of one run, share. A change makes a copy.
+
+    A registry, toolkit or session holds one. Each turn and program adds its run to a copy of it.
     """
 
-    def ended(self, record: CallRecord, /) -> None:
-        """Called once when a call has ended, after everything else."""
-        ...
-
-
-@dataclass(slots=True, kw_only=True)
-class Scope:
-    """The settings that all calls of a run share. A call made by a program gets its own copy."""
-
-    catalogue: Catalogue | Selection
-    """The tools that may be called."""
-    policy: Policy
-    """The policy that decides which calls run, need approval, or are denied."""
+    catalogue: Catalogue
+    """All tools of the registry, toolkit or session."""
     ports: Ports
     """The driver's ports."""
+    policy: Policy = field(default_factory=Policy)
+    """The policy that decides which calls run, need approval, or are denied."""
     approver: Approver | None = None
     """The callback that asks a person. None: calls that need approval do not run."""
     middleware: tuple[Middleware, ...] = ()
     """The middleware around the execution of every call, outermost first."""
     observers: tuple[Observer, ...] = ()
     """The observers of each call's end."""
+    watchers: tuple[Watching, ...] = ()
+    """The observers that come and go: of the registry, the toolkit and the session."""
     tracer: Tracer | None = None
     """Follows calls while they run, or None."""
     caller: Caller = NOBODY
     """The caller on whose behalf the calls run."""
     states: States = field(default=(), repr=False)
     """States that give bound values before the tool's own state. They hold secrets, so no text shows them."""
+    visible: tuple[Visible, ...] = ()
+    """Predicates that hide tools from callers. A tool is visible if all of them return True."""
+    groups: Groups | None = None
+    """Groups: a tool can be called only while its group is active. None: all tools can be called."""
     run_id: str = ""
     """The run that the call belongs to."""
     run: Run | None = None
@@ -140,58 +108,79 @@ class Scope:
     """Returns the seconds since the epoch by which requests expire."""
     sink: Sink | None = None
     """Sink for streamed output, or None. Inner calls have none: their caller receives the whole result."""
+    tools: Catalogue | Selection = field(init=False, repr=False)
+    """The part of the catalogue that the caller sees, now and later."""
+    listeners: tuple[Observer, ...] = field(init=False, repr=False)
+    """The observers, with those of the watchers when this copy was made."""
 
+    def __post_init__(self) -> None:
+        tools, listeners = self.catalogue, self.observers
+        if self.groups is not None or self.visible:
+            tools = Selection(self.catalogue, self.caller, groups=self.groups, visible=self.visible)
+        for watching in self.watchers:
+            listeners += watching.now
+        object.__setattr__(self, "tools", tools)
+        object.__setattr__(self, "listeners", listeners)
 
-class Prepared:
-    """A call after validation, exactly as it will run."""
+    @property
+    def runtime(self) -> Runtime:
+        """The threads and the sandbox to use."""
+        return self.ports.runtime
 
-    __slots__ = (
-        *("_canonical", "_digest", "approval", "asked", "attempt", "call", "entry"),
-        *("idempotency_key", "request_id", "validated"),
-    )
-
-    def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
-        self.call = call
-        self.entry = entry
-        self.validated = validated
-        self.request_id = ""
-        """The approved request that allows the call; empty if no approval was needed."""
-        self.asked = call
-        """The call as the model made it. It differs from `call` if a person edited the arguments."""
-        self.approval: Mapping[str, Any] | None = None
-        """The facts about the decision for observers; None if no approval was needed."""
-        self.attempt = 1
-        """The number of this attempt. Above 1, an earlier attempt began and its outcome is unknown."""
-        self.idempotency_key = ""
-        """The recorded key of the arguments, before any middleware changed them. Empty without a record."""
-        self._canonical: Mapping[str, Any] | None = None
-        self._digest = ""
-
-    def canonical(self, scope: Scope) -> Mapping[str, Any]:
-        """Returns the arguments in the form that rules, people, remembered rules and the cache compare.
-
-        The form is made once, so host code must get a copy of it.
+    def with_state(self, state: Mapping[str, Any] | None) -> Scope:
+        """Returns a copy that looks bound parameters up in `state` before all others; None adds nothing.
 
         Raises:
-            Unrepresentable: JSON cannot hold a value, or would change it.
+            ConfigurationError: It is not a mapping.
         """
-        if self._canonical is None:
-            self._canonical = canonical(self.validated, scope.secret_key)
-        return self._canonical
+        if state is None:
+            return self
+        # The message names only the type: the value may be a secret.
+        if not isinstance(cast("object", state), Mapping):
+            raise ConfigurationError(
+                f"state must be a mapping of state keys to values, not {type(state).__name__}: "
+                "write state={'token': token}"
+            )
+        return replace(self, states=(state, *self.states))
 
-    def canonical_digest(self, scope: Scope) -> str:
-        """Returns the digest of the canonical form.
+    def with_middleware(self, layers: Iterable[Middleware]) -> Scope:
+        """Returns a copy with more layers inside of the present ones.
 
         Raises:
-            Unrepresentable: JSON cannot hold a value, or would change it.
+            ConfigurationError: A layer cannot be called.
         """
-        if not self._digest:
-            self._digest = digest(self.canonical(scope))
-        return self._digest
+        more = tuple(layers)
+        for layer in more:
+            check_middleware(layer)
+        return replace(self, middleware=(*self.middleware, *more))
 
-    def look_again(self) -> None:
-        """Discards the canonical form, because the values may have changed since it was made."""
-        self._canonical, self._digest = None, ""
+    def narrowed(
+        self, *, visible: Visible | None = None, caller: Caller | None = None, groups: Groups | None = None
+    ) -> Scope:
+        """Returns a copy for fewer tools: with one more predicate, another caller, or groups.
+
+        Raises:
+            ConfigurationError: The predicate cannot be called at once, or the caller is not a `Caller`.
+        """
+        if visible is not None:
+            _check_predicate(visible)
+        if caller is not None and not isinstance(cast("object", caller), Caller):
+            raise ConfigurationError(f"caller={caller!r:.80}: write caller=Caller(principal='...')")
+        return replace(
+            self,
+            visible=self.visible if visible is None else (*self.visible, visible),
+            caller=self.caller if caller is None else caller,
+            groups=self.groups if groups is None else groups,
+        )
+
+
+def _check_predicate(visible: object) -> None:
+    if not callable(visible):
+        raise ConfigurationError(f"visible={visible!r}: give a function (tool_name, caller) -> bool")
+    if inspect.iscoroutinefunction(visible):
+        raise ConfigurationError(
+            f"visible={visible.__name__} is a coroutine function: it must answer at once, write `def`"
+        )
 
 
 Path = Callable[[ToolCall, Scope], Coroutine[Any, Any, Outcome]]
@@ -247,7 +236,7 @@ class Inside:
 
         Composite tools are left out, because a program cannot run a program.
         """
-        return [(entry.name, entry.tool) for entry in self._scope.catalogue if entry.composite is None]
+        return [(entry.name, entry.tool) for entry in self._scope.tools if entry.composite is None]
 
     @property
     def is_blocking(self) -> bool:
@@ -257,7 +246,7 @@ class Inside:
     @property
     def has_async_tools(self) -> bool:
         """True if calls of some of these tools need an event loop."""
-        return self._scope.catalogue.is_async or not all(map(is_colourless, self._scope.middleware))
+        return self._scope.tools.is_async or not all(map(is_colourless, self._scope.middleware))
 
     @property
     def deadline(self) -> float | None:
@@ -290,7 +279,7 @@ def read_again(tool: str, result: ToolResult, scope: Scope) -> None:
     if scope.run is None or not result.success or tool == CODE_EXECUTION:
         # The inner calls of a program count, each on its own.
         return
-    entry = scope.catalogue.find(tool)
+    entry = scope.tools.find(tool)
     # A removed tool no longer declares its labels, so the worst is assumed.
     scope.run.read(_ALL_LABELS if entry is None else entry.tool.effects.labels)
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from toolwire.invocation.ports import Part, Sink
-from toolwire.invocation.scope import CallRecord, Prepared, Scope
+from toolwire.invocation.ports import CallRecord, Part, Sink
+from toolwire.invocation.scope import Scope
+from toolwire.invocation.validate import Prepared
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.response import ToolResponse
@@ -19,12 +20,12 @@ _LOG = logging.getLogger("toolwire.observers")
 
 def wants_starts(scope: Scope) -> bool:
     """True if an observer has a `started` method."""
-    return any(hasattr(observer, "started") for observer in scope.observers)
+    return any(hasattr(observer, "started") for observer in scope.listeners)
 
 
 def tell_started(call: ToolCall, scope: Scope) -> None:
     """Passes a call that arrived to each observer with a `started` method."""
-    for observer in scope.observers:
+    for observer in scope.listeners:
         _tell(getattr(observer, "started", None), "the start of call", call.id, call, _invocation(call, scope))
 
 
@@ -40,27 +41,27 @@ def tell(
     """Passes one record to each observer, in their order."""
     record = CallRecord(
         call,
-        scope.catalogue.find(call.name),
+        scope.tools.find(call.name),
         result,
         _invocation(call, scope),
         started_at,
         duration_s,
         is_from_record=is_from_record,
     )
-    for observer in scope.observers:
+    for observer in scope.listeners:
         _tell(observer.ended, "the record of call", call.id, record)
 
 
 def tell_asked(request: ApprovalRequest, call: ToolCall, scope: Scope) -> None:
     """Passes the request to each observer with an `asked` method, before the approver is called."""
-    for observer in scope.observers:
+    for observer in scope.listeners:
         asked = getattr(observer, "asked", None)
         _tell(asked, "the request for call", call.id, request, _invocation(call, scope))
 
 
 def tell_decided(request: ApprovalRequest, decision: Decision, call: ToolCall, scope: Scope) -> None:
     """Passes a decision that counts to each observer with a `decided` method."""
-    for observer in scope.observers:
+    for observer in scope.listeners:
         decided = getattr(observer, "decided", None)
         _tell(decided, "the decision on call", call.id, request, decision, _invocation(call, scope))
 
@@ -73,7 +74,7 @@ def told_sink(prepared: Prepared, scope: Scope) -> Sink | None:
     if prepared.entry.amend is not None:
         return scope.sink
     call, listening = prepared.call, list[Callable[[Part], None]]()
-    for observer in scope.observers:
+    for observer in scope.listeners:
         parts = getattr(observer, "parts", None)
         if parts is not None:
             listening.append(parts(call, _invocation(call, scope)))

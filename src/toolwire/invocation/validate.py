@@ -8,12 +8,66 @@ from typing import Any, cast
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.binding import States
 from toolwire.definition.shape import ArgumentProblem, Invalid
+from toolwire.definition.tool import Validated, canonical
 from toolwire.invocation.fold import raised
-from toolwire.invocation.scope import Prepared
+from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall, WrittenArguments
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import kept_text
+from toolwire.vocabulary.values import digest
+
+
+class Prepared:
+    """A call after validation, exactly as it will run."""
+
+    __slots__ = (
+        *("_canonical", "_digest", "approval", "asked", "attempt", "call", "entry"),
+        *("idempotency_key", "request_id", "validated"),
+    )
+
+    def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
+        self.call = call
+        self.entry = entry
+        self.validated = validated
+        self.request_id = ""
+        """The approved request that allows the call; empty if no approval was needed."""
+        self.asked = call
+        """The call as the model made it. It differs from `call` if a person edited the arguments."""
+        self.approval: Mapping[str, Any] | None = None
+        """The facts about the decision for observers; None if no approval was needed."""
+        self.attempt = 1
+        """The number of this attempt. Above 1, an earlier attempt began and its outcome is unknown."""
+        self.idempotency_key = ""
+        """The recorded key of the arguments, before any middleware changed them. Empty without a record."""
+        self._canonical: Mapping[str, Any] | None = None
+        self._digest = ""
+
+    def canonical(self, scope: Scope) -> Mapping[str, Any]:
+        """Returns the arguments in the form that rules, people, remembered rules and the cache compare.
+
+        The form is made once, so host code must get a copy of it.
+
+        Raises:
+            Unrepresentable: JSON cannot hold a value, or would change it.
+        """
+        if self._canonical is None:
+            self._canonical = canonical(self.validated, scope.secret_key)
+        return self._canonical
+
+    def canonical_digest(self, scope: Scope) -> str:
+        """Returns the digest of the canonical form.
+
+        Raises:
+            Unrepresentable: JSON cannot hold a value, or would change it.
+        """
+        if not self._digest:
+            self._digest = digest(self.canonical(scope))
+        return self._digest
+
+    def look_again(self) -> None:
+        """Discards the canonical form, because the values may have changed since it was made."""
+        self._canonical, self._digest = None, ""
 
 
 def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolResult:

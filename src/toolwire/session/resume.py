@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
-from toolwire.facade.setup import Setup
+from toolwire.facade.driving import awaited
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.authorize import with_edits
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
-from toolwire.invocation.scope import Run, read_again
+from toolwire.invocation.scope import Run, Scope, read_again
 from toolwire.invocation.validate import validate
 from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
@@ -77,15 +77,15 @@ class RunStore(Protocol):
 class Passes:
     """Makes passes over the runs of one session."""
 
-    def __init__(self, store: RunStore, catalogue: Catalogue, setup: Setup, protocol: str) -> None:
+    def __init__(self, store: RunStore, scope: Callable[[], Scope], protocol: str) -> None:
+        """`scope` returns the session's present scope."""
         self.store = store
-        self._catalogue = catalogue
-        self.setup = setup
+        self._scope = scope
         self._protocol = protocol
 
     async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         """Records and runs a new run. Returns its results, or the suspended run."""
-        ports = self.setup.loop_scope(self._catalogue).ports
+        ports = awaited(self._scope()).ports
         is_big = any(is_large(call.arguments) for call in reply.calls)
         started = await beside(ports, is_big, lambda: self._started(run_id, reply, run))
         return await self._pass(await ports.arrived(started), reply, run)
@@ -94,14 +94,15 @@ class Passes:
         """Records a new run. The future gives its ledger."""
         now = time.time()
         names = {call.name for call in reply.calls}
-        entries = [entry for entry in self._catalogue if entry.name in names]
+        scope = self._scope()
+        entries = [entry for entry in scope.catalogue if entry.name in names]
         start = RunStart(
             run_id=run_id,
             reply=kept(reply),
             protocol=self._protocol,
-            caller=self.setup.caller,
+            caller=scope.caller,
             tools={entry.name: entry.tool.digest for entry in entries},
-            policy_digest=self.setup.policy.digest,
+            policy_digest=scope.policy.digest,
             taints=tuple(sorted(run.taints)),
             engine=replay_engine,
             created_at=now,
@@ -118,7 +119,7 @@ class Passes:
             DecisionRefused: The run is unknown, too old or held by another process, or it diverged from its record.
                 Nothing was run, except that other calls of the reply may have run before a program diverged.
         """
-        ports = self.setup.loop_scope(self._catalogue).ports
+        ports = awaited(self._scope()).ports
         ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
         reply, run = read(ledger.start.reply), Run(ledger.start.taints)
         if ledger.outcome is not None:
@@ -133,8 +134,7 @@ class Passes:
 
     def _read_again(self, ledger: KeptRun, reply: Reply, run: Run) -> None:
         """Adds the labels of a finished run's results, because the model reads them once more."""
-        scope = self.setup.loop_scope(self._catalogue)
-        scope.run = run
+        scope = replace(self._scope(), run=run)
         for call, result in zip(run_calls(ledger.run_id, reply), ledger.outcome or (), strict=True):
             read_again(call.name, result, scope)
             for step, inner in ledger.recorded(call.id):
@@ -148,13 +148,18 @@ class Passes:
         known = [ledger.recall(step_of(call)) for call in run_calls(ledger.run_id, reply)]
         for result in known:
             if isinstance(result, ToolResult) and is_divergence(result):
-                await self.setup.loop_scope(self._catalogue).ports.arrived(ledger.release())
+                await awaited(self._scope()).ports.arrived(ledger.release())
                 raise DecisionRefused("divergence", result.error or "the run went another way than its record")
 
     async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
-        scope = self.setup.loop_scope(self._catalogue, run_id=ledger.run_id)
-        scope.run, scope.ledger, scope.can_suspend = run, ledger, True
-        scope.secret_key = self._secret_key
+        scope = replace(
+            awaited(self._scope()),
+            run_id=ledger.run_id,
+            run=run,
+            ledger=ledger,
+            can_suspend=True,
+            secret_key=self._secret_key,
+        )
         run.asked = ledger.asked
         try:
             outcomes = await invoke_all(run_calls(ledger.run_id, reply), scope)
@@ -166,7 +171,7 @@ class Passes:
                 return await scope.ports.arrived(ledger.suspend())
             results = [_stopped(outcome, run) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
             await scope.ports.arrived(ledger.finish(results))
-            self.setup.policy.forget(ledger.run_id)
+            scope.policy.forget(ledger.run_id)
             return results
         finally:
             await scope.ports.arrived(ledger.release())
@@ -180,10 +185,10 @@ class Passes:
         """
         if isinstance(run, SuspendedRun) or not run.lstrip().startswith("{"):
             run_id = run.run_id if isinstance(run, SuspendedRun) else run
-            if self.store.run(run_id).caller.principal != self.setup.caller.principal:
+            if self.store.run(run_id).caller.principal != self._scope().caller.principal:
                 raise DecisionRefused("not_permitted", "this run is another principal's")
             return run_id
-        view = read_suspended(run, self.store.wire_key, principal=self.setup.caller.principal)
+        view = read_suspended(run, self.store.wire_key, principal=self._scope().caller.principal)
         now = self.store.run(view.run_id)
         # A finished run only returns its record, so an old revision does no harm.
         if now.status in ("running", "suspended") and now.rev != view.rev:
@@ -197,7 +202,7 @@ class Passes:
 
         A rule is restored only if this session's policy accepts its decider.
         """
-        policy = self.setup.policy
+        policy = self._scope().policy
         for request, decision in self.store.remembered():
             rule = decision.remember
             if rule is None or not (rule.scope == "workspace" or request.run_id == run_id):
@@ -233,14 +238,14 @@ class Passes:
                     raise
 
     def _look_at(self, request: ApprovalRequest, decision: Decision) -> None:
-        entry = self._catalogue.find(request.tool)
+        entry = self._scope().catalogue.find(request.tool)
         if entry is not None and entry.tool.digest != request.tool_digest:
             raise DecisionRefused(
                 "tool_changed",
                 f"{request.tool!r} is not the tool that was shown: ask again",
                 request_id=request.id,
             )
-        reason = self.setup.policy.refuses(decision, request)
+        reason = self._scope().policy.refuses(decision, request)
         if reason is not None:
             raise DecisionRefused("not_permitted", reason, request_id=request.id)
         # The call of a removed tool ends as `unknown_tool`, whatever the decision is.
@@ -263,8 +268,8 @@ class Passes:
 
         None without a reason.
         """
-        scope = self.setup.scope(self._catalogue, run_id=request.run_id)
-        scope.run, scope.secret_key = Run(request.taints), self._secret_key
+        run = Run(request.taints)
+        scope = replace(self._scope(), run_id=request.run_id, run=run, secret_key=self._secret_key)
         arguments = request.given or request.arguments
         call = ToolCall(request.tool, arguments, id=request.call_id, parent=request.parent)
         shown = validate(call, entry, scope.states)

@@ -8,22 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.catalogue.catalogue import Catalogue, Overlay
-from toolwire.catalogue.selection import Selection, Visible
+from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission, Tool
-from toolwire.facade.finding import allowed, offer_search
+from toolwire.facade.driving import awaited, call_blocking, new_scope
+from toolwire.facade.finding import allowed, offer_search, offered
 from toolwire.facade.intake import entries_of
 from toolwire.facade.observing.observation import Observed, Watchers
-from toolwire.facade.pages import keep_apart
 from toolwire.facade.policies import PolicySource, policy_of, refuse_wrong_rules
-from toolwire.facade.programs import modules_told, offered, program_modules, programs_entry, told_among
+from toolwire.facade.programs import modules_told, program_modules, programs_entry
 from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.setup import Setup, call_blocking
 from toolwire.facade.store import logged, opened
 from toolwire.facade.toolkit import Toolkit
 from toolwire.facade.tracing import Traced
 from toolwire.invocation.batch import invoke_all
+from toolwire.invocation.judge import is_denied
 from toolwire.invocation.ports import Tracer
-from toolwire.invocation.scope import Run, ended
+from toolwire.invocation.scope import Run, Scope, ended
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver, Decision, refuse_wrong_approver
 from toolwire.protocols import get
@@ -36,7 +36,7 @@ from toolwire.sandbox.report import MinIsolation
 from toolwire.session.prompt_options import prompt_options
 from toolwire.session.resume import Passes, RunStore, decisions_of, given_ids, run_calls
 from toolwire.session.suspended import Suspended
-from toolwire.session.turn import Turn
+from toolwire.session.turn import Turn, answering
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
@@ -103,14 +103,9 @@ class Session(Traced, Observed):
         refuse_wrong_approver(approver)
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
         self._prompt = prompt_options(self.protocol, language=language, thought=thought, style=style)
-        self._catalogue, setup = _parts_of(tools)
-        setup = setup.narrowed(visible=visible, caller=caller).with_state(state).with_watchers(Watchers())
-        offer_search(self._catalogue, lambda: self._setup, always)
-        keep_apart(self._catalogue)
-        rules = setup.policy if policy is None else policy_of(policy)
-        refuse_wrong_rules(rules, self._catalogue, is_whole=self._catalogue.is_whole and not isinstance(tools, Toolkit))
-        setup = replace(setup, policy=rules.for_session(self._known(permissions or {})))
-        self._setup = setup if approver is None else replace(setup, approver=approver)
+        self._scope = self._own_scope(tools).narrowed(visible=visible, caller=caller).with_state(state)
+        self._take_built_in(always)
+        self._take_rules(policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit))
         self._offer_programs(limits, min_isolation, modules)
         self._passes = None if store is None else self._kept_in(opened(store))
         self._taints: frozenset[Label] = frozenset()
@@ -121,18 +116,17 @@ class Session(Traced, Observed):
 
         `code_execution` is included unless the protocol's prompt explains programs itself.
         """
-        selection = self._selection
-        told = dict(offered(selection, self._setup.policy))
-        programs = selection.find(CODE_EXECUTION)
-        is_offered = programs is not None and programs.disabled is None and not self._setup.denies(programs)
-        if programs is not None and is_offered and not self.protocol.writes_programs:
+        tools, told = self._scope.tools, dict(offered(self._scope))
+        programs = tools.find(CODE_EXECUTION)
+        is_told = programs is not None and programs.disabled is None and not is_denied(programs, self._scope.policy)
+        if programs is not None and is_told and not self.protocol.writes_programs:
             told[CODE_EXECUTION] = programs.tool
-        return [told[entry.name] for entry in selection if entry.name in told]
+        return [told[entry.name] for entry in tools if entry.name in told]
 
     @property
     def instructions(self) -> str | list[dict[str, Any]]:
         """The description of the tools: the system prompt, or for a native protocol the request's tools."""
-        return self.protocol.describe(self.tools, **self._prompt, **modules_told(self._catalogue, self.protocol))
+        return self.protocol.describe(self.tools, **self._prompt, **modules_told(self._scope.catalogue, self.protocol))
 
     @property
     def system_prompt(self) -> str:
@@ -171,7 +165,7 @@ class Session(Traced, Observed):
         Raises:
             ConfigurationError: As `turn`.
         """
-        return self._setup.runtime.portal.run(lambda: self.turn(reply))
+        return self._scope.runtime.portal.run(lambda: self.turn(reply))
 
     async def turn(self, reply: Any) -> Turn:
         """Reads a reply, runs its calls in parallel, and returns the turn with the messages for the model.
@@ -232,7 +226,7 @@ class Session(Traced, Observed):
 
     async def _followed(self, run_id: str, ids: Mapping[str, str], turn: Coroutine[Any, Any, Turn]) -> Turn:
         """Returns the turn, and traces it if the session has a tracer."""
-        tracer, caller = self._setup.tracer, self._setup.caller
+        tracer, caller = self._scope.tracer, self._scope.caller
         if tracer is None:
             return await turn
         span = tracer.turn(run_id, caller=caller, protocol=self.protocol.name, given_ids=ids)
@@ -246,19 +240,16 @@ class Session(Traced, Observed):
         return ended
 
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
-        return self._setup.watchers[-1], self._setup.runtime
+        return self._watchers, self._scope.runtime
 
     def _trace_with(self, tracer: Tracer) -> None:
         """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""
-        self._setup = replace(self._setup, tracer=tracer)
-        if self._passes is not None:
-            self._passes.setup = self._setup
+        self._scope = replace(self._scope, tracer=tracer)
 
     async def _run(self, run_id: str, read: Reply, run: Run) -> list[ToolResult]:
-        scope = self._setup.loop_scope(self._catalogue, run_id=run_id)
-        scope.run = run
+        scope = replace(awaited(self._scope), run_id=run_id, run=run)
         outcomes = await invoke_all(run_calls(run_id, read), scope)
-        self._setup.policy.forget(run_id)
+        scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]
 
     def _turn(self, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run) -> Turn:
@@ -266,84 +257,88 @@ class Session(Traced, Observed):
         self._taints |= run.taints
         if isinstance(results, SuspendedRun):
             return Turn(reply=read, suspended=Suspended.of(results))
-        answers = [_answering(result, call) for result, call in zip(results, read.calls, strict=True)]
+        answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
         return Turn.ended(read, answers, self.protocol.format(answers))
 
-    @property
-    def _selection(self) -> Catalogue | Selection:
-        return self._setup.select(self._catalogue)
+    def _own_scope(self, tools: ToolRegistry | Toolkit | Iterable[object]) -> Scope:
+        """Returns the scope of the tools, over a catalogue and with observers of this session's own."""
+        self._watchers = Watchers()
+        if isinstance(tools, ToolRegistry | Toolkit):
+            # A public name could be hidden by a tool of the same name in a user's subclass.
+            scope = tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            return replace(scope, catalogue=Overlay(scope.catalogue), watchers=(*scope.watchers, self._watchers))
+        catalogue = Catalogue()
+        for thing in tools:
+            for entry in entries_of(thing):
+                catalogue.add(entry)
+        return replace(new_scope(catalogue), watchers=(self._watchers,))
+
+    def _take_built_in(self, always: Iterable[str] | None) -> None:
+        """Binds toolwire's own tools to this session's catalogue, and adds the search that `always` asks for."""
+        catalogue = self._scope.catalogue
+        for entry in list(catalogue):
+            bound = entry.bound_to(lambda: self._scope, is_conversation=True)
+            if bound is not entry:
+                catalogue.add(bound, replace=True)
+        if always is not None:
+            offer_search(lambda: self._scope, always)
+
+    def _take_rules(
+        self,
+        policy: PolicySource | None,
+        permissions: Mapping[str, Permission],
+        approver: Approver | None,
+        *,
+        is_whole: bool,
+    ) -> None:
+        scope = self._scope
+        rules = scope.policy if policy is None else policy_of(policy)
+        refuse_wrong_rules(rules, scope.catalogue, is_whole=is_whole and scope.catalogue.is_whole)
+        rules = rules.for_session(self._known(permissions))
+        self._scope = replace(scope, policy=rules, approver=approver or scope.approver)
 
     def _callable(self) -> list[Tool]:
         """Returns the tools that may be called. With tool search they are more than the model sees.
 
         Disabled tools are included, so that a call of one is refused with its reason.
         """
-        callable_ = {entry.name: entry.described for entry in allowed(self._selection, self._setup.policy)}
+        callable_ = {entry.name: entry.described for entry in allowed(self._scope)}
         return [*callable_.values(), *(tool for tool in self.tools if tool.name not in callable_)]
 
     def _kept_in(self, store: RunStore) -> Passes:
         """Records turns and calls in the store, and restores the rules that people kept there."""
-        self._setup = logged(self._setup, store)
-        passes = Passes(store, self._catalogue, self._setup, self.protocol.name)
+        self._scope = logged(self._scope, store)
+        passes = Passes(store, lambda: self._scope, self.protocol.name)
         passes.restore_rules()
         return passes
 
     def _offer_programs(self, limits: Limits | None, least: MinIsolation | None, modules: Iterable[str] | None) -> None:
         """Adds `code_execution` to the catalogue, unless the existing one applies or a native protocol has none."""
-        there = self._catalogue.find(CODE_EXECUTION)
-        if there is not None and limits is None and least is None and modules is None:
-            self._catalogue.add(told_among(self._catalogue, lambda: self._setup, there), replace=True)
+        catalogue = self._scope.catalogue
+        there = catalogue.find(CODE_EXECUTION)
+        if there is None and self.protocol.is_native:
             return
-        if self.protocol.is_native and there is None:
+        if there is not None and limits is None and least is None and modules is None:
             return
         programs = programs_entry(
-            self._catalogue,
-            lambda: self._setup,
+            lambda: self._scope,
             limits or Limits(),
             self._call_back,
             min_isolation=least or "kernel",
             modules=program_modules(there) if modules is None else modules,
         )
-        self._catalogue.add(programs, replace=True)
+        catalogue.add(programs, replace=True)
 
     def _call_back(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         call = ToolCall(name, arguments, id=new_id("r"))
-        return call_blocking(call, self._setup.scope(self._catalogue), self._setup)
+        return call_blocking(call, self._scope)
 
     def _known(self, permissions: Mapping[str, Permission]) -> Mapping[str, Permission]:
         for name in permissions:
-            if name not in self._catalogue and name != CODE_EXECUTION:
-                near = self._catalogue.nearest(name)
+            if name not in self._scope.catalogue and name != CODE_EXECUTION:
+                near = self._scope.catalogue.nearest(name)
                 raise ConfigurationError(
                     f"permissions name {name!r}, and there is no such tool"
                     + (f"; did you mean {near!r}?" if near else "")
                 )
         return permissions
-
-
-def _parts_of(tools: ToolRegistry | Toolkit | Iterable[object]) -> tuple[Catalogue, Setup]:
-    """Returns the session's own catalogue over that of the tools, and the setup of its calls."""
-    if isinstance(tools, ToolRegistry | Toolkit):
-        # A public method could be hidden by a tool of the same name in a user's subclass.
-        catalogue, setup = tools._catalogue_and_setup()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        return Overlay(catalogue), setup
-    catalogue = Catalogue()
-    for thing in tools:
-        for entry in entries_of(thing):
-            catalogue.add(entry)
-    return catalogue, Setup()
-
-
-def _answering(result: ToolResult, call: ToolCall) -> ToolResult:
-    """Returns the result under the provider's id of its call. A model may repeat an id, but a run must not."""
-    if not call.id:
-        return result
-    return ToolResult(
-        result.success,
-        result.data,
-        result.error,
-        result.metadata,
-        content=result.blocks,
-        failure=result.failure,
-        call=call,
-    )

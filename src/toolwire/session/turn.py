@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from toolwire.session.suspended import Suspended
-from toolwire.vocabulary.calls import Reply
+from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 
@@ -66,3 +66,18 @@ class Turn:
             return "\n".join(texts)
         reasons = [problem.message for problem in self.reply.problems if not problem.repaired]
         return "\n".join(result.text for result in self.results) or "\n".join(reasons)
+
+
+def answering(result: ToolResult, call: ToolCall) -> ToolResult:
+    """Returns the result under the provider's id of its call. A model may repeat an id, but a run must not."""
+    if not call.id:
+        return result
+    return ToolResult(
+        result.success,
+        result.data,
+        result.error,
+        result.metadata,
+        content=result.blocks,
+        failure=result.failure,
+        call=call,
+    )

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from toolwire.invocation.ports import Part
-from toolwire.invocation.scope import CallRecord
+from toolwire.invocation.ports import CallRecord, Part
 from toolwire.journal.log import copied, copy_of, cut, row_of
 from toolwire.journal.redaction import redact, redact_text
 from toolwire.permission.approval import ApprovalRequest, Decision

@@ -16,8 +16,8 @@ from toolwire.catalogue.entry import Middleware
 from toolwire.definition.arguments.canonical import unmasked
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.ports import TimedOut
-from toolwire.invocation.scope import Prepared, Scope
-from toolwire.invocation.validate import validate
+from toolwire.invocation.scope import Scope
+from toolwire.invocation.validate import Prepared, validate
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.effects import Effects
 from toolwire.vocabulary.errors import BoundValueError

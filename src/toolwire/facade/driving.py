@@ -1,0 +1,38 @@
+"""The drivers of calls: a new scope, the scope of awaited calls, and calls that block."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.invocation.batch import needs_loop
+from toolwire.invocation.blocking import BlockingPorts
+from toolwire.invocation.invoker import invoke
+from toolwire.invocation.scope import Scope, ended
+from toolwire.runtime.runtime import default_runtime
+from toolwire.runtime.step import step
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.results import ToolResult
+
+
+def new_scope(catalogue: Catalogue) -> Scope:
+    """Returns the scope of blocking calls of these tools, without rules, approver or log."""
+    return Scope(catalogue=catalogue, ports=BlockingPorts(default_runtime()))
+
+
+def awaited(scope: Scope) -> Scope:
+    """Returns the scope of awaited calls with the same settings."""
+    # Import asyncio here: only callers with a loop need it.
+    from toolwire.invocation.asynchronous import AsynchronousPorts
+
+    return replace(scope, ports=AsynchronousPorts(scope.runtime))
+
+
+def call_blocking(call: ToolCall, scope: Scope) -> ToolResult:
+    """Runs the call and returns its result; a call that needs an event loop runs on the portal's, and this thread
+    waits.
+    """
+    if needs_loop((call,), scope):
+        later = awaited(scope)
+        return ended(scope.runtime.portal.run(lambda: invoke(call, later)))
+    return ended(step(invoke(call, scope)))

@@ -1,0 +1,234 @@
+"""A registry apart from its tools: its rules, middleware, log, observers, tracer and lifetime."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from toolwire.catalogue.catalogue import Catalogue, suggestion
+from toolwire.catalogue.entry import Entry, Middleware
+from toolwire.definition.tool import Permission
+from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.observing.observation import Observed, Watchers
+from toolwire.facade.policies import PolicySource, with_rules
+from toolwire.facade.switching import Switching
+from toolwire.facade.toolkit import Toolkit
+from toolwire.facade.tracing import Traced
+from toolwire.invocation.judge import judged_by_name
+from toolwire.invocation.ports import Tracer
+from toolwire.invocation.scope import Scope
+from toolwire.permission.policy import Policy
+from toolwire.runtime.runtime import Runtime
+from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
+
+if TYPE_CHECKING:
+    from toolwire.facade.background import BackgroundCalls
+    from toolwire.journal.log import ExecutionLog
+    from toolwire.journal.store import Store
+    from toolwire.permission.explain import Explanation
+
+
+class RegistryParts:
+    """All that a registry holds; made on first use, so that subclasses need not call `__init__`."""
+
+    def __init__(self) -> None:
+        self.toolkits: dict[str, Toolkit] = {}
+        self.log: ExecutionLog | None = None
+        self.background: BackgroundCalls | None = None
+        self.is_held = False
+        self._lock = threading.Lock()
+        self.watchers = Watchers(on_change=self._look_again)
+        self.scope = replace(new_scope(Catalogue()), watchers=(self.watchers,))
+        """The one scope of all plain calls."""
+        self._awaited: tuple[Scope, Scope] | None = None
+
+    def use(self, scope: Scope) -> None:
+        """Takes another scope."""
+        with self._lock:
+            self.scope = scope
+
+    def awaited(self) -> Scope:
+        """Returns the scope of awaited calls; made anew when the scope has changed."""
+        scope, made = self.scope, self._awaited
+        if made is None or made[0] is not scope:
+            made = self._awaited = (scope, awaited(scope))
+        return made[1]
+
+    def _look_again(self) -> None:
+        """Makes the scope anew, for other observers."""
+        with self._lock:
+            self.scope = replace(self.scope)
+
+
+class RegistryBase(Traced, Observed, Switching):
+    """How a registry's calls are run. `ToolRegistry` adds the tools and the calls."""
+
+    _toolspecs: ClassVar[Mapping[str, tuple[Any, Mapping[str, Any]]]] = MappingProxyType({})
+    """The marked methods of the class and all of its bases: method and options by method name."""
+
+    @property
+    def _parts(self) -> RegistryParts:
+        parts = self.__dict__.get("_toolwire_parts")
+        if parts is None:
+            parts = self.__dict__.setdefault("_toolwire_parts", RegistryParts())
+            for method, (_, options) in self._toolspecs.items():
+                self._add_method(parts, method, options)
+        return parts
+
+    def _add_method(self, parts: RegistryParts, method: str, options: Mapping[str, Any]) -> None:
+        from toolwire.facade.reserved import check_reserved
+        from toolwire.facade.tool import ToolSpec
+
+        spec = ToolSpec.from_function(getattr(self, method), **options)
+        spec.__tool__().verify()
+        check_reserved(spec.name, spec.__tool__())
+        parts.scope.catalogue.add(Entry(name=spec.name, tool=spec.__tool__(), handle=spec))
+
+    @property
+    def _call_scope(self) -> Scope:
+        """The present context of this registry's calls, with the live catalogue."""
+        return self._parts.scope
+
+    # -- the rules ----------------------------------------------------------------------------------------------
+
+    @property
+    def policy(self) -> Policy:
+        """The rules in force."""
+        return self._call_scope.policy
+
+    def permission_of(self, name: str) -> Permission:
+        """Returns the effect on calls of that tool: `auto`, `confirm` or `deny`, by rules, registration and its own
+        default.
+
+        Rules that depend on the call are left out; `explain_call` includes them.
+
+        Raises:
+            RegistrationError: no tool has that name.
+        """
+        return judged_by_name(self._entry(name), self._call_scope.policy).effect
+
+    def explain_call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, state: Mapping[str, Any] | None = None
+    ) -> Explanation:
+        """Returns the effect of the rules on a call, and the rules that lead to it. Runs nothing. `state` is as in
+        `invoke`.
+
+        Raises:
+            RegistrationError: no tool has that name.
+            ConfigurationError: the arguments are wrong, or `state` is not a mapping.
+        """
+        from toolwire.invocation.judge import judged, subject_of
+        from toolwire.invocation.validate import Prepared, validate
+        from toolwire.permission.explain import explain
+        from toolwire.vocabulary.calls import ToolCall
+
+        entry, scope = self._entry(name), self._call_scope.with_state(state)
+        prepared = validate(ToolCall(entry.name, arguments), entry, scope.states)
+        if not isinstance(prepared, Prepared):
+            raise ConfigurationError(prepared.error or "the arguments are wrong")
+        subject, verdict = subject_of(prepared, scope), judged(prepared, scope)
+        return explain(scope.policy, entry.name, entry.own_permission, subject, verdict)
+
+    def _entry(self, name: str) -> Entry:
+        catalogue = self._call_scope.catalogue
+        entry = catalogue.find(name)
+        if entry is None:
+            raise RegistrationError(f"no tool is named {name!r}{suggestion(catalogue.nearest(name))}")
+        return entry
+
+    def use_policy(self, policy: PolicySource) -> None:
+        """Adds rules to those in force: a `Policy`, the path of a policy file, or a list of rules.
+
+        Raises:
+            ConfigurationError: the file cannot be read, or a rule is not valid or can never apply to the tools here.
+        """
+        parts = self._parts
+        parts.use(replace(parts.scope, policy=with_rules(parts.scope.policy, policy, parts.scope.catalogue)))
+
+    def use_middleware(self, *layers: Middleware) -> None:
+        """Adds middleware around every call, inside of the present layers; also for toolkits that exist already."""
+        self._parts.use(self._parts.scope.with_middleware(layers))
+
+    # -- the log ------------------------------------------------------------------------------------------------
+
+    def enable_logging(
+        self, *, store: str | Store | None = None, keep_days: float | None = None, keep_entries: int | None = None
+    ) -> ExecutionLog:
+        """Starts the log of calls and returns it; a second call returns the same one.
+
+        Without `store` the log is in memory: the last 10,000 calls, or as many of them as fit into 64 MB. With one (a
+        `Store`, or its URL) the log outlives the process and is redacted; `keep_days` and `keep_entries` bound it.
+
+        Raises:
+            ConfigurationError: another log is enabled already; or the URL or a bound is not valid.
+            StoreUnavailable: the store cannot be used.
+        """
+        from toolwire.journal.log import ExecutionLog
+
+        parts = self._parts
+        log = parts.log
+        if log is not None:
+            if store is not None and type(log) is ExecutionLog:
+                raise ConfigurationError("the log is in memory already: give the store when you enable it first")
+            return log
+        if store is None:
+            if keep_days is not None or keep_entries is not None:
+                raise ConfigurationError("keep_days and keep_entries bound a log in a store: give store=... as well")
+            log = ExecutionLog()
+        else:
+            from toolwire.journal.durable_log import durable_log
+
+            log = durable_log(store, keep_days=keep_days, keep_entries=keep_entries)
+        parts.log = log
+        parts.use(replace(parts.scope, observers=(*parts.scope.observers, log)))
+        return log
+
+    def get_execution_log(self) -> ExecutionLog | None:
+        """Returns the log; None before `enable_logging()`."""
+        return self._parts.log
+
+    def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
+        return self._parts.watchers, self._parts.scope.runtime
+
+    def _trace_with(self, tracer: Tracer) -> None:
+        """Traces calls from now on, those of this registry's toolkits too. An existing session keeps its own tracer."""
+        parts = self._parts
+        parts.use(replace(parts.scope, tracer=tracer))
+
+    # -- its lifetime -------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Cancels calls in the background, and releases this registry's hold on threads and the sandbox.
+
+        The runtime ends them when no other registry holds them. A closed registry can be used again: it starts them
+        anew.
+        """
+        parts = self._parts
+        if parts.background is not None:
+            parts.background.close()
+        if parts.is_held:
+            parts.is_held = False
+            parts.scope.runtime.release()
+
+    def __enter__(self) -> Self:
+        parts = self._parts
+        if not parts.is_held:
+            parts.is_held = True
+            parts.scope.runtime.hold()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
