@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolwire import ConfigurationError
-from toolwire.protocols.names import NameMap, property_name, provider_name, tool_name
+from toolwire.protocols.tool_names import NameMap, property_name, provider_name, tool_name
 
 ALLOWED = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolwire.protocols.names import PROVIDER_NAME_LIMIT
+from toolwire.protocols.tool_names import PROVIDER_NAME_LIMIT
 from toolwire.vocabulary.errors import DefinitionError
 
 _PREFIX = re.compile(r"[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")

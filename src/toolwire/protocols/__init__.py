@@ -5,8 +5,8 @@
 has the parts of grammars.
 
 ATTP, XML and JSON share `text_parse.py`. It uses `foreign.py` for calls in the formats of other models.
-`call_shapes.py` detects an unread call in a reply that looks like an answer. `names.py` maps tool names to names that a
-provider accepts.
+`call_shapes.py` detects an unread call in a reply that looks like an answer. `tool_names.py` maps tool names to names
+that a provider accepts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from toolwire.protocols.native.gemini import Gemini
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.protocols.native.openai_responses import OpenAiResponses
 from toolwire.protocols.native.strict_schema import strict_problems
-from toolwire.protocols.recognise import recognise_among
 from toolwire.protocols.xml.protocol import Xml
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -57,5 +56,18 @@ def names() -> tuple[str, ...]:
 
 
 def recognise(reply: Any) -> str | None:
-    """Returns the name of the protocol that the reply is clearly written in, or None."""
-    return recognise_among(_PROTOCOLS, reply)
+    """Returns the name of the protocol that the reply is clearly written in, or None.
+
+    A value in one format can contain text in another. If several protocols recognise the reply, the outermost one is
+    chosen. Its calls leave no text that another protocol would recognise.
+    """
+    found = [name for name, protocol in _PROTOCOLS.items() if protocol.recognises(reply)]
+    if len(found) < 2:
+        return found[0] if found else None
+    # ATTP is first. It finds its document anywhere and takes the rest for prose, so the others are tried before it.
+    for name in reversed(found):
+        read = _PROTOCOLS[name].parse(reply)
+        is_around = any(_PROTOCOLS[other].recognises(read.text) for other in found if other != name)
+        if (read.calls or read.failure is not None) and not is_around:
+            return name
+    return found[0]

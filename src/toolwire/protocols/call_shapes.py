@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from toolwire.protocols.names import KnownTools
+from toolwire.protocols.tool_names import KnownTools
 
 NAME = r"[^\W\d][\w.\-/:]{0,255}+"
 """A tool's name as calling formats write it."""

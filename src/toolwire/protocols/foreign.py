@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from toolwire.protocols.attp.program import CompileBudget
+from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, DEPTH_LIMIT, Refusal
 from toolwire.protocols.call_shapes import NAME, fences, is_all, named
-from toolwire.protocols.json_text.calls import calls_of, named_call
-from toolwire.protocols.names import KnownTools
+from toolwire.protocols.json_text.call_forms import calls_of, named_call
 from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
 from toolwire.protocols.reading.strict_json import check_depth, load_prefix
-from toolwire.protocols.xml.values import convert, guess
+from toolwire.protocols.tool_names import KnownTools
+from toolwire.protocols.xml.conversion import convert, guess
 from toolwire.vocabulary.calls import Problem, ToolCall
 
 _WRAPPERS = r"tool_calls?|function_calls?|tool_use|tool_code|toolcall|call|action|function|tool|invoke_tool"

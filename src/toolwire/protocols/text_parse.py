@@ -13,9 +13,9 @@ from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import find_call_shape, has_mark, has_name, is_call_like, unquoted
 from toolwire.protocols.foreign import Foreign, read_foreign
 from toolwire.protocols.json_text.parse import read_json_text
-from toolwire.protocols.names import KnownTools, known_tools
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.reading.strict_json import load_json
+from toolwire.protocols.tool_names import KnownTools, known_tools
 from toolwire.protocols.xml.parse import read_xml
 from toolwire.vocabulary.calls import Problem, Reply
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.protocols.attp.program import CompileBudget
+from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CODE_LIMIT_BYTES, Refusal
 from toolwire.protocols.reading.incoming import line
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolwire.definition.naming import program_name, program_parameter
+from toolwire.protocols.grammar.callees import Callee, Slot, callees, rule_of_tool
 from toolwire.protocols.grammar.characters import ALL, CONTROLS, of, without, written
 from toolwire.protocols.grammar.notation import Python
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
-from toolwire.protocols.grammar.tools import Callee, Slot, callees, rule_of_tool
-from toolwire.protocols.grammar.values import Values, sequence, space
+from toolwire.protocols.grammar.schema_rules import Values, sequence, space
 
 _THOUGHT_LIMIT = 1_024
 """Maximum length in characters of the thought and of the target."""

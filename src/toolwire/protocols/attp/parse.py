@@ -12,10 +12,10 @@ from toolwire.protocols.attp.layout import STRUCTURE, find_layout, without_think
 from toolwire.protocols.attp.recover import recover
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import find_bracket, unquoted
-from toolwire.protocols.names import KnownTools, known_tools
 from toolwire.protocols.reading.incoming import read_incoming, text_given
-from toolwire.protocols.reading.toml_limits import load_toml
+from toolwire.protocols.reading.toml import load_toml
 from toolwire.protocols.text_parse import refuse_call_shape
+from toolwire.protocols.tool_names import KnownTools, known_tools
 from toolwire.vocabulary.calls import Reply
 
 _SIGN = re.compile(

@@ -5,16 +5,18 @@ Templates and examples have no code fences, because a model copies the form it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolwire.definition.from_function import tool_of
+from toolwire.definition.naming import program_name
 from toolwire.definition.texts.stub import compact_stub, stub
 from toolwire.definition.tool import Tool
-from toolwire.protocols.attp.example import Example, fail_example, success_example
-from toolwire.protocols.attp.render import fail_document, success_document
-from toolwire.protocols.attp.wording import WORDINGS, AttpWording
+from toolwire.protocols.attp.render import call_source, fail_document, success_document
+from toolwire.protocols.attp.wording import WORDINGS, AttpWording, Unfit
 from toolwire.protocols.base import Language, Thought, checked
+from toolwire.protocols.samples import sample_arguments
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 
 StubStyle = Literal["full", "compact"]
@@ -89,3 +91,96 @@ def _templates(words: AttpWording, thought: Thought) -> str:
 
 def _shown(example: Example, words: AttpWording) -> str:
     return f"{words.request.format(example.request)}\n{words.reply}\n{example.reply}"
+
+
+_REQUEST_LIMIT = 60
+"""Maximum length in characters of a tool description that an example uses as its request."""
+
+_OFFER_LIMIT = 3
+"""Maximum number of tools that the failing example offers as an alternative."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A request and the reply to it."""
+
+    request: str
+    reply: str
+
+
+def success_example(tools: Sequence[Tool], words: AttpWording, thought: Thought) -> Example:
+    """Returns a request that needs two calls, and the program that makes them. It uses two tools if possible."""
+    samples = _samples(tools)
+    if not samples:
+        code = "numbers = [3, 5, 10]\n__result__ = statistics.mean(numbers)\n"
+        thinking = words.no_tool_thought
+        if thought == "full":
+            thinking = words.full_thought.format(
+                words.no_tool_target, words.nothing, words.nothing, words.no_tool_thought
+            )
+        reply = success_document(thought=thinking, target=words.no_tool_target, code=code)
+        return Example(request=words.no_tool_request, reply=reply)
+    names = ", ".join(program_name(name) for name in dict.fromkeys(tool.name for tool, _ in samples))
+    request = words.and_then.join(dict.fromkeys(_request(tool, words) for tool, _ in samples))
+    thinking = words.success_thought.format(names)
+    if thought == "full":
+        thinking = words.full_thought.format(request, names, words.success_check, words.success_plan)
+    return Example(
+        request=request,
+        reply=success_document(thought=thinking, target=words.success_target, code=_program(samples)),
+    )
+
+
+def fail_example(tools: Sequence[Tool], words: AttpWording, thought: Thought) -> Example:
+    """Returns a request that none of the tools can meet, and the reply that says so."""
+    unfit = _unfit(tools, words)
+    thinking = unfit.thought
+    if thought == "full":
+        thinking = words.full_thought.format(unfit.request, words.nothing, words.fail_check, words.fail_plan)
+    names = ", ".join(program_name(tool.name) for tool in tools[:_OFFER_LIMIT])
+    message = unfit.reason + (words.offer.format(names) if names else "")
+    return Example(request=unfit.request, reply=fail_document(thought=thinking, message=message))
+
+
+def _samples(tools: Sequence[Tool]) -> list[tuple[Tool, Mapping[str, Any]]]:
+    """Returns two sample calls.
+
+    They use the first two tools that take arguments. If only one tool does, both calls use it.
+    """
+    found = [(tool, sample) for tool in tools if (sample := sample_arguments(tool))]
+    telling = [(tool, sample) for tool, sample in found if sample[0]] or found
+    if len(telling) == 1:
+        tool, sample = telling[0]
+        return [(tool, arguments) for arguments in (sample * 2)[:2]]
+    return [(tool, sample[0]) for tool, sample in telling[:2]]
+
+
+def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]]) -> str:
+    calls = [
+        (program_name(tool.name), call_source(tool.name, arguments, tool.visible_parameters))
+        for tool, arguments in samples
+    ]
+    if calls[0][0] == calls[1][0]:
+        names = ["first", "second"]
+        result = f"[{', '.join(names)}]"
+    else:
+        names = [f"{name}_result" for name, _ in calls]
+        result = "{" + ", ".join(f'"{name}": {name}_result' for name, _ in calls) + "}"
+    lines = [f"{name} = {call}\n" for name, (_, call) in zip(names, calls, strict=True)]
+    return f"{''.join(lines)}__result__ = {result}\n"
+
+
+def _request(tool: Tool, words: AttpWording) -> str:
+    first = tool.description.strip().partition("\n")[0]
+    # An outside author's description must not appear as a user's request.
+    if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
+        return words.call_request.format(program_name(tool.name))
+    return first if first[-1] in ".。!！?？" else f"{first}{words.full_stop}"
+
+
+def _unfit(tools: Sequence[Tool], words: AttpWording) -> Unfit:
+    offered = " ".join(f"{tool.name} {tool.description}" for tool in tools).lower()
+    return next(
+        (unfit for unfit in words.unfit if not any(word in offered for word in unfit.words)),
+        words.unfit[-1],
+    )

@@ -16,11 +16,11 @@ from typing import Any, cast
 
 from toolwire.protocols.attp.document import Source, reply_of
 from toolwire.protocols.attp.layout import STRUCTURE, AttpLayout, find_layout, is_fence, line_end
-from toolwire.protocols.attp.program import CompileBudget
-from toolwire.protocols.attp.values import ValueReader
+from toolwire.protocols.attp.value_reader import ValueReader
+from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line
-from toolwire.protocols.reading.toml_limits import load_toml
+from toolwire.protocols.reading.toml import load_toml
 from toolwire.vocabulary.calls import Problem, Reply
 
 _TRIPLE = re.compile(r"'''|\"\"\"")

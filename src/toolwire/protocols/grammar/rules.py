@@ -1,6 +1,6 @@
 """Building blocks of GBNF, the grammar language of llama.cpp: rules, literals and bounded repeats.
 
-`values.py` turns JSON schemas into rules. `attp/grammar.py`, `xml/grammar.py` and `json_text/grammar.py` add the
+`schema_rules.py` turns JSON schemas into rules. `attp/grammar.py`, `xml/grammar.py` and `json_text/grammar.py` add the
 reply format of a protocol. Rules never recurse and every repeat is bounded, so that a small model stops.
 """
 

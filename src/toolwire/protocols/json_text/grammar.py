@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from toolwire.protocols.grammar.callees import Callee, callees, rule_of_tool
 from toolwire.protocols.grammar.notation import Json
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
-from toolwire.protocols.grammar.tools import Callee, callees, rule_of_tool
-from toolwire.protocols.grammar.values import Values, sequence, space
+from toolwire.protocols.grammar.schema_rules import Values, sequence, space
 
 
 def json_grammar(tools: Iterable[Any]) -> str:

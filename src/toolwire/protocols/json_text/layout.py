@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.json_text.calls import CALLS_LIMIT, FIRST_KEYS
+from toolwire.protocols.json_text.call_forms import CALLS_LIMIT, FIRST_KEYS
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
 from toolwire.protocols.reading.strict_json import load_prefix

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolwire.definition.naming import program_name
 from toolwire.protocols.base import CODE_LIMIT_BYTES, Refusal
-from toolwire.protocols.json_text.calls import (
+from toolwire.protocols.json_text.call_forms import (
     CALLS_LIMIT,
     FoundCalls,
     KnownTools,
@@ -15,8 +15,8 @@ from toolwire.protocols.json_text.calls import (
     named_call,
 )
 from toolwire.protocols.json_text.layout import FencePiece, JsonLayout, JsonPiece, find_layout, plainly_holds_a_call
-from toolwire.protocols.names import known_tools
 from toolwire.protocols.reading.incoming import line, read_incoming, text_given
+from toolwire.protocols.tool_names import known_tools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 
 _TOO_MANY = f"The reply makes more than {CALLS_LIMIT} calls. Make fewer at a time."

@@ -16,10 +16,10 @@ from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.json_text.layout import LANDMARK, looks_like_a_call, plainly_holds_a_call
 from toolwire.protocols.json_text.parse import PYTHON_LANGUAGES
 from toolwire.protocols.json_text.walk import JsonWalk
-from toolwire.protocols.names import known_tools
 from toolwire.protocols.reading.incoming import text_given
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.text_parse import parse_json_text
+from toolwire.protocols.tool_names import known_tools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
 
 _HELD = 256

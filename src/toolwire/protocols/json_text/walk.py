@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.json_text.calls import ARGUMENT_KEYS, calls_of, named_call
-from toolwire.protocols.names import KnownTools
+from toolwire.protocols.json_text.call_forms import ARGUMENT_KEYS, calls_of, named_call
 from toolwire.protocols.reading.repair import read_json
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import ToolCall
 
 _IN_STRING = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)

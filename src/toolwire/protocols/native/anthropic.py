@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.calls import (
+from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
+from toolwire.protocols.native.protocol import NativeProtocol
+from toolwire.protocols.native.provider_schema import properties_named, properties_restored
+from toolwire.protocols.native.stream import Gathering
+from toolwire.protocols.native.written import (
     Dialect,
     Written,
     WrittenCall,
     rendered_calls,
     result_id,
 )
-from toolwire.protocols.native.fields import field, inner, items_in, text_in
-from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
-from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.provider_schema import properties_named, properties_restored
-from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.blocks import ContentBlock

@@ -8,8 +8,13 @@ from typing import Any, Literal
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
-from toolwire.protocols.names import provider_name
-from toolwire.protocols.native.calls import (
+from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.gemini_schema import json_schema, older_schema
+from toolwire.protocols.native.media import IMAGE_TYPES, inline
+from toolwire.protocols.native.protocol import NativeProtocol
+from toolwire.protocols.native.provider_schema import properties_named, properties_restored
+from toolwire.protocols.native.stream import Gathering
+from toolwire.protocols.native.written import (
     MADE_ID,
     Dialect,
     Written,
@@ -17,14 +22,9 @@ from toolwire.protocols.native.calls import (
     rendered_calls,
     result_id,
 )
-from toolwire.protocols.native.fields import field, inner, items_in, text_in
-from toolwire.protocols.native.gemini_schema import json_schema, older_schema
-from toolwire.protocols.native.media import IMAGE_TYPES, inline
-from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.provider_schema import properties_named, properties_restored
-from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
+from toolwire.protocols.tool_names import provider_name
 from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable

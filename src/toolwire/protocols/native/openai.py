@@ -6,8 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolwire.definition.tool import Tool
-from toolwire.protocols.names import provider_name
-from toolwire.protocols.native.calls import (
+from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.media import audio_data, data_url
+from toolwire.protocols.native.protocol import NativeProtocol
+from toolwire.protocols.native.stream import Gathering
+from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
+from toolwire.protocols.native.written import (
     Dialect,
     Written,
     WrittenCall,
@@ -15,13 +19,9 @@ from toolwire.protocols.native.calls import (
     rendered_calls,
     result_id,
 )
-from toolwire.protocols.native.fields import field, inner, items_in, text_in
-from toolwire.protocols.native.media import audio_data, data_url
-from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.stream import Gathering
-from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
+from toolwire.protocols.tool_names import provider_name
 from toolwire.vocabulary.blocks import ContentBlock
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.calls import (
+from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.media import data_url
+from toolwire.protocols.native.openai import STRICT, function_fields
+from toolwire.protocols.native.protocol import NativeProtocol
+from toolwire.protocols.native.stream import Gathering
+from toolwire.protocols.native.written import (
     Written,
     WrittenCall,
     json_text,
     rendered_calls,
     result_id,
 )
-from toolwire.protocols.native.fields import field, inner, items_in, text_in
-from toolwire.protocols.native.media import data_url
-from toolwire.protocols.native.openai import STRICT, function_fields
-from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.blocks import ContentBlock

@@ -9,12 +9,12 @@ from typing import Any, cast
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Refusal, Thought
-from toolwire.protocols.names import NameMap, provider_name
-from toolwire.protocols.native.calls import NAMED, Dialect, Reader, Written
 from toolwire.protocols.native.fields import opened
 from toolwire.protocols.native.stream import Gathering, NativeStream
+from toolwire.protocols.native.written import NAMED, Dialect, Reader, Written
 from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.streaming import StreamEvent
+from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult

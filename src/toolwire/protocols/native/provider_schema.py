@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve
-from toolwire.protocols.names import property_name
+from toolwire.protocols.tool_names import property_name
 
 _BESIDE = frozenset({"$defs", "definitions", "$schema", "$id", "$comment"})
 

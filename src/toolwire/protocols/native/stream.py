@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.native.calls import Reader, Written, WrittenCall
 from toolwire.protocols.native.fields import opened
+from toolwire.protocols.native.written import Reader, Written, WrittenCall
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.vocabulary.calls import Problem, Reply
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from toolwire.protocols.grammar.callees import Callee, Slot, callees, rule_of_tool
 from toolwire.protocols.grammar.notation import Cdata, Json
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
-from toolwire.protocols.grammar.tools import Callee, Slot, callees, rule_of_tool
-from toolwire.protocols.grammar.values import Values, space
+from toolwire.protocols.grammar.schema_rules import Values, space
 from toolwire.protocols.xml.render import parameter_tag
 
 _JSON_MARK = ' type="json"><![CDATA['

@@ -12,9 +12,9 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line, read_incoming, text_given
 from toolwire.protocols.reading.repair import fit_arguments
-from toolwire.protocols.xml.call import RawCall, RawParameter
+from toolwire.protocols.xml.call_reader import RawCall, RawParameter
+from toolwire.protocols.xml.conversion import Converted, convert, guess, load_marked
 from toolwire.protocols.xml.scan import scan
-from toolwire.protocols.xml.values import Converted, convert, guess, load_marked
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
 
 _LOG = logging.getLogger("toolwire.xml")

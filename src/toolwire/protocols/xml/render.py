@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from toolwire.protocols.xml.conversion import convert, guess
 from toolwire.protocols.xml.element import CDATA, CDATA_END, NAMED_TAGS
 from toolwire.protocols.xml.parse import Schemas
-from toolwire.protocols.xml.values import convert, guess
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal
 from toolwire.protocols.reading.incoming import is_json, line
-from toolwire.protocols.xml.call import CallReader, Known, RawCall, end_of_unread
+from toolwire.protocols.xml.call_reader import CallReader, Known, RawCall, end_of_unread
 from toolwire.protocols.xml.element import BLOCK_TAGS, CDATA, CDATA_END, SPLIT_END, Repairs
 from toolwire.vocabulary.calls import Problem
 

@@ -11,7 +11,7 @@ from toolwire.definition.shape import Parameter
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded
 from toolwire.protocols.grammar.rules import Grammar
-from toolwire.protocols.grammar.values import Values
+from toolwire.protocols.grammar.schema_rules import Values
 from toolwire.vocabulary.errors import ConfigurationError
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.names import NameMap, provider_name
 from toolwire.protocols.native.fields import check_object
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
+from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.names import KnownTools
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import Problem, ToolCall
 
 CALLS_LIMIT = 64
