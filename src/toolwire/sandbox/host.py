@@ -17,7 +17,7 @@ from toolwire.sandbox.drive.blocking import BlockingDrive
 from toolwire.sandbox.drive.live import LiveProgram
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.isolation import require
-from toolwire.sandbox.outcome import compose, not_started, oversize, refusal, start_options
+from toolwire.sandbox.outcome import compose, not_started, oversize, refusal
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import ProgramError, ProgramResult
 from toolwire.sandbox.runner import Flag
@@ -148,7 +148,7 @@ class Sandbox:
             require(program, isolation)
             live = LiveProgram(program, started)
             drive = BlockingDrive(live, child, call, self._callers)
-            drive.start(start_options(program))
+            drive.start()
             try:
                 driving = self._drivers.start(drive.run)
             except WorkersExhausted:

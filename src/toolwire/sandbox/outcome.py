@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import os
 import signal
 from collections.abc import Sequence
@@ -12,11 +11,9 @@ from toolwire.sandbox.channel.frames import FailedFrame, ResultFrame
 from toolwire.sandbox.drive.live import LiveProgram
 from toolwire.sandbox.forked import Exit
 from toolwire.sandbox.limits import Limits
-from toolwire.sandbox.program import Program, ProgramTool
+from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import Isolation, ProgramError, ProgramResult, ProgramStatus
 from toolwire.sandbox.source_checks import SourceRefusal
-from toolwire.vocabulary.calls import PROGRAM_MODULES
-from toolwire.vocabulary.errors import DefinitionError
 
 STOPPED = "Stopped"
 REFUSED = "SourceRefused"
@@ -28,37 +25,6 @@ _SAID = {
     "cancelled": "the program was cancelled.",
     "suspended": "the program waits for a person.",
 }
-
-
-def start_options(program: Program) -> dict[str, Any]:
-    """Returns the options that the child needs besides the source.
-
-    Raises:
-        DefinitionError: a name of a tool or parameter is not an identifier, so a program could not write it.
-    """
-    limits, replay = program.limits, program.replay
-    options: dict[str, Any] = {
-        "tools": [_described(tool) for tool in program.tools],
-        "source_checks": program.source_checks,
-        "result_bytes": limits.result_bytes,
-        "call_bytes": limits.call_bytes,
-        "outstanding_calls": limits.outstanding_calls,
-    }
-    if program.modules != PROGRAM_MODULES:
-        options["modules"] = list(program.modules)
-    if replay is not None:
-        options["replay"] = {"seed": replay.seed, "started_at": replay.started_at}
-    return options
-
-
-def _described(tool: ProgramTool) -> list[Any]:
-    for name in (tool.program_name, *(parameter.program_name for parameter in tool.parameters)):
-        if not name.isidentifier() or keyword.iskeyword(name):
-            raise DefinitionError(
-                f"tool {tool.name!r}: a program cannot write the name {name!r}; give it an identifier"
-            )
-    parameters = [[item.name, item.program_name, item.kind, item.required] for item in tool.parameters]
-    return [tool.program_name, tool.signature, list(tool.raises), parameters, tool.docstring]
 
 
 def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: float) -> ProgramResult:

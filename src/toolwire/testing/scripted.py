@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolwire.sandbox.answers import PARKED, Answer, AnswerError, Parked, Recorded, Unanswered, arguments_digest
-from toolwire.sandbox.drive.blocking import fault, only_answer
+from toolwire.sandbox.drive.conversation import fault, only_answer
 from toolwire.sandbox.outcome import STOPPED, reason
 from toolwire.sandbox.program import Program, ProgramCall
 from toolwire.sandbox.report import CallStatus, Isolation, ProgramCallRecord, ProgramError, ProgramResult, ProgramStatus
@@ -134,7 +134,7 @@ class ScriptedProgram:
         try:
             return await call(made)
         except Exception as error:  # noqa: BLE001 - as in the sandbox: a port that raises is an error to the program
-            return Answer(error=fault(error))
+            return fault(error)
 
     def _note(self, made: ProgramCall, answer: Answer | Parked, *, replayed: bool = False) -> None:
         status: CallStatus = "parked"

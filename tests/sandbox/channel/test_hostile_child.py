@@ -110,7 +110,7 @@ def drive(
     attacker = threading.Thread(target=_quietly, args=(attack, child.other))
     attacker.start()
     try:
-        driver.start({})
+        driver.start()
         driver.run()
     finally:
         workers.close()

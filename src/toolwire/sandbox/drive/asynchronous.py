@@ -11,13 +11,12 @@ from concurrent.futures import Executor
 
 from toolwire.runtime.workers import PROGRAM_SHARE, program_share
 from toolwire.sandbox.answers import Answer, Parked
-from toolwire.sandbox.channel.frames import CallFrame, DropFrame, Frame, WaitFrame, WakeFrame
+from toolwire.sandbox.channel.frames import CallFrame, DropFrame, Frame, WakeFrame
 from toolwire.sandbox.channel.parsing import ProtocolViolation
 from toolwire.sandbox.channel.wire import LARGE_BYTES
-from toolwire.sandbox.drive.blocking import answer_frame, channel_of, fault, only_answer
-from toolwire.sandbox.drive.live import LIGHT_BYTES, STOP_GRACE_S, LiveProgram
+from toolwire.sandbox.drive.conversation import Conversation, Effect, fault
+from toolwire.sandbox.drive.live import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.forked import Child
-from toolwire.sandbox.outcome import start_options
 from toolwire.sandbox.program import ProgramCall
 from toolwire.vocabulary.gate import Gate
 
@@ -29,7 +28,6 @@ asyncio transport would read sixteen times as many.
 """
 _TASKS_GRACE_S = 0.2
 """Seconds that cancelled calls get to end."""
-_clock = time.monotonic
 
 
 class AsyncDrive:
@@ -41,7 +39,8 @@ class AsyncDrive:
         self._call = call
         self._reader = reader
         self._loop = asyncio.get_running_loop()
-        self._channel = channel_of(live)
+        self._conversation = Conversation(live, time.monotonic)
+        self._channel = self._conversation.channel
         self._share = Gate(PROGRAM_SHARE)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         """Calls that the program has not given up, by ordinal."""
@@ -58,21 +57,16 @@ class AsyncDrive:
         self._timer: asyncio.TimerHandle | None = None
         self._wake: asyncio.TimerHandle | None = None
         self._unread = 0
-        self._fatal: BaseException | None = None
 
     async def run(self) -> None:
         """Runs until the program is over and its calls have ended. On cancellation it ends both and raises
         CancelledError.
         """
-        options = start_options(self._live.program)
         self._writable.set()
         try:
             self._writing, _ = await self._loop.connect_write_pipe(lambda: _Writing(self._writable), self._child.writer)
             self._loop.add_reader(self._child.reader, self._read)
-            self._live.started_running(_clock())
-            self._write(self._channel.start(self._live.program.source, options))
-            if self._live.replaying is not None:
-                self._write(self._live.replaying.begin())
+            self._write(self._conversation.start())
             self._look_at_clocks()
             await self._over
             if self._live.is_asked_where:
@@ -80,8 +74,8 @@ class AsyncDrive:
         finally:
             self._child.kill()
             await self._close()
-        if self._fatal is not None:
-            raise self._fatal
+        if self._conversation.fatal is not None:
+            raise self._conversation.fatal
 
     def _read(self) -> None:
         data = self._child.reader.read(self._channel.missing or PIECE_BYTES)
@@ -98,11 +92,11 @@ class AsyncDrive:
         live, channel = self._live, self._channel
         try:
             if first is not None and (frame := first()) is not None:
-                self._take_frame(frame)
+                self._carry_out(self._conversation.take(frame))
             for frame in channel.receive(data, at_most=LARGE_BYTES) if self._held is None else ():
                 if live.is_over and not live.is_asked_where:
                     break
-                self._take_frame(frame)
+                self._carry_out(self._conversation.take(frame))
                 if self._held is not None:
                     break
             if not live.is_over and self._held is None and channel.has_whole:
@@ -132,40 +126,31 @@ class AsyncDrive:
         self._loop.add_reader(self._child.reader, self._read)
         self._take(b"", reading.result)
 
-    def _take_frame(self, frame: Frame) -> None:
-        if type(frame) is CallFrame:
-            self._take_call(frame)
-        elif type(frame) is WakeFrame:
-            self._set_wake(frame)
-        elif type(frame) is DropFrame:
-            self._drop(frame.ordinal)
-        elif type(frame) is WaitFrame:
-            self._live.waits(frame, _clock())
-            self._go_on()
-        else:
-            self._live.take(frame)
+    def _carry_out(self, effect: Effect) -> None:
+        if type(effect) is ProgramCall:
+            self._make(effect)
+        elif type(effect) is bytes:
+            if effect:
+                self._write(effect)
+        elif type(effect) is WakeFrame:
+            self._set_wake(effect)
+        elif type(effect) is DropFrame:
+            self._cancel(effect.ordinal)
+        elif type(effect) is CallFrame:
+            self._held = effect
+            self._loop.remove_reader(self._child.reader)
+        if self._live.is_over:
+            self._finish()
 
     def _finish(self) -> None:
         if not self._over.done():
             self._over.set_result(None)
 
-    def _take_call(self, frame: CallFrame) -> None:
-        if self._live.is_over:
-            return
-        is_light = frame.weight <= LIGHT_BYTES
-        if not is_light and not self._live.reserve(frame):
-            self._held = frame
-            self._loop.remove_reader(self._child.reader)
-            return
-        call = self._live.called(frame, _clock())
-        if call is None:
-            self._live.release(frame.ordinal)
-            self._go_on()
-        else:
-            task = self._loop.create_task(self._answer(call))
-            self._tasks[call.ordinal] = task
-            if not is_light:
-                task.add_done_callback(lambda _: self._ended(call.ordinal))
+    def _make(self, call: ProgramCall) -> None:
+        task = self._loop.create_task(self._answer(call))
+        self._tasks[call.ordinal] = task
+        if call.ordinal in self._live.weights:
+            task.add_done_callback(lambda _: self._ended(call.ordinal))
 
     def _ended(self, ordinal: int) -> None:
         """Releases the room of a call, and reads on if the program's pipe waits for it."""
@@ -184,51 +169,23 @@ class AsyncDrive:
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - a port that raises is our fault; the program must not hang
-            answer = Answer(error=fault(error))
+            answer = fault(error)
         except BaseException as error:  # noqa: BLE001 - meant for the caller of `run`, which raises it
             self._end_by(error)
             return
         finally:
             self._tasks.pop(call.ordinal, None)
-        if self._live.replaying is not None:
-            self._noted(lambda: self._live.settled(call.ordinal, answer, _clock()))
-            self._go_on()
-            return
-        answer = only_answer(answer)
-        frame = answer_frame(self._channel, call.ordinal, answer)
-        # Noted before the program reads it: a program that does not read must not stop its own clock.
-        if not self._live.answered(call.ordinal, answer, _clock()):
-            return
-        if not self._writable.is_set():
+        effect = self._conversation.answered(call.ordinal, answer)
+        # A resumable program waits for these bytes and gets no others until it waits again, so nothing piles up.
+        if effect and self._live.replaying is None and not self._writable.is_set():
             await self._wait_to_write()
-        if not self._live.is_over:
-            self._write(frame)
+            if self._live.is_over:
+                return
+        self._carry_out(effect)
 
     def _end_by(self, error: BaseException) -> None:
-        self._fatal = error
-        self._live.give_up("cancelled")
+        self._conversation.end_by(error)
         self._finish()
-
-    def _noted(self, note: Callable[[], None]) -> None:
-        """Runs a step that may write the record; `run` raises the exceptions of that step."""
-        try:
-            note()
-        except BaseException as error:  # noqa: BLE001 - `run` raises it
-            self._end_by(error)
-
-    def _go_on(self) -> None:
-        """Sends a waiting resumable program its next answers, sets its timer, or ends it."""
-        live = self._live
-        if live.replaying is None or not live.replaying.is_waiting or live.is_over:
-            return
-        data = live.next(_clock())
-        if data:
-            # The program waits for these bytes and gets no others until it waits again, so nothing piles up.
-            self._write(data)
-        elif live.is_over:
-            self._finish()
-        elif (seconds := live.replaying.patience()) is not None:
-            self._set_wake(WakeFrame(0, seconds))
 
     async def _wait_to_write(self) -> None:
         self._unread += 1
@@ -240,8 +197,7 @@ class AsyncDrive:
         finally:
             self._unread -= 1
 
-    def _drop(self, ordinal: int) -> None:
-        self._noted(lambda: self._live.dropped(ordinal, _clock()))
+    def _cancel(self, ordinal: int) -> None:
         task = self._tasks.pop(ordinal, None)
         if task is not None:
             self._ending.add(task)
@@ -254,18 +210,14 @@ class AsyncDrive:
         self._wake = self._loop.call_later(frame.seconds, self._woke, frame.number)
 
     def _woke(self, number: int) -> None:
-        if self._live.replaying is not None:
-            self._go_on()
-            return
-        self._write(self._channel.woke(number))
+        self._carry_out(self._conversation.woke(number))
 
     def _look_at_clocks(self) -> None:
-        now = _clock()
-        status = self._live.overdue(now)
-        if status is not None and self._live.give_up(status):
+        patience_s = self._conversation.look_at_clocks()
+        if self._live.is_over:
             self._finish()
-            return
-        self._timer = self._loop.call_later(self._live.patience(now), self._look_at_clocks)
+        else:
+            self._timer = self._loop.call_later(patience_s, self._look_at_clocks)
 
     def _write(self, data: bytes) -> None:
         if self._writing is not None and not self._writing.is_closing():

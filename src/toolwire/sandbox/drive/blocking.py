@@ -15,27 +15,20 @@ from collections import deque
 from collections.abc import Callable
 
 from toolwire.runtime.workers import PROGRAM_SHARE, Workers, WorkersExhausted
-from toolwire.sandbox.answers import Answer, AnswerError, Parked, Recorded, Unanswered
-from toolwire.sandbox.channel.channel import Channel
-from toolwire.sandbox.channel.frames import CallFrame, DropFrame, Frame, WaitFrame, WakeFrame
+from toolwire.sandbox.answers import Answer, Parked
+from toolwire.sandbox.channel.frames import CallFrame, DropFrame, WaitFrame, WakeFrame
 from toolwire.sandbox.channel.parsing import ProtocolViolation
-from toolwire.sandbox.channel.wire import LARGE_BYTES, Oversized
-from toolwire.sandbox.drive.live import LIGHT_BYTES, STOP_GRACE_S, LiveProgram
-from toolwire.sandbox.drive.replaying import Replaying
+from toolwire.sandbox.channel.wire import LARGE_BYTES
+from toolwire.sandbox.drive.conversation import Conversation, Effect, fault
+from toolwire.sandbox.drive.live import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.program import ProgramCall
-from toolwire.vocabulary.errors import Unrepresentable
 
 READ_BYTES = 65_536
 SHARE = PROGRAM_SHARE - 1
 """Parallel calls of one program that run at once. Together with the call of plain code, each may need one worker."""
 _LONGEST_WAIT_S = 3600.0
 """Longest wait in one system call, in seconds: the kernel counts milliseconds, up to 24 days."""
-_CANNOT_WAIT = AnswerError(
-    type_name="",
-    family="denied",
-    message="the call waits for a person, and this program cannot be suspended: it is not resumable",
-)
 _CLOSED = (OSError, ValueError)
 """Exceptions of reading and writing when the child has ended or the host has closed the channel."""
 _clock = time.monotonic
@@ -60,19 +53,20 @@ class BlockingDrive:
         """Set when a call has ended."""
         self._queue: deque[ProgramCall] = deque()
         """Calls that wait until fewer are being answered."""
-        self._channel = channel_of(live)
+        self._conversation = Conversation(live, _clock)
         self._write_lock = threading.Lock()
         self._look_at = 0.0
         """The time at which a clock may have run out."""
         self._wake: tuple[float, int] | None = None
-        self.fatal: BaseException | None = None
-        """A BaseException of a call that is not an Exception; the run raises it to its caller."""
 
-    def start(self, options: dict[str, object]) -> None:
-        """Sends the program. Its clock starts here."""
-        self._live.started_running(_clock())
-        first = self._channel.start(self._live.program.source, options)
-        self._write(first if self._live.replaying is None else first + self._live.replaying.begin())
+    @property
+    def fatal(self) -> BaseException | None:
+        """An exception that ended the program; the run raises it to its caller."""
+        return self._conversation.fatal
+
+    def start(self) -> None:
+        """Sends the program. Its clock starts here. Raises as `Conversation.start`."""
+        self._write(self._conversation.start())
 
     def run(self) -> None:
         """Runs until the program is over and its last frames are read. Raises only our own faults."""
@@ -85,12 +79,12 @@ class BlockingDrive:
         self._child.kill()
 
     def _serve(self) -> None:
-        live, channel = self._live, self._channel
+        live, channel, take = self._live, self._conversation.channel, self._conversation.take
         arrived, read, receive = self._arrived.poll, self._child.reader.read, channel.receive
         while not live.is_over:
             now = _clock()
             if now >= self._look_at:
-                self._look_at_clocks(now)
+                self._look_at_clocks()
             elif arrived((self._look_at - now) * 1000):
                 try:
                     data = read(channel.missing or READ_BYTES)
@@ -99,51 +93,48 @@ class BlockingDrive:
                 if not data:
                     return
                 for frame in receive(data):
-                    if type(frame) is CallFrame:
-                        self._take_call(frame)
+                    effect = take(frame)
+                    if type(effect) is ProgramCall:
+                        self._make(effect)
                     else:
-                        self._take(frame)
-                    if (now := _clock()) >= self._look_at:
-                        self._look_at_clocks(now)
+                        self._carry_out(effect)
+                    if _clock() >= self._look_at:
+                        self._look_at_clocks()
                     if live.is_over:
                         return
 
-    def _take(self, frame: Frame) -> None:
-        if isinstance(frame, WakeFrame):
-            self._set_wake(frame.seconds, frame.number)
-        elif isinstance(frame, DropFrame):
-            self._noted(lambda: self._live.dropped(frame.ordinal, _clock()))
-        elif isinstance(frame, WaitFrame):
-            self._live.waits(frame, _clock())
-            self._go_on()
-        else:
-            self._live.take(frame)
-
-    def _take_call(self, frame: CallFrame) -> None:
-        if frame.parallel and frame.weight > LIGHT_BYTES:
-            self._wait_for_room(frame)
-        call = self._live.called(frame, _clock())
-        if call is None:
-            self._live.release(frame.ordinal)
-            self._go_on()
-            return
-        if call.parallel:
-            self._answer_beside(call)
-        else:
-            self._answer(call)
+    def _carry_out(self, effect: Effect) -> None:
+        if type(effect) is bytes:
+            if effect:
+                self._write(effect)
+        elif type(effect) is ProgramCall:
+            self._make(effect)
+        elif type(effect) is WakeFrame:
+            self._set_wake(effect)
+        elif type(effect) is CallFrame:
+            self._wait_for_room(effect)
 
     def _wait_for_room(self, frame: CallFrame) -> None:
         """Waits until the open calls leave room for this one. Nothing is read meanwhile; the clocks go on."""
-        live = self._live
-        while not live.is_over:
+        while not self._live.is_over:
             self._has_room.clear()
-            if live.reserve(frame):
+            effect = self._conversation.take(frame)
+            if effect is not frame:
+                self._carry_out(effect)
                 return
             now = _clock()
             if now >= self._look_at:
-                self._look_at_clocks(now)
+                self._look_at_clocks()
             else:
                 self._has_room.wait(min(self._look_at - now, _LONGEST_WAIT_S))
+
+    def _make(self, call: ProgramCall) -> None:
+        if call.parallel:
+            self._answer_beside(call)
+            return
+        self._answer(call)
+        if self._live.weights:
+            self._live.release(call.ordinal)
 
     def _answer_beside(self, call: ProgramCall) -> None:
         """Answers a call in a worker: at once, or after another call of this program when its share is in use."""
@@ -174,55 +165,29 @@ class BlockingDrive:
         try:
             answer = self._call(call)
         except Exception as error:  # noqa: BLE001 - a port that raises is our fault; the program must not hang
-            answer = Answer(error=fault(error))
+            answer = fault(error)
         except BaseException as error:  # noqa: BLE001 - meant for the caller of the run, which raises it
-            self._end_by(error)
+            self._conversation.end_by(error)
+            self._child.kill()
             return
-        if self._live.replaying is not None:
-            self._noted(lambda: self._live.settled(call.ordinal, answer, _clock()))
-            self._go_on()
-            return
-        answer = only_answer(answer)
-        frame = answer_frame(self._channel, call.ordinal, answer)
-        if self._live.answered(call.ordinal, answer, _clock()):
-            self._write(frame)
-
-    def _end_by(self, error: BaseException) -> None:
-        self.fatal = error
-        self._live.give_up("cancelled")
-        self._child.kill()
-
-    def _noted(self, note: Callable[[], None]) -> None:
-        """Runs a step that may write the record; the run raises the exceptions of that step."""
-        try:
-            note()
-        except BaseException as error:  # noqa: BLE001 - the run raises it
-            self._end_by(error)
-
-    def _go_on(self) -> None:
-        """Sends a waiting resumable program its next answers, sets its timer, or ends it."""
-        live = self._live
-        if live.replaying is None or not live.replaying.is_waiting or live.is_over:
-            return
-        data = live.next(_clock())
-        if data:
-            self._write(data)
-        elif live.is_over:
+        effect = self._conversation.answered(call.ordinal, answer)
+        if type(effect) is not bytes:
+            self._carry_out(effect)
+        elif effect:
+            self._write(effect)
+        if self._live.is_over and not self._live.is_asked_where:
             # Another thread may be reading; the kill wakes it.
             self._child.kill()
-        elif (seconds := live.replaying.patience()) is not None:
-            self._set_wake(seconds, 0)
 
-    def _set_wake(self, seconds: float, number: int) -> None:
-        self._wake = (_clock() + seconds, number)
+    def _set_wake(self, frame: WakeFrame) -> None:
+        self._wake = (_clock() + frame.seconds, frame.number)
         # Never later than before: a program that keeps setting timers would otherwise put off the other clocks.
         self._look_at = min(self._look_at, self._wake[0])
 
-    def _look_at_clocks(self, now: float) -> None:
-        self._look_at = now + min(self._live.patience(now), _LONGEST_WAIT_S)
-        status = self._live.overdue(now)
-        if status is not None:
-            self._live.give_up(status)
+    def _look_at_clocks(self) -> None:
+        patience_s = self._conversation.look_at_clocks()
+        now = _clock()
+        self._look_at = now + min(patience_s, _LONGEST_WAIT_S)
         if self._wake is None:
             return
         at, number = self._wake
@@ -230,23 +195,21 @@ class BlockingDrive:
             self._look_at = min(self._look_at, at)
             return
         self._wake = None
-        if self._live.replaying is None:
-            self._write(self._channel.woke(number))
-        else:
-            self._go_on()
+        self._carry_out(self._conversation.woke(number))
 
     def _hear_where(self) -> None:
         """Asks the program for its place, and reads for at most `STOP_GRACE_S`."""
         self._child.signal(signal.SIGTERM)
         until = _clock() + STOP_GRACE_S
+        channel = self._conversation.channel
         try:
             data = b""
             while True:
-                for frame in self._channel.receive(data, at_most=LARGE_BYTES):
+                for frame in channel.receive(data, at_most=LARGE_BYTES):
                     if not isinstance(frame, CallFrame | DropFrame | WakeFrame | WaitFrame):
                         self._live.take(frame)
                 left = until - _clock()
-                if self._live.place is not None or self._channel.has_whole or left <= 0:
+                if self._live.place is not None or channel.has_whole or left <= 0:
                     return
                 data = self._child.reader.read(READ_BYTES) if self._arrived.poll(left * 1000) else b""
                 if not data:
@@ -275,49 +238,3 @@ class BlockingDrive:
                 return
             if has_room.poll(left * 1000):
                 rest = rest[self._child.writer.write(rest) or 0 :]
-
-
-def channel_of(live: LiveProgram) -> Channel:
-    """Returns the program's channel, and sets `live.replaying` for a resumable program."""
-    replay = live.program.replay
-    channel = Channel(live.program.tools, live.limits, resumable=replay is not None)
-    if replay is not None:
-
-        def encode(one: Recorded) -> bytes:
-            return answer_frame(channel, one.ordinal, only_answer(one.answer), one.elapsed_s, one.at)
-
-        live.replaying = Replaying(replay, encode, channel.batch, channel.woke(0))
-    return channel
-
-
-def only_answer(answer: Answer | Unanswered) -> Answer:
-    """Returns the answer itself; a program that is not resumable cannot wait for a person and gets an error."""
-    return Answer(error=_CANNOT_WAIT) if isinstance(answer, Unanswered) else answer
-
-
-def answer_frame(channel: Channel, ordinal: int, answer: Answer, *times: float) -> bytes:
-    """Returns the frame for an answer; a value that cannot be sent becomes an error that says so."""
-    if answer.error is not None:
-        return channel.error(ordinal, answer.error, *times)
-    try:
-        return channel.answer(ordinal, answer.value, *times)
-    except (Unrepresentable, Oversized) as error:
-        return channel.error(ordinal, refusal(error), *times)
-
-
-def refusal(error: Unrepresentable | Oversized) -> AnswerError:
-    """Returns the error for a program when the tool's value cannot be sent to it."""
-    if isinstance(error, Oversized):
-        return AnswerError(
-            type_name="",
-            family="limit",
-            message=f"the tool's answer is too large for a program: {error}. Ask for less.",
-        )
-    return AnswerError(
-        type_name="", family="internal", message=f"the tool's answer cannot be given to a program: {error}"
-    )
-
-
-def fault(error: Exception) -> AnswerError:
-    """Returns the error for a program when the host's own code failed; it names only the exception's type."""
-    return AnswerError(type_name="", family="internal", message=f"the call could not be made: {type(error).__name__}")

@@ -68,8 +68,8 @@ class LiveProgram:
         self._calls: list[ProgramCallRecord] = []
         self._open: dict[int, tuple[ProgramCallRecord, float]] = {}
         """Open calls, with the time at which each was made."""
-        self._weights: dict[int, int] = {}
-        """Bytes of each open call's arguments, until the call has ended in the host."""
+        self.weights: dict[int, int] = {}
+        """Bytes of the arguments for which room is reserved, by ordinal, until the call has ended in the host."""
         self._parked: dict[int, tuple[ProgramCallRecord, float]] = {}
         self._spent = 0.0
         self._recorded_bytes = 0
@@ -118,15 +118,15 @@ class LiveProgram:
         room.
         """
         with self._lock:
-            if self._weights and sum(self._weights.values()) + frame.weight > OPEN_CALLS_BYTES:
+            if self.weights and sum(self.weights.values()) + frame.weight > OPEN_CALLS_BYTES:
                 return False
-            self._weights[frame.ordinal] = frame.weight
+            self.weights[frame.ordinal] = frame.weight
             return True
 
     def release(self, ordinal: int) -> None:
-        """Releases the room of a call that has ended in the host."""
+        """Releases the room of a call that has ended in the host, if it has any."""
         with self._lock:
-            self._weights.pop(ordinal, None)
+            self.weights.pop(ordinal, None)
 
     def called(self, frame: CallFrame, now: float) -> ProgramCall | None:
         """Returns the call to make; None when its answer is recorded, or when the program is over."""
