@@ -69,7 +69,7 @@ def test_it_says_how_to_ask_when_nothing_fits() -> None:
     result = search(registry_of(send_email), "quantum")
     assert (result.success, result.metadata["found"]) == (True, [])
     assert result.text == (
-        "No tool fits 'quantum'. Say it in other words: what is to be done and to what, as 'send email' or "
+        "No tool fits 'quantum'. Say it in other words: an action and its object, as 'send email' or "
         "'list files'. If that finds nothing either, there is no such tool."
     )
 

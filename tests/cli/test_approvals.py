@@ -179,8 +179,8 @@ def test_what_is_remembered_in_a_run_ends_with_it(waiting: Waiting, write: Write
     [
         (["--any-arguments"], "--any-arguments and --for say what is remembered"),
         (["--for", "2h"], "--any-arguments and --for say what is remembered"),
-        (["--remember", "run", "--for", "0h"], "'0h' is no length of time"),
-        (["--remember", "run", "--for", "soon"], "'soon' is no length of time"),
+        (["--remember", "run", "--for", "0h"], "'0h' is not a length of time"),
+        (["--remember", "run", "--for", "soon"], "'soon' is not a length of time"),
         (["--remember", "always"], "'always' is not one of 'run', 'session', 'workspace'"),
     ],
 )
@@ -235,7 +235,7 @@ def test_an_id_that_is_none_is_said_so(waiting: Waiting, command: list[str]) -> 
         code=2,
         stdout="",
         stderr=(
-            "toolwire: no request that waits begins with 'a_zz'\n"
+            "toolwire: no waiting request begins with 'a_zz'\n"
             "See `toolwire approvals list`; of one that was decided or has expired give the whole id.\n"
         ),
     )
@@ -303,7 +303,7 @@ def test_a_store_that_is_none_is_said_so(till: str, write: Write) -> None:
     ended = run_here("run", reply, "--tools", till, "--store", "mysql://x")
     assert (ended.code, ended.stdout) == (2, "")
     assert ended.stderr == (
-        "toolwire: 'mysql' is no database that a store can lie in: write sqlite:///file.db or "
+        "toolwire: 'mysql' is not a database that a store can use: write sqlite:///file.db or "
         "postgresql://user@host/database\n"
     )
 

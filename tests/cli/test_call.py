@@ -123,7 +123,7 @@ def test_a_file_of_arguments_that_is_not_there_is_wrong_usage(tools: str) -> Non
 
 def test_what_is_no_pair_is_wrong_usage(tools: str) -> None:
     assert run_here("call", "add", "a", "--tools", tools) == Ended(
-        code=2, stdout="", stderr="toolwire: 'a' is no argument\nWrite key=value, as limit=3.\n"
+        code=2, stdout="", stderr="toolwire: 'a' is not a key=value argument\nWrite key=value, as limit=3.\n"
     )
 
 
@@ -188,7 +188,7 @@ def test_a_tool_that_never_returns_is_given_up(write: Write) -> None:
     )
     assert run_here("call", "hangs", "--tools", source, "--timeout", "0.2") == Ended(
         code=1,
-        stdout="'hangs' gave nothing back within 0.2 s; it may still be running.\n"
+        stdout="'hangs' returned nothing within 0.2 s; it may still be running.\n"
         "It may have taken effect. Check before you call it again.\n",
         stderr="",
     )

@@ -205,8 +205,8 @@ def test_what_a_file_prints_when_it_is_imported_is_no_result(write: Write) -> No
 
 
 WHAT_COUNTS = (
-    "What counts: public functions with a docstring that the module defines itself, ToolSpecs, instances of BaseTool "
-    "and its own classes of that kind, or one ToolRegistry. With __all__, only the names in it."
+    "These count as tools: public functions with a docstring that the module defines itself, ToolSpecs, instances of "
+    "BaseTool and its own classes of that kind, or one ToolRegistry. With __all__, only the names in it."
 )
 
 ALONE = "Give one of them alone, or name it in __all__."
@@ -246,7 +246,7 @@ IN_MAIN = 'It ends the process when it is imported: put that under `if __name__ 
             "from toolwire import ToolRegistry\none = ToolRegistry()\ntwo = ToolRegistry()\n",
             f"there are 2 registries, and each brings rules of its own: {{}}\n{ALONE}",
         ),
-        ("notes.txt", "no Python\n", "{} is no Python file\nGive a file that ends in .py, or the name of a module."),
+        ("notes.txt", "no Python\n", "{} is not a Python file\nGive a file that ends in .py, or the name of a module."),
     ],
 )
 def test_a_source_that_cannot_be_used_is_said_in_one_message(write: Write, name: str, text: str, message: str) -> None:
@@ -288,7 +288,7 @@ def test_an_error_further_down_is_told_with_both_places(write: Write) -> None:
             f"there is no module absent_module_y\n{WHERE_MODULES_ARE}",
         ),
         ("json.absent_y", "there is no module json.absent_y"),
-        ("no-name", "there is no file no-name, and it is no name of a module"),
+        ("no-name", "there is no file no-name, and no module has that name"),
     ],
 )
 def test_a_source_that_is_not_there_is_said_so(

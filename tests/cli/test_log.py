@@ -83,7 +83,7 @@ def test_a_log_that_was_changed_is_found_out(ran: Ended, store: str) -> None:
     assert run_here("log", "verify") == Ended(
         code=1,
         stdout="",
-        stderr="toolwire: row 2 of the log is wrong: it is not what was written, or not where it was written\n",
+        stderr="toolwire: row 2 of the log is wrong: it was changed or moved\n",
     )
     assert json.loads(run_here("log", "verify", "--json").stdout)["bad_seq"] == 2
 
@@ -120,7 +120,7 @@ def test_the_log_is_followed_from_another_process(program: Program, tools: str) 
 def test_a_time_that_is_none_is_said_so(since: str) -> None:
     ended = run_here("log", "--since", since)
     assert (ended.code, ended.stdout) == (2, "")
-    assert f"{since!r} is no time; write 30min, 2h, 7d or 2026-11-22T14:00" in ended.stderr
+    assert f"{since!r} is not a time; write 30min, 2h, 7d or 2026-11-22T14:00" in ended.stderr
 
 
 @pytest.mark.usefixtures("ran")

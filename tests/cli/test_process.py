@@ -64,7 +64,7 @@ def test_a_reply_is_run_and_json_is_all_there_is_on_stdout(write: Write, program
 
 
 def test_results_are_utf8_even_if_they_hold_half_a_character(write: Write) -> None:
-    source = write("half.py", 'def half() -> str:\n    """Gives half a character."""\n    return "茶\\ud83d"\n')
+    source = write("half.py", 'def half() -> str:\n    """Gives a lone surrogate."""\n    return "茶\\ud83d"\n')
     assert run_process("call", "half", "--tools", source).stdout == "茶\ufffd\n"
 
 
@@ -94,7 +94,7 @@ def test_the_process_ends_even_if_a_tool_does_not(write: Write, program: Program
     ended = results(run_process("call", tool, "--tools", source, "--timeout", "0.3"))
     assert ended == Ended(
         code=1,
-        stdout=f"'{tool}' gave nothing back within 0.3 s; it may still be running.\n"
+        stdout=f"'{tool}' returned nothing within 0.3 s; it may still be running.\n"
         "It may have taken effect. Check before you call it again.\n",
         stderr="",
     )

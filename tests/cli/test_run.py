@@ -15,7 +15,7 @@ from toolwire.protocols import names
 
 Program = Callable[[str], str]
 TOLD = "protocol: attp\n"
-UNTOLD = "protocol: attp, for want of a format that the reply is in\n"
+UNTOLD = "protocol: attp (the format was not recognised)\n"
 
 
 def test_what_the_program_printed_and_its_result_go_to_stdout(program: Program, tools: str) -> None:
@@ -119,7 +119,7 @@ def test_a_reply_that_declines_gives_its_message(write: Write, tools: str) -> No
         (b"", "There is no [tool_call] in the reply."),
         (b"[tool_call]\nstatus = 'success'\n", "line 2: The status is success, but there is no code."),
         (b"\xff\xfe\x00", "line 1: The reply is not UTF-8: byte 0 is 0xff. Write it in UTF-8."),
-        (b"#" * 262_145, "The reply has 262145 bytes and may have 262144. Write a shorter one."),
+        (b"#" * 262_145, "The reply has 262145 bytes; the limit is 262144. Write a shorter one."),
     ],
     ids=["prose", "empty", "no code", "binary", "too long"],
 )

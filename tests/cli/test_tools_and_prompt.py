@@ -77,7 +77,7 @@ def test_a_search_prints_what_fits_the_best_first(described: str, monkeypatch: p
 
 
 def test_a_search_that_finds_nothing_says_so(described: str) -> None:
-    message = "No tool fits 'quantum'. Try other words: what is to be done, and to what.\n"
+    message = "No tool fits 'quantum'. Try other words: an action and its object.\n"
     assert run_here("tools", "--tools", described, "--search", "quantum") == Ended(code=0, stdout="", stderr=message)
     ended = run_here("tools", "--tools", described, "--search", "quantum", "--json")
     assert ended == Ended(code=0, stdout="[]\n", stderr=message)

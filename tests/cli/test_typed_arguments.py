@@ -94,8 +94,8 @@ def test_further_keys_are_read_by_the_schema_for_them() -> None:
 @pytest.mark.parametrize(
     ("pairs", "message", "hint"),
     [
-        (["limit"], "'limit' is no argument", "Write key=value, as limit=3."),
-        (["=3"], "'=3' is no argument", "Write key=value, as limit=3."),
+        (["limit"], "'limit' is not a key=value argument", "Write key=value, as limit=3."),
+        (["=3"], "'=3' is not a key=value argument", "Write key=value, as limit=3."),
         (["a=1", "a=2"], "'a' is given twice", """Write a list as JSON: a='["a", "b"]'."""),
     ],
 )

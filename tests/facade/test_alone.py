@@ -92,8 +92,8 @@ async def test_a_tool_that_has_it_and_calls_another_that_needs_it_is_told() -> N
     registry.register(outer, alone="printer")
     registry.register(lambda: "printed", name="inner", alone="printer")
     assert (await registry.ainvoke("outer")).data == (
-        "'inner' was not started: it needs 'printer' for itself, and this call comes from inside of one that has it.\n"
-        "It cannot be reached now. Try again later, or do without."
+        "'inner' was not started: it needs 'printer' for itself, and this call comes from inside a call that holds "
+        "it.\nIt cannot be reached now. Try again later, or do without."
     )
     assert (await registry.ainvoke("inner")).data == "printed"
 

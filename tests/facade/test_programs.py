@@ -234,8 +234,8 @@ def test_code_execution_tells_a_model_the_signatures_of_what_a_program_may_call(
     registry.register(add_later, permission="deny")
     tool = registry.get_tool("code_execution")
     assert tool.description == (
-        "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
-        "(assigned to __result__ or standing as the last expression), comes back. "
+        "Run a Python program that calls the other tools as functions. Only its printed output and its "
+        "result (assigned to __result__, or its last expression) come back. "
         f"Modules that it may import: {' '.join(PROGRAM_MODULES)}.\n"
         "A program may call:\n"
         "- add(a: int, b: int) -> int"

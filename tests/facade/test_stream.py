@@ -800,9 +800,9 @@ async def test_an_owners_code_that_fails_shows_nothing_and_stops_the_tool(
 
     writing = Writing(endless())
     amending(world, writing.later if kind == "generator" else lambda: "secret", later if is_async else now)
-    error = "KeyError: 'oops'" if is_async else "TypeError: postprocess_func gives a ToolResponse or None, not 3"
+    error = "KeyError: 'oops'" if is_async else "TypeError: postprocess_func must return a ToolResponse or None, not 3"
     chunks = stream(world)
-    text = f"'work' ran, but the postprocessing of what it gave failed: {error}."
+    text = f"'work' ran, but postprocessing its result failed: {error}."
     hint = "It may have taken effect."
     assert seen(await read(chunks)) == [(f"{text}\n{hint}", "lc")]
     assert isinstance(chunks.result, ToolResult)

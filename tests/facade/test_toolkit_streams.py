@@ -134,7 +134,7 @@ def test_what_is_no_tool_use_is_refused(block: Any) -> None:
     with pytest.raises(DefinitionError) as caught:
         Toolkit().call_tool_function(block)
     assert str(caught.value) == (
-        f"{block!r} is no tool use: give a mapping with a name (a str) and an input (a mapping)"
+        f"{block!r} is not a tool use: give a mapping with a name (a str) and an input (a mapping)"
     )
 
 

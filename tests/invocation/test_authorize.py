@@ -148,11 +148,11 @@ def test_an_edit_is_validated_like_the_models_own_arguments(world: World, till: 
     ask(decides("edit", arguments={"amount": "much", "extra": 1}))
     result = world.call("pay", amount=5)
     assert result.text == (
-        "'pay' was not run: a person changed the call, and it cannot be made like that.\n"
+        "'pay' was not run: a person edited the call, and the edited call is not valid.\n"
         "The arguments of 'pay' are wrong:\n"
         "- 'amount' must be an integer, not 'much'.\n"
         "- 'extra' is unknown: it takes 'amount', 'day'.\n"
-        "The arguments of your own call were not the reason. Tell the user what is wrong with the change."
+        "The arguments of your own call were not the cause. Tell the user what is wrong with the edit."
     )
     assert (outcome(result), till.paid) == ("invalid_arguments", [])
 
@@ -170,7 +170,7 @@ def test_an_edited_call_is_judged_again(world: World, till: Till) -> None:
     assert till.paid == []
 
 
-NOT_RUN = f"'pay' was not run: a person has to allow it, and nobody answered.\n{UNASKED}"
+NOT_RUN = f"'pay' was not run: a person has to allow it, and no answer came.\n{UNASKED}"
 FAILED = f"'pay' was not run: a person has to allow it, and asking failed.\n{UNASKED}"
 
 
@@ -198,7 +198,7 @@ def test_whatever_is_not_a_decision_lets_nothing_run(
     assert (world.call("pay", amount=5).text, till.paid) == (FAILED, [])
     (record,) = caplog.records
     assert record.exc_info is not None
-    assert str(record.exc_info[1]) == f"an approver gives a Decision or None, not {answer!r}"
+    assert str(record.exc_info[1]) == f"an approver must return a Decision or None, not {answer!r}"
 
 
 @pytest.mark.parametrize("error", [ValueError("no terminal"), EOFError(), StopIteration(), TimeoutError()], ids=repr)

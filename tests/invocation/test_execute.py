@@ -252,7 +252,7 @@ def test_a_coroutine_that_an_async_function_gives_is_named(world: World) -> None
 
     world.add(twice)
     assert world.call("twice").text == (
-        "'twice' gave back a coroutine instead of a value.\nThe tool ran, but its result cannot be shown."
+        "'twice' returned a coroutine instead of a value.\nThe tool ran, but its result cannot be shown."
     )
 
 

@@ -96,7 +96,7 @@ HAPPENS: dict[str, tuple[Setting, str]] = {
     "approval_required": (
         unanswered,
         (
-            "'search' was not run: a person has to allow it, and nobody answered.\n"
+            "'search' was not run: a person has to allow it, and no answer came.\n"
             "It did not run. Tell the user that a person has to allow this call."
         ),
     ),
@@ -116,7 +116,7 @@ HAPPENS: dict[str, tuple[Setting, str]] = {
     "unknown_outcome": (
         stuck,
         (
-            "'search' took longer than 0.02 s and cannot be stopped; nobody waits for it any more.\n"
+            "'search' took longer than 0.02 s and cannot be stopped; its result will be ignored.\n"
             "It may have taken effect. Check before you call it again."
         ),
     ),
@@ -128,7 +128,7 @@ HAPPENS: dict[str, tuple[Setting, str]] = {
         without_state,
         (
             "'search' cannot run: 'key' is set by the host, but its state has no 'keys.search'.\n"
-            "This is for the owner of the tool to mend; the arguments were not the reason."
+            "The owner of the tool has to fix this; the arguments were not the cause."
         ),
     ),
 }

@@ -100,7 +100,7 @@ def test_a_plain_function_may_give_back_an_async_generator_where_there_is_a_loop
         assert result.data == [1, 2]
     else:
         assert result.text == (
-            "'count' gave back an async generator instead of a value.\nThe tool ran, but its result cannot be shown."
+            "'count' returned an async generator instead of a value.\nThe tool ran, but its result cannot be shown."
         )
 
 
@@ -401,7 +401,7 @@ def test_a_generator_in_a_thread_that_takes_too_long_ends_when_it_next_gives_som
     world.add(work, timeout_s=LIMIT_S)
     result = world.call("work")
     assert (outcome(result), result.blocks) == ("unknown_outcome", (text_block("one"),))
-    assert result.error == "'work' took longer than 1 s and cannot be stopped; nobody waits for it any more."
+    assert result.error == "'work' took longer than 1 s and cannot be stopped; its result will be ignored."
     release.set()
     assert (closed.wait(PATIENCE_S), ended) == (True, [])
 

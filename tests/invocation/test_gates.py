@@ -14,7 +14,7 @@ from tests.patience import PATIENCE_S
 from toolwire.vocabulary.context import CallContext
 
 WAITS = (
-    "'outer' was not started: it runs one call at a time, and this call comes from inside of one.\n"
+    "'outer' was not started: it runs one call at a time, and this call comes from inside such a call.\n"
     "It cannot be reached now. Try again later, or do without."
 )
 

@@ -39,7 +39,7 @@ def stuck_on(event: threading.Event) -> Callable[[], str]:
 def test_a_sync_tool_that_takes_too_long_has_an_unknown_outcome(world: World, release: threading.Event) -> None:
     world.add(stuck_on(release), timeout_s=LIMIT_S)
     assert world.call("work").text == (
-        f"'work' took longer than 0.05 s and cannot be stopped; nobody waits for it any more.\n{CHECK}"
+        f"'work' took longer than 0.05 s and cannot be stopped; its result will be ignored.\n{CHECK}"
     )
     assert world.recording.story == [("r_1", "", "unknown_outcome")]
 
@@ -97,7 +97,7 @@ def test_an_async_tool_that_goes_on_to_its_end_has_an_unknown_outcome(world: Wor
 
     world.add(work, timeout_s=LIMIT_S)
     assert world.call("work").text == (
-        f"'work' took longer than 0.05 s and cannot be stopped; nobody waits for it any more.\n{CHECK}"
+        f"'work' took longer than 0.05 s and cannot be stopped; its result will be ignored.\n{CHECK}"
     )
 
 

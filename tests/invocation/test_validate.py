@@ -109,7 +109,7 @@ def test_a_bound_value_that_is_missing_is_the_owners_to_mend(world: World) -> No
     world.add(tool)
     assert world.call("search").text == (
         "'search' cannot run: 'query' is set by the host, but its state has no 'user.query'.\n"
-        "This is for the owner of the tool to mend; the arguments were not the reason."
+        "The owner of the tool has to fix this; the arguments were not the cause."
     )
     assert world.recording.story == [("r_1", "", "unavailable")]
 

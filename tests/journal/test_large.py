@@ -125,7 +125,7 @@ def test_an_outcome_whose_step_is_gone_is_refused_by_name(store: Store, url: str
     change(url, "DELETE FROM steps")
     with pytest.raises(DecisionRefused) as refused:
         done(store.reopen(ledger.run_id))
-    assert str(refused.value) == "what the store holds is no form of ours: step 1 is missing"
+    assert str(refused.value) == "the record in the store is not in toolwire's format: step 1 is missing"
 
 
 def change(url: str, *statements: str) -> None:

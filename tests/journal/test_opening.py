@@ -242,7 +242,7 @@ def test_a_store_is_not_opened_again_once_the_interpreter_ends(tmp_path: Path) -
     atexit.register(lambda: print(*use(), sep=" "))
     store, start = Store.open("sqlite:///{tmp_path}/runs.db"), run_start("r_1")
     """
-    refused = "was closed: the interpreter ends"
+    refused = "was closed: the interpreter is ending"
     assert output_of(script).splitlines() == [
         "ran ran ran ran",
         *[refused] * 3,

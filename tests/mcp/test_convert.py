@@ -93,7 +93,7 @@ def test_a_function_becomes_a_value_without_its_bound_parameters() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"inputSchema": SCHEMA}, f"{ ({'inputSchema': SCHEMA})!r} is no MCP tool: it has no name"),
+        ({"inputSchema": SCHEMA}, f"{ ({'inputSchema': SCHEMA})!r} is not an MCP tool: it has no name"),
         ({"name": "s"}, "MCP tool 's' has no input schema: give it as inputSchema"),
     ],
 )

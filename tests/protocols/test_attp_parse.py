@@ -141,12 +141,12 @@ HEAD = 'thought = "t"\n[tool_call]\n'
         (
             HEAD + 'status = "success"\ncode = ["x"]\n',
             "line 4",
-            "`code` is no string. Write the program between code = ''' and '''.",
+            "`code` is not a string. Write the program between code = ''' and '''.",
         ),
         (
             HEAD + "status = true\ncode = 'x'\n",
             "line 3",
-            '`status` is no string. Write status = "success" or status = "fail".',
+            '`status` is not a string. Write status = "success" or status = "fail".',
         ),
         (
             HEAD + "status = 'pending'\ncode = 'x'\n",
@@ -169,7 +169,7 @@ HEAD = 'thought = "t"\n[tool_call]\n'
             "`code` is given twice, with two values. Write it once.",
         ),
         (b"thought = '\xff'", "line 1", "The reply is not UTF-8: byte 11 is 0xff. Write it in UTF-8."),
-        ("a\n\ud800", "line 2", "The reply holds half a character, U+D800. Write the whole character."),
+        ("a\n\ud800", "line 2", "The reply holds a lone surrogate, U+D800. Write the whole character."),
     ],
 )
 def test_a_reply_that_asks_for_nothing_clear_is_refused(reply: str | bytes, place: str, message: str) -> None:
@@ -219,7 +219,7 @@ def test_a_harmless_unknown_key_is_left_out_and_told() -> None:
     parsed = ATTP.parse(SUCCESS.replace("target", 'tool = "search"\ntarget'))
     assert parsed.calls[0].arguments == {"code": '__result__ = search("x")\n'}
     assert parsed.problems == (
-        Problem(message="`tool` is no key of ATTP; it was left out.", repaired=True, place="line 5"),
+        Problem(message="`tool` is not a key of ATTP; it was left out.", repaired=True, place="line 5"),
     )
 
 
@@ -245,9 +245,9 @@ def test_valid_toml_that_may_be_a_program_cut_in_two_is_refused(program: str) ->
         (
             "x" * (REPLY_LIMIT_BYTES + 1),
             "",
-            "The reply has 262145 bytes and may have 262144. Write a shorter one.",
+            "The reply has 262145 bytes; the limit is 262144. Write a shorter one.",
         ),
-        ("字" * 90_000, "", "The reply has 270000 bytes and may have 262144. Write a shorter one."),
+        ("字" * 90_000, "", "The reply has 270000 bytes; the limit is 262144. Write a shorter one."),
         (
             f"code = 1\nx = {'[' * 100_000}",
             "line 2",
@@ -263,7 +263,7 @@ def test_valid_toml_that_may_be_a_program_cut_in_two_is_refused(program: str) ->
             "line 2",
             "A dotted key has more than 64 segments. Write `thought` and `[tool_call]`, nothing else.",
         ),
-        (f"code = 1\nx = {'7' * 4_301}", "line 2", "A number has 4301 digits and may have 4300."),
+        (f"code = 1\nx = {'7' * 4_301}", "line 2", "A number has 4301 digits; the limit is 4300."),
         (
             "code = 1\nx = [" + "1, " * 5_000 + "]",
             "line 2",
@@ -275,7 +275,7 @@ def test_valid_toml_that_may_be_a_program_cut_in_two_is_refused(program: str) ->
         (
             HEAD + "status = 'success'\ncode = '''\n" + "x" * (CODE_LIMIT_BYTES + 1) + "'''",
             "line 4",
-            "The code has 65537 bytes and may have 65536. Write a shorter program.",
+            "The code has 65537 bytes; the limit is 65536. Write a shorter program.",
         ),
     ],
 )

@@ -259,7 +259,7 @@ def test_json_with_the_keys_of_attp_is_read() -> None:
         ),
         (f"Hi.\n{WHOLE}", [("line 1", "The text before the document was left out.")]),
         (f"{WHOLE}\nBye.", [("line 11", "The text after the document was left out.")]),
-        (f"<think>a\nb</think>\n{WHOLE}", [("line 1", "What stands in <think> was left out.")]),
+        (f"<think>a\nb</think>\n{WHOLE}", [("line 1", "The text in <think> was left out.")]),
         (f"a\nb</think>\n{WHOLE}", [("line 2", "The text up to </think> was left out.")]),
         (f"\ufeff{WHOLE}", [("line 1", "A byte order mark was left out.")]),
         (WHOLE.replace("\n", "\r\n"), [("line 1", "Lines end in CR LF; they were read as LF.")]),
@@ -270,7 +270,12 @@ def test_json_with_the_keys_of_attp_is_read() -> None:
         (WHOLE[:-4], [("line 6", "`code` is never closed; it was read up to the end of the reply.")]),
         (
             WHOLE.replace('"t"', '"C:\\d"'),
-            [("line 1", "`thought` was read as it stands between its quotes: a backslash in it begins no escape.")],
+            [
+                (
+                    "line 1",
+                    "`thought` was read as it stands between its quotes: a backslash in it does not begin an escape.",
+                )
+            ],
         ),
         (
             WHOLE.replace('"t"', "“t”"),

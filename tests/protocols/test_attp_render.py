@@ -70,7 +70,7 @@ def test_an_argument_without_a_literal_is_refused_with_its_path() -> None:
         ),
         (
             [ToolCall("code_execution", {"source": "x"})],
-            "a call of 'code_execution' has one argument, code, a text; it has ['source']",
+            "a call of 'code_execution' has one argument, code, a string; it has ['source']",
         ),
     ],
 )

@@ -159,11 +159,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "no JSON behind the tag": (
         "<tool_call>\nsearch('x')\n</tool_call>",
-        'Behind <tool_call> stands no JSON. Write {"name": the tool\'s name, "arguments": {its parameters}} there.',
+        'No JSON follows <tool_call>. Write {"name": the tool\'s name, "arguments": {its parameters}} there.',
     ),
     "data between tags": (
         '<tool_call>{"query": "x"}</tool_call>',
-        'This JSON is no call. Write {"name": the tool\'s name, "arguments": {its parameters}}.',
+        'This JSON is not a call. Write {"name": the tool\'s name, "arguments": {its parameters}}.',
     ),
     "arguments twice": (
         '{"name": "search", "arguments": {}, "parameters": {}}',
@@ -171,7 +171,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "arguments in a list": (
         '{"name": "search", "arguments": ["x"]}',
-        "The arguments of 'search' are no JSON object. Write the parameters' names with their values.",
+        "The arguments of 'search' are not a JSON object. Write the parameters' names with their values.",
     ),
     "the tool's description": (
         '{"name": "search", "description": "Finds pages", "parameters": {"type": "object"}}',
@@ -192,7 +192,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "too many": (f"[{', '.join([CALL] * 65)}]", "The reply makes more than 64 calls. Make fewer at a time."),
     "no text": (b"\xff", "The reply is not UTF-8: byte 0 is 0xff. Write it in UTF-8."),
-    "too long": ("x" * 262_145, "The reply has 262145 bytes and may have 262144. Write a shorter one."),
+    "too long": ("x" * 262_145, "The reply has 262145 bytes; the limit is 262144. Write a shorter one."),
 }  # fmt: skip
 
 

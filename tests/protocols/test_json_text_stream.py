@@ -124,7 +124,7 @@ def test_no_text_means_nothing_and_what_is_too_much_is_not_kept() -> None:
     for _ in range(5):
         stream.feed("x" * 100_000)
     assert [problem.message for problem in stream.reply().problems] == [
-        "The reply has 300000 bytes and may have 262144. Write a shorter one."
+        "The reply has 300000 bytes; the limit is 262144. Write a shorter one."
     ]
 
 

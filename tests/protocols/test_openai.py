@@ -104,7 +104,7 @@ def test_results_are_messages_of_the_sdks() -> None:
         {
             "role": "user",
             "content": [
-                {"type": "text", "text": "What the tool 'see' gave for call call_1:"},
+                {"type": "text", "text": "Returned by the tool 'see' for call call_1:"},
                 {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
                 {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
             ],

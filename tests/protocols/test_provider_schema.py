@@ -96,11 +96,11 @@ def test_a_recursive_schema_stays_strict() -> None:
         ({"type": "object"}, "an object of anything is allowed"),
         ({}, "any value is allowed"),
         ({"type": "array"}, "an array of anything is allowed"),
-        ({"type": "string", "minLength": 2}, "'minLength' cannot be said"),
+        ({"type": "string", "minLength": 2}, "'minLength' cannot be expressed"),
         ({"type": "string", "pattern": "(?=a)"}, "the pattern looks ahead"),
-        ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "'uniqueItems' cannot be said"),
-        ({"allOf": [{"type": "string"}], "type": "string"}, "'allOf' cannot be said"),
-        ({"oneOf": [{"type": "string"}], "type": "string"}, "'oneOf' cannot be said"),
+        ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "'uniqueItems' cannot be expressed"),
+        ({"allOf": [{"type": "string"}], "type": "string"}, "'allOf' cannot be expressed"),
+        ({"oneOf": [{"type": "string"}], "type": "string"}, "'oneOf' cannot be expressed"),
     ],
 )
 def test_what_strict_mode_cannot_express_is_said_with_its_place(property_: dict[str, Any], problem: str) -> None:
@@ -210,7 +210,7 @@ def test_references_are_written_out() -> None:
 def test_recursion_is_widened_and_said() -> None:
     schema, lost = inlined(of(walk).input_schema)
     assert schema["properties"]["root"]["properties"]["children"]["items"] == {"type": "object"}
-    assert lost == ("#/$defs/Node stands in itself and cannot be written out: what is inside of it is not said",)
+    assert lost == ("#/$defs/Node stands in itself and cannot be written out: its contents are left out",)
 
 
 def test_references_that_double_themselves_end() -> None:
@@ -269,8 +269,8 @@ def test_geminis_older_field_is_a_schema_of_the_sdk(function: Any) -> None:
 
 def test_what_the_older_field_loses_is_said() -> None:
     assert older_schema(of(cyclic).input_schema)[1] == (
-        "#/$defs/Node stands in itself and cannot be written out: what is inside of it is not said",
-        "'additionalProperties' cannot be said here",
+        "#/$defs/Node stands in itself and cannot be written out: its contents are left out",
+        "'additionalProperties' cannot be expressed here",
     )
 
 

@@ -28,7 +28,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 REPAIRED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
-    "trailing comma": ('{"tags": ["a",], }', {"tags": ["a"]}, ["A comma too many was left out."]),
+    "trailing comma": ('{"tags": ["a",], }', {"tags": ["a"]}, ["An extra comma was left out."]),
     "single quotes": ("{'query': 'it''s'}".replace("''", "'"), {"query": "it's"}, [
         "Strings in ' were read as if in double quotes.",
         "Quotes inside of a string stand without a backslash; they were read as a part of it.",
@@ -58,7 +58,7 @@ REPAIRED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "three quotes": ('{"query": """def f():\n  return "x"\n"""}', {"query": 'def f():\n  return "x"\n'}, [
         'A string in """ was read as it stands.',
     ]),
-    "brackets too many": ('{"a": 1}}', {"a": 1}, ["Closing brackets too many were left out."]),
+    "brackets too many": ('{"a": 1}}', {"a": 1}, ["Extra closing brackets were left out."]),
     "escaped as a whole": (r'{\"query\": \"x\"}', {"query": "x"}, [
         "Every quote of the JSON stands behind a backslash; they were left out.",
     ]),
@@ -96,16 +96,16 @@ REFUSED: dict[str, tuple[str, str]] = {
     "NaN": ('{"a": NaN}', "JSON has no NaN. Write a number, a string or null."),
     "NaN, damaged": ("{'a': NaN}", "JSON has no NaN. Write a number, a string or null."),
     "huge number": ('{"a": 1e999}', "The number 1e999 is too large. Write a smaller one, or a string."),
-    "half a character": (
+    "a lone surrogate": (
         r'{"a": "\ud800"}',
-        "A string holds half a character, U+D800. Write the whole character.",
+        "A string holds a lone surrogate, U+D800. Write the whole character.",
     ),
     "depth": (
         '{"a": ' + "[" * 64 + "]" * 64 + "}",
         "Brackets are nested deeper than 64 levels. Write a flatter value.",
     ),
-    "digits": ('{"a": ' + "1" * 4301 + "}", "A number has 4301 digits and may have 4300."),
-    "long key": ('{"' + "k" * 257 + '": 1}', "The key 'kkkkkkkkkkkkkkkkkkkk'... has 257 characters and may have 256."),
+    "digits": ('{"a": ' + "1" * 4301 + "}", "A number has 4301 digits; the limit is 4300."),
+    "long key": ('{"' + "k" * 257 + '": 1}', "The key 'kkkkkkkkkkkkkkkkkkkk'... has 257 characters; the limit is 256."),
     "string cut off": (
         '{"query": "x',
         "The JSON ends inside of a string: it was cut off, so it was not run. Write it whole, shorter if need be.",
@@ -123,7 +123,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "leading zero": ('{"a": 007}', "The JSON wants a value where '007}' stands."),
     "two objects": (
         '{"a": 1} {"b": 2}',
-        "Behind the JSON stands '{\"b\": 2}'. Write one JSON value and nothing behind it.",
+        "'{\"b\": 2}' follows the JSON. Write one JSON value and nothing after it.",
     ),
     "comma missing": (
         '{"a": "x" "b": "y"}',

@@ -227,7 +227,7 @@ def test_what_is_well_written_is_read_without_a_word(params: str, arguments: dic
             "line 1",
             "<any> cannot be read: JSON has no NaN. Write a number, a string or null.",
         ),
-        ("x" * 262_145, "", "The reply has 262145 bytes and may have 262144. Write a shorter one."),
+        ("x" * 262_145, "", "The reply has 262145 bytes; the limit is 262144. Write a shorter one."),
         (None, "", "The reply is empty."),
     ],
 )
@@ -339,7 +339,7 @@ def test_a_fence_around_the_whole_reply_is_left_out() -> None:
 def test_calls_before_the_end_of_thinking_are_thoughts() -> None:
     reply = XML.parse(f"{wrapped('<count>1</count>')}\nno, better:</think>{wrapped('<count>2</count>')}", [TOOL])
     assert [call.arguments for call in reply.calls] == [{"count": 2}]
-    assert repairs(reply) == ["What stands before </think> was left out, a call too."]
+    assert repairs(reply) == ["The text before </think> was left out, a call too."]
 
 
 def test_calls_after_a_result_that_the_model_made_up_are_left_out() -> None:

@@ -87,7 +87,7 @@ def test_past_the_limit_nothing_is_kept() -> None:
     for _ in range(10):
         stream.feed("x" * 100_000)
     assert [problem.message for problem in stream.reply().problems] == [
-        "The reply has 300000 bytes and may have 262144. Write a shorter one."
+        "The reply has 300000 bytes; the limit is 262144. Write a shorter one."
     ]
 
 

@@ -17,7 +17,7 @@ from toolwire.permission.approval import REQUEST_LIFE_S, DecisionRefused
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore
 
-NOBODY = "'pay' was not run: nobody decided in time.\nIt did not run. Ask for approval again."
+NOBODY = "'pay' was not run: no decision came in time.\nIt did not run. Ask for approval again."
 GUARDED = """
 print(price("tea"))
 try:
@@ -104,7 +104,7 @@ async def test_a_call_in_doubt_whose_request_expired_is_not_said_to_have_never_r
     later(REQUEST_LIFE_S + 60)
     ended = await till.session(store).resume(run.run_id)
     assert ended.results[0].error == (
-        "'pay' may have taken effect before a crash; it was not run again: nobody decided in time."
+        "'pay' may have taken effect before a crash; it was not run again: no decision came in time."
     )
     assert till.paid == [5]
 

@@ -90,7 +90,7 @@ async def test_openai_from_tools_to_answer(server: Provider) -> None:
         {
             "role": "user",
             "content": [
-                {"type": "text", "text": "What the tool 'picture' gave for call call_b:"},
+                {"type": "text", "text": "Returned by the tool 'picture' for call call_b:"},
                 {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
             ],
         },

@@ -64,7 +64,7 @@ TESTED: dict[str, dict[str, End]] = {
 }
 EVERY = [(version, name) for version in sorted(TESTED) for name in TESTED[version]]
 OTHER_ENGINE = (
-    "the run's program was recorded on {recorded!r} and this is {replay_engine!r}: it would not go the same way. "
+    "the run's program was recorded on {recorded!r} and this is {replay_engine!r}: it would not replay the same way. "
     "Resume it with the same version of Python and toolwire."
 )
 

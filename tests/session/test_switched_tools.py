@@ -15,7 +15,7 @@ CALLS = calls(("price", {"thing": "tea"}), ("pay", {"amount": 5}))
 PROGRAM = program("print(price('tea'))\nprint(pay(5))")
 GONE = (
     "The program was not continued: it calls 'pay', and there is no such tool any more.\n"
-    "Calls of it that have ended took effect. Write the rest of the program without that tool."
+    "Its finished calls took effect. Write the rest of the program without that tool."
 )
 
 

@@ -94,7 +94,7 @@ def test_a_session_has_its_own_idea_of_what_is_always_told() -> None:
 
 
 def test_the_prompt_that_forbids_what_is_not_listed_says_that_what_was_found_is() -> None:
-    assert "What it gave counts as listed: call it." in str(Session(TOOLS, always=()).instructions)
+    assert "A found tool counts as listed: call it." in str(Session(TOOLS, always=()).instructions)
 
 
 def test_without_a_search_all_are_told() -> None:

@@ -257,7 +257,7 @@ def test_a_key_that_could_be_guessed_is_refused(length: int, is_refused: bool) -
     if is_refused:
         with pytest.raises(ConfigurationError) as caught:
             suspended_to_json(VIEWS["one_request"], KEY[:length])
-        assert str(caught.value) == "the key has 15 bytes: give at least 16, from os.urandom say"
+        assert str(caught.value) == "the key has 15 bytes: give at least 16, for example from os.urandom"
     else:
         assert reading(suspended_to_json(VIEWS["one_request"], KEY[:length]), key=KEY[:length]) == "read"
 

@@ -145,8 +145,8 @@ def test_sessions_and_toolkits_are_recorded_and_replayed(path: Path) -> None:
     ("text", "message"),
     [
         (None, "the cassette {path} cannot be read (No such file or directory): record it first"),
-        ("{", "{path} is no cassette: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        ("[]", "{path} is no cassette: it has no format 'toolwire-cassette'"),
+        ("{", "{path} is not a cassette: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("[]", "{path} is not a cassette: it has no format 'toolwire-cassette'"),
         (
             '{"format": "toolwire-cassette", "version": 2}',
             "the cassette {path} has version 2, and this toolwire reads 1: record it again",

@@ -114,7 +114,7 @@ def test_a_script_can_stand_for_a_machine_without_walls() -> None:
 def test_a_script_that_is_none_is_refused() -> None:
     def plain(tools: ScriptTools) -> None: ...
 
-    with pytest.raises(ConfigurationError, match="is no coroutine function: write `async def script"):
+    with pytest.raises(ConfigurationError, match="is not a coroutine function: write `async def script"):
         runner(plain)  # type: ignore[arg-type]
 
 

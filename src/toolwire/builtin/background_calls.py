@@ -41,7 +41,7 @@ def background_tools(calls: Calls) -> list[Tool]:
         from_schema(
             name=START_CALL,
             description=(
-                "Start another tool without waiting for it, and do other things meanwhile. Gives an id, with which "
+                "Start another tool without waiting for it, and do other things meanwhile. Returns an id, by which "
                 f"{POLL_CALL} gets the result. Only for tools that take long: call any other tool directly."
             ),
             input_schema=_object(
@@ -55,7 +55,7 @@ def background_tools(calls: Calls) -> list[Tool]:
         ),
         from_schema(
             name=POLL_CALL,
-            description=f"Get the result of a call that {START_CALL} started, or hear that it is still running.",
+            description=f"Get the result of a call that {START_CALL} started, or learn that it is still running.",
             input_schema=_object(
                 {
                     "id": _ID,

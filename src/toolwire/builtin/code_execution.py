@@ -39,8 +39,8 @@ from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 
 DESCRIPTION = (
-    "Run a Python program that calls the other tools as functions. Only what it prints, and its result "
-    "(assigned to __result__ or standing as the last expression), comes back."
+    "Run a Python program that calls the other tools as functions. Only its printed output and its "
+    "result (assigned to __result__, or its last expression) come back."
 )
 
 FAMILIES: Mapping[FailureKind, AnswerFamily] = {
@@ -279,7 +279,7 @@ def _gone(inside: Inside) -> ToolResult | None:
             return ToolResult.failed(
                 "unknown_tool",
                 f"The program was not continued: it calls {name!r}, and there is no such tool any more.",
-                hint="Calls of it that have ended took effect. Write the rest of the program without that tool.",
+                hint="Its finished calls took effect. Write the rest of the program without that tool.",
                 data={"tool": name},
                 call=inside.call,
             )

@@ -13,8 +13,8 @@ from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import page_of
 
 DESCRIPTION = (
-    "Read on in a long result. A result that is too long is shown up to some character, with its id: give that id, "
-    "and as offset the number that stands beside it."
+    "Read more of a long result. A long result is shown up to some character, with its id and the next offset: "
+    "give both."
 )
 NOTE_BYTES = 160
 """Bytes reserved in a result for a page's own line; the page's text must fit beside it."""
@@ -39,7 +39,7 @@ def read_result_tool(find: Find) -> Tool:
             return ToolResult.failed(
                 "invalid_arguments",
                 f"offset={offset} is beyond the end: the result has {len(kept.text):,} characters.",
-                hint="You have read all of it if you began with 0 and gave each time the offset that you were told.",
+                hint="You have read all of it if you began at 0 and gave the offset shown each time.",
                 path="offset",
             )
         return _page(kept, offset)

@@ -12,9 +12,9 @@ from toolwire.vocabulary.calls import SEARCH_TOOLS
 from toolwire.vocabulary.results import ToolResult
 
 DESCRIPTION = (
-    "Find tools by what they do. There are more tools than you were told of: search before you say that something "
-    "cannot be done. Gives for each tool that fits, the best first, its name, what it does and its parameters. What "
-    "it gave counts as listed: call it."
+    "Find tools by their purpose. More tools exist than you were shown: search before you say that something "
+    "cannot be done. Returns the tools that fit, best first, each with its name, purpose and parameters. "
+    "A found tool counts as listed: call it."
 )
 
 FOUND_DEFAULT = 5
@@ -47,13 +47,13 @@ def search_tools_tool(find: Find) -> Tool:
             "properties": {
                 "query": {
                     "type": "string",
-                    "description": "What is to be done, and to what: 'send an email', 'delete a calendar event'",
+                    "description": "An action and its object, such as 'send an email' or 'delete a calendar event'",
                     "minLength": 1,
                     "maxLength": QUERY_LIMIT,
                 },
                 "limit": {
                     "type": "integer",
-                    "description": "How many tools at most",
+                    "description": "Maximum number of tools",
                     "minimum": 1,
                     "maximum": FOUND_LIMIT,
                     "default": FOUND_DEFAULT,
@@ -96,6 +96,6 @@ def _line(tool: Tool) -> str:
 
 def _nothing(query: str) -> str:
     return (
-        f"No tool fits {query!r}. Say it in other words: what is to be done and to what, as 'send email' or "
+        f"No tool fits {query!r}. Say it in other words: an action and its object, as 'send email' or "
         "'list files'. If that finds nothing either, there is no such tool."
     )

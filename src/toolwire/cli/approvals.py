@@ -57,11 +57,11 @@ def _approvals() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps
 @approvals.command("list")
 def list_requests(
     context: typer.Context,
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Those of one run.")] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Requests of this run only.")] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Print what waits for a person, oldest first."""
+    """Print the requests that wait for a person, oldest first."""
     output: Output = context.obj
     with open_store(store) as opened:
         requests = opened.pending(run)
@@ -95,13 +95,14 @@ def approve(
     id: IdArgument,
     remember: Annotated[
         Literal["run", "session", "workspace"] | None,
-        typer.Option(help="Let later calls like this one run unasked: in this run, its session, or for good."),
+        typer.Option(help="Let later calls like this one run without asking: in this run, its session, or for good."),
     ] = None,
     any_arguments: Annotated[
         bool, typer.Option("--any-arguments", help="With --remember: calls with other arguments too.")
     ] = False,
     how_long: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="With --remember: so long only, 30min, 8h or 7d.")
+        str | None,
+        typer.Option("--for", metavar="TIME", help="With --remember: for how long, such as 30min, 8h or 7d."),
     ] = None,
     store: StoreOption = None,
 ) -> None:
@@ -110,7 +111,7 @@ def approve(
         raise Stop(ExitCode.WRONG_USAGE, "--any-arguments and --for say what is remembered", hint="Add --remember.")
     kept_s = None if how_long is None else seconds_of(how_long)
     if how_long is not None and not kept_s:
-        raise Stop(ExitCode.WRONG_USAGE, f"{how_long!r} is no length of time", hint="Write 30min, 8h or 7d.")
+        raise Stop(ExitCode.WRONG_USAGE, f"{how_long!r} is not a length of time", hint="Write 30min, 8h or 7d.")
 
     def made(request: ApprovalRequest) -> Decision:
         if remember is None:
@@ -128,8 +129,8 @@ def approve(
 def deny(
     context: typer.Context,
     id: IdArgument,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What the model is told.")] = "",
-    stop_run: Annotated[bool, typer.Option("--stop-run", help="Run nothing more of the whole run.")] = False,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason that the model reads.")] = "",
+    stop_run: Annotated[bool, typer.Option("--stop-run", help="Stop the whole run.")] = False,
     store: StoreOption = None,
 ) -> None:
     """Do not let the call run, and say why."""
@@ -142,7 +143,8 @@ def edit(
     context: typer.Context,
     id: IdArgument,
     arguments: Annotated[
-        str, typer.Option("--arguments", metavar="JSON|FILE|-", help="All arguments of the call as it shall run.")
+        str,
+        typer.Option("--arguments", metavar="JSON|FILE|-", help="All arguments of the edited call, as a JSON object."),
     ],
     store: StoreOption = None,
 ) -> None:
@@ -185,7 +187,7 @@ def _found(store: Store, id: str) -> tuple[ApprovalRequest, Decision | None]:
     except DecisionRefused as refused:
         raise Stop(
             ExitCode.WRONG_USAGE,
-            f"no request that waits begins with {id!r}",
+            f"no waiting request begins with {id!r}",
             hint="See `toolwire approvals list`; of one that was decided or has expired give the whole id.",
         ) from refused
 
@@ -206,7 +208,7 @@ def _decide(output: Output, named: str | None, id: str, made: Callable[[Approval
     output.result(f"{request.id}: {_said(taken)}")
     if taken.remember is not None:
         output.result(f"remembered: {_remembered(taken.remember)}")
-    output.say(f"Go on with the run: toolwire run --resume {request.run_id} --tools ...")
+    output.say(f"Continue the run: toolwire run --resume {request.run_id} --tools ...")
 
 
 def _signed(said: Decision, request: ApprovalRequest) -> Decision:

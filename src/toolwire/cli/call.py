@@ -48,7 +48,8 @@ def call(
     policy: PolicyOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
     stream: Annotated[
-        bool, typer.Option("--stream", help="Print what the tool gives as it comes; with --json a line for each chunk.")
+        bool,
+        typer.Option("--stream", help="Print output as the tool produces it; with --json one line for each chunk."),
     ] = False,
     traceback: Annotated[
         bool, typer.Option("--traceback", help="Print the traceback of an exception of the tool, to standard error.")

@@ -11,8 +11,8 @@ from toolwire import BaseTool, ToolRegistry, ToolSpec, ToolwireError
 from toolwire.cli.loading import load, unusable
 
 _WHAT_COUNTS = (
-    "What counts: public functions with a docstring that the module defines itself, ToolSpecs, instances of BaseTool "
-    "and its own classes of that kind, or one ToolRegistry. With __all__, only the names in it."
+    "These count as tools: public functions with a docstring that the module defines itself, ToolSpecs, instances of "
+    "BaseTool and its own classes of that kind, or one ToolRegistry. With __all__, only the names in it."
 )
 
 

@@ -33,7 +33,7 @@ def _load_file(source: str) -> ModuleType:
     if not path.exists():
         raise unusable(f"there is no file {source}")
     if path.suffix != ".py":
-        raise unusable(f"{source} is no Python file", hint="Give a file that ends in .py, or the name of a module.")
+        raise unusable(f"{source} is not a Python file", hint="Give a file that ends in .py, or the name of a module.")
     name = _free_name(path.stem)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -51,7 +51,7 @@ def _load_file(source: str) -> ModuleType:
 
 def _load_module(source: str) -> ModuleType:
     if not all(part.isidentifier() for part in source.split(".")):
-        raise unusable(f"there is no file {source}, and it is no name of a module")
+        raise unusable(f"there is no file {source}, and no module has that name")
     _put_on_path(Path.cwd())
     try:
         return importlib.import_module(source)

@@ -49,23 +49,23 @@ def _since(text: str | None) -> float | None:
     try:
         found = datetime.datetime.fromisoformat(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no time; write 30min, 2h, 7d or 2026-11-22T14:00") from error
+        raise typer.BadParameter(f"{text!r} is not a time; write 30min, 2h, 7d or 2026-11-22T14:00") from error
     return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
 
 
 @log.callback(epilog=EPILOG)
 def show_log(
     context: typer.Context,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on printing what comes, until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep printing new rows until Ctrl-C.")] = False,
     tool: Annotated[str | None, typer.Option(metavar="NAME", help="Rows about this tool.")] = None,
     status: Annotated[str | None, typer.Option(metavar="STATUS", help="success, denied, asked, approve, ...")] = None,
     run: Annotated[str | None, typer.Option(metavar="RUN", help="Rows of this run.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Rows from then on: 2h, 7d, or a time.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="The last so many.")] = ROWS,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Rows since then: 2h, 7d, or a time.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most this many rows, the latest.")] = ROWS,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Print what ran and what was decided, oldest first."""
+    """Print calls and decisions, oldest first."""
     if context.invoked_subcommand is not None:
         return
     from toolwire.log import LogFilter

@@ -104,7 +104,7 @@ def _toolwire(  # pyright: ignore[reportUnusedFunction] - typer keeps it
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Run what language models ask for: tools, alone or from programs that a model wrote."""
+    """Run the tool calls of language models, alone or from programs that a model wrote."""
 
 
 app.command("run", epilog=run.EPILOG)(run.run)

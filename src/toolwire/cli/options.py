@@ -23,7 +23,7 @@ PolicyOption = Annotated[
     typer.Option(
         "--policy",
         metavar="FILE",
-        help="A file with rules about what may run; toolwire.toml of this folder if there is one.",
+        help="A file with permission rules; toolwire.toml of this folder if it exists.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
@@ -31,7 +31,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a progr
 
 def _checked_timeout(seconds: float) -> float:
     if not 0 < seconds <= threading.TIMEOUT_MAX:
-        raise typer.BadParameter(f"{seconds:g} is no time to wait; write a number of seconds above 0")
+        raise typer.BadParameter(f"{seconds:g} is not a time to wait; write a number of seconds above 0")
     return seconds
 
 

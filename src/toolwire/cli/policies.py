@@ -43,7 +43,7 @@ It runs nothing, and exits with 0 whatever the verdict is.
 
 @policy.callback()
 def _policy() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """Rules about what may run: check them, and see why a call is or is not let through."""
+    """Permission rules: check them, and see why a call runs or does not run."""
 
 
 @policy.command("check", epilog=CHECK_EPILOG)

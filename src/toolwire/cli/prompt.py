@@ -33,7 +33,7 @@ def prompt(
         typer.Option(help="How much the model is to think aloud: one line, the default, or four points."),
     ] = None,
 ) -> None:
-    """Print what tells a model of the tools: the system prompt, or the tools of a request as JSON."""
+    """Print the description of the tools for a model: the system prompt, or the tools of a request as JSON."""
     output: Output = context.obj
     output.keep_stdout()
     registry = registry_of(tools)

@@ -35,8 +35,8 @@ def as_json(result: ToolResult) -> dict[str, Any]:
 
 
 _FOR_A_PERSON: dict[str, str] = {
-    "approval_required": "It did not run: a person has to allow it, and nobody could be asked. Call it at a terminal.",
-    "denied": "It did not run. `toolwire policy explain` says which rule or permission is against it.",
+    "approval_required": "It did not run: a person has to allow it, and no one could be asked. Call it at a terminal.",
+    "denied": "It did not run. `toolwire policy explain` shows which rule or permission stopped it.",
     "tool_error": "--traceback shows where the tool raised it.",
     "internal": "It is a fault of the host, or of a middleware. The log has its traceback.",
 }
@@ -64,7 +64,7 @@ def person_hint(failure: Failure) -> str:
 def nothing_came(what: str, timeout_s: float, *, call: ToolCall) -> ToolResult:
     """Returns the result of work that did not end within the time limit."""
     return ToolResult.failed(
-        "unknown_outcome", f"{what} gave nothing back within {timeout_s:g} s; it may still be running.", call=call
+        "unknown_outcome", f"{what} returned nothing within {timeout_s:g} s; it may still be running.", call=call
     )
 
 

@@ -60,10 +60,11 @@ def run(
     reply: Annotated[
         str | None, typer.Argument(metavar="REPLY|-", help="A file with the model's reply, - for standard input.")
     ] = None,
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="The format of the reply; auto finds it out.")] = AUTO,
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="The format of the reply; auto detects it.")] = AUTO,
     policy: PolicyOption = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="RUN", help="Go on with a run that waited, instead of a reply.")
+        str | None,
+        typer.Option("--resume", metavar="RUN", help="Continue a run that waited, instead of running a reply."),
     ] = None,
     store: StoreOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
@@ -109,7 +110,7 @@ def _told(turn: Turn, name: str, output: Output, *, resume_with: str, json: bool
 def _recognised(content: bytes, output: Output) -> str:
     """Returns the reply's format and reports it. The default protocol then refuses a reply without a known format."""
     name = toolwire.protocols.recognise(content)
-    output.say(f"protocol: {name}" if name else f"protocol: {_DEFAULT}, for want of a format that the reply is in")
+    output.say(f"protocol: {name}" if name else f"protocol: {_DEFAULT} (the format was not recognised)")
     return name or _DEFAULT
 
 

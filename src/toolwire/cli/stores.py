@@ -84,4 +84,4 @@ def _make_folder(path: Path) -> None:
             # Approval requests and the key must not get into a repository.
             (path.parent / ".gitignore").write_text("*\n", encoding="ascii")
     except OSError as error:
-        raise Stop(ExitCode.WRONG_USAGE, f"no store can be made at {path}: {error.strerror or error}") from error
+        raise Stop(ExitCode.WRONG_USAGE, f"no store can be created at {path}: {error.strerror or error}") from error

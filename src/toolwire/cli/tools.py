@@ -37,7 +37,7 @@ def tools(
     tools: ToolsOption,
     search: Annotated[
         str | None,
-        typer.Option(metavar="QUERY", help="Only those that do this, the best first, as a model finds them."),
+        typer.Option(metavar="QUERY", help="Only tools that fit this task, best first, as a model finds them."),
     ] = None,
     policy: PolicyOption = None,
     json: JsonOption = False,
@@ -51,7 +51,7 @@ def tools(
     if search is not None:
         specs = _found(specs, search)
         if not specs:
-            output.say(f"No tool fits {search!r}. Try other words: what is to be done, and to what.")
+            output.say(f"No tool fits {search!r}. Try other words: an action and its object.")
     permissions = {name: registry.permission_of(name) for name in specs}
     if json:
         output.result_json([_as_json(name, spec, permissions[name]) for name, spec in specs.items()])

@@ -23,7 +23,9 @@ def read_pairs(pairs: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any
     for pair in pairs:
         key, separator, text = pair.partition("=")
         if not separator or not key:
-            raise Stop(ExitCode.WRONG_USAGE, f"{pair!r} is no argument", hint="Write key=value, as limit=3.")
+            raise Stop(
+                ExitCode.WRONG_USAGE, f"{pair!r} is not a key=value argument", hint="Write key=value, as limit=3."
+            )
         if key in arguments:
             raise Stop(
                 ExitCode.WRONG_USAGE,
@@ -134,4 +136,4 @@ def _type_of(value: object) -> str:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

@@ -109,7 +109,9 @@ class BackgroundCall:
     def _broken_off(self, scope: Scope) -> ToolResult:
         entry = scope.tools.find(self.call.name)
         if self.begun.done() and entry is not None and not entry.tool.is_async and entry.composite is None:
-            message = f"{self.call.name!r} was cancelled while it ran and cannot be stopped; nobody waits for it."
+            message = (
+                f"{self.call.name!r} was cancelled while it ran and cannot be stopped; its result will be ignored."
+            )
             return ToolResult.failed("unknown_outcome", message, call=self.call)
         return interrupted(self.call)
 

@@ -172,7 +172,7 @@ class RegistryBase(Traced, Observed, Switching):
         log = parts.log
         if log is not None:
             if store is not None and type(log) is ExecutionLog:
-                raise ConfigurationError("the log is in memory already: give the store when you enable it first")
+                raise ConfigurationError("the log is in memory already: give the store when you first enable it")
             return log
         if store is None:
             if keep_days is not None or keep_entries is not None:

@@ -22,4 +22,6 @@ def call_of(block: object) -> ToolCall:
         if isinstance(name, str) and (arguments is None or isinstance(arguments, Mapping)):
             call_id = given_id if isinstance(given_id, str) and given_id else new_id("r")
             return ToolCall(name, cast("Mapping[str, Any] | None", arguments), id=call_id)
-    raise DefinitionError(f"{block!r:.200} is no tool use: give a mapping with a name (a str) and an input (a mapping)")
+    raise DefinitionError(
+        f"{block!r:.200} is not a tool use: give a mapping with a name (a str) and an input (a mapping)"
+    )

@@ -46,7 +46,7 @@ class XMLToolCallParser:
         unread = [problem for problem in read.problems if not problem.repaired]
         if unread and text.strip():
             reasons = " ".join(f"{problem.place}: {problem.message}".removeprefix(": ") for problem in unread)
-            _LOG.warning("A reply was not read whole; %d calls were. %s", len(read.calls), reasons)
+            _LOG.warning("A reply was read only in part; it gave %d calls. %s", len(read.calls), reasons)
         return ToolCalls(read.calls, read.problems)
 
 

@@ -21,7 +21,7 @@ class AmendFailed(Exception):
         super().__init__(str(error))
         self.result = owners_fault(
             "internal",
-            f"{call.name!r} ran, but the postprocessing of what it gave failed: {raised(call, error).error}.",
+            f"{call.name!r} ran, but postprocessing its result failed: {raised(call, error).error}.",
             hint="It may have taken effect.",
             for_owner="see postprocess_func.",
             exception=error,
@@ -39,7 +39,7 @@ async def amended(response: ToolResponse, call: ToolCall, amend: Amend, ports: P
     try:
         instead: object = await ports.ask(partial(amend, block), response)
         if instead is not None and not isinstance(instead, ToolResponse):
-            raise TypeError(f"postprocess_func gives a ToolResponse or None, not {instead!r:.80}")
+            raise TypeError(f"postprocess_func must return a ToolResponse or None, not {instead!r:.80}")
     except Exception as error:
         raise AmendFailed(call, error) from error
     return response if instead is None else instead

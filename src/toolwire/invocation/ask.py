@@ -32,8 +32,8 @@ async def ask(
     try:
         request = _request(prepared, verdict, scope)
     except Unrepresentable:
-        _LOG.exception("call %s cannot be shown to anybody; it was not run", prepared.call.id)
-        return _needs_a_person(prepared.call, verdict, "", "what it would be given cannot be shown", doubt)
+        _LOG.exception("call %s cannot be shown to an approver; it was not run", prepared.call.id)
+        return _needs_a_person(prepared.call, verdict, "", "its arguments cannot be shown", doubt)
     if scope.ledger is not None:
         wanted = request
         request, decision = await scope.ports.arrived(scope.ledger.ask(wanted))
@@ -64,11 +64,11 @@ async def ask(
 async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | None, str]:
     """Returns the approver's decision, or None and the reason. No error in here lets the call run."""
     if scope.approver is None:
-        return None, "nobody answered"
+        return None, "no answer came"
     try:
         answer = await _followed(request, scope.approver, scope)
         if answer is None:
-            return None, "nobody answered"
+            return None, "no answer came"
         return _counted(await _taken_down(request, answer, scope), request, scope), ""
     except DecisionRefused as refused:
         decided = refused.decided
@@ -97,7 +97,7 @@ async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) ->
         return None
     # An answer that is not clearly a decision, such as True, lets nothing run.
     if not isinstance(cast("object", answer), Decision):
-        raise TypeError(f"an approver gives a Decision or None, not {answer!r}")
+        raise TypeError(f"an approver must return a Decision or None, not {answer!r}")
     if answer.request_id not in ("", request.id):
         raise DecisionRefused("unknown_request", f"the decision is for another request, {answer.request_id!r}")
     seen = answer.seen_arguments_digest or request.arguments_digest
@@ -208,7 +208,7 @@ def _is_not_as_shown(prepared: Prepared, request: ApprovalRequest, function: obj
 def _mismatch(call: ToolCall, request: ApprovalRequest) -> ToolResult:
     return ToolResult.failed(
         "approval_mismatch",
-        f"{call.name!r} was not run: the tool or what it would be given has changed since approval was asked for.",
+        f"{call.name!r} was not run: the tool or its arguments have changed since approval was requested.",
         data={"request_id": request.id},
         call=call,
     )
@@ -216,10 +216,10 @@ def _mismatch(call: ToolCall, request: ApprovalRequest) -> ToolResult:
 
 def _expired(call: ToolCall, request: ApprovalRequest, doubt: Doubt | None) -> ToolResult:
     if doubt is not None:
-        return _in_doubt(call, "nobody decided in time", {"request_id": request.id})
+        return _in_doubt(call, "no decision came in time", {"request_id": request.id})
     return ToolResult.failed(
         "approval_expired",
-        f"{call.name!r} was not run: nobody decided in time.",
+        f"{call.name!r} was not run: no decision came in time.",
         data={"request_id": request.id},
         call=call,
     )

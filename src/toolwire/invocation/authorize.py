@@ -106,7 +106,7 @@ def with_edits(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared
         if decision.arguments is not None:
             arguments = unmasked(decision.arguments, prepared.validated, scope.secret_key)
     except Unrepresentable as error:
-        return _denied(call, f"what a person changed cannot be read: {error}")
+        return _denied(call, f"the edited arguments cannot be read: {error}")
     written = ToolCall(call.name, arguments, id=call.id, parent=call.parent, raw_text=call.raw_text)
     edited = validate(written, prepared.entry, scope.states)
     if isinstance(edited, ToolResult):
@@ -117,7 +117,7 @@ def with_edits(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared
     try:
         changed = _changed(prepared.canonical(scope), edited.canonical(scope))
     except Unrepresentable as error:
-        return _denied(call, f"what a person changed cannot be recorded: {error}")
+        return _denied(call, f"the edited arguments cannot be recorded: {error}")
     edited.approval = {**_told(decision), "changed": changed}
     edited.request_id, edited.attempt = prepared.request_id, prepared.attempt
     edited.asked, edited.idempotency_key = call, prepared.idempotency_key
@@ -129,8 +129,8 @@ def _wrong_edit(call: ToolCall, edited: ToolResult) -> ToolResult:
     assert failure is not None
     return ToolResult.failed(
         failure.kind,
-        f"{call.name!r} was not run: a person changed the call, and it cannot be made like that.\n{edited.error}",
-        hint="The arguments of your own call were not the reason. Tell the user what is wrong with the change.",
+        f"{call.name!r} was not run: a person edited the call, and the edited call is not valid.\n{edited.error}",
+        hint="The arguments of your own call were not the cause. Tell the user what is wrong with the edit.",
         path=failure.path,
         data=failure.data,
         call=call,

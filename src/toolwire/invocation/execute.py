@@ -180,10 +180,10 @@ def _too_late(call: ToolCall) -> ToolResult:
 
 def _waits_for_itself(prepared: Prepared) -> ToolResult:
     call, alone = prepared.call, prepared.entry.alone
-    reason = "it runs one call at a time, and this call comes from inside of one"
+    reason = "it runs one call at a time, and this call comes from inside such a call"
     mend = "register it with parallel=True, or call its function instead"
     if alone is not None:
-        reason = f"it needs {alone!r} for itself, and this call comes from inside of one that has it"
+        reason = f"it needs {alone!r} for itself, and this call comes from inside a call that holds it"
         mend = f"register one of them without alone={alone!r}, or call its function instead"
     message = f"{call.name!r} was not started: {reason}."
     return owners_fault("unavailable", message, for_owner=f"{mend}.", data={"is_started": False}, call=call)
@@ -195,7 +195,7 @@ def _late(call: ToolCall, limit_s: float, is_stopped: bool) -> ToolResult:
         return ToolResult.failed("timeout", f"{call.name!r} took longer than {limit:g} s and was stopped.", call=call)
     return ToolResult.failed(
         "unknown_outcome",
-        f"{call.name!r} took longer than {limit:g} s and cannot be stopped; nobody waits for it any more.",
+        f"{call.name!r} took longer than {limit:g} s and cannot be stopped; its result will be ignored.",
         call=call,
     )
 
@@ -302,7 +302,7 @@ async def iterate(call: ToolCall, generator: object, produced: Produced, ports: 
     if ports.is_blocking:
         return owners_fault(
             "invalid_result",
-            f"{call.name!r} gave back an async generator instead of a value.",
+            f"{call.name!r} returned an async generator instead of a value.",
             for_owner="write it with `async def` and `yield`, or call it from an event loop.",
             call=call,
         )

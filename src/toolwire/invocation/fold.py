@@ -202,7 +202,7 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
         cast("CoroutineType[Any, Any, Any]", value).close()
         return owners_fault(
             "invalid_result",
-            f"{call.name!r} gave back a coroutine instead of a value.",
+            f"{call.name!r} returned a coroutine instead of a value.",
             for_owner="await the coroutine that it returns.",
             call=call,
         )

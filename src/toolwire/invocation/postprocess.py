@@ -42,7 +42,7 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
             "invalid_result",
             f"{entry.name!r} ran, but its result cannot be shown: {error}.",
             hint="It may have taken effect.",
-            for_owner="return what JSON can hold.",
+            for_owner="return a value that JSON can hold.",
             data={"path": error.path},
             metadata=result.metadata,
             call=call,

@@ -119,7 +119,7 @@ def _unrecordable(call: ToolCall, error: Unrepresentable) -> ToolResult:
 
 _LOG = logging.getLogger("toolwire.ledger")
 
-DONE_ALREADY = "It had been done before a crash; what it answered was lost."
+DONE_ALREADY = "It was done before a crash; its result was lost."
 
 
 async def reconciled(prepared: Prepared, scope: Scope, doubt: Doubt) -> Doubt | ToolResult | None:
@@ -161,6 +161,6 @@ def evidence(doubt: Doubt) -> str:
     """Describes the earlier attempt for the person who decides."""
     began = datetime.datetime.fromtimestamp(doubt.started_at, datetime.UTC).isoformat(timespec="seconds")
     return (
-        f"this may already have run: attempt {doubt.attempt} began {began}, and how it ended was lost in a crash "
+        f"this may already have run: attempt {doubt.attempt} began {began}, and its outcome was lost in a crash "
         f"(idempotency key {doubt.idempotency_key})"
     )

@@ -296,4 +296,4 @@ def ended(outcome: Outcome) -> ToolResult:
     """Returns the result of a call that cannot wait beyond this process (`can_suspend` is False)."""
     if isinstance(outcome, ToolResult):
         return outcome
-    raise AssertionError(f"call {outcome.call.id} waits for a person where no call can")
+    raise AssertionError(f"call {outcome.call.id} waits for a person, which is not possible here")

@@ -158,7 +158,7 @@ def _cannot_run(call: ToolCall, entry: Entry, *problems: str) -> ToolResult:
     return ToolResult.failed(
         "unavailable",
         f"{entry.name!r} cannot run: {' '.join(problems)}",
-        hint="This is for the owner of the tool to mend; the arguments were not the reason.",
+        hint="The owner of the tool has to fix this; the arguments were not the cause.",
         data={"problems": list(problems)},
         call=call,
     )

@@ -65,13 +65,16 @@ def decide(
     if first is not None:
         raise DecisionRefused(
             "already_decided",
-            f"request {request_id} was decided before: {first.verdict} by {first.by.principal or 'somebody'}",
+            (
+                f"request {request_id} was decided before: {first.verdict} by "
+                f"{first.by.principal or 'an unnamed approver'}"
+            ),
             request_id=request_id,
             decided=first,
         )
     now = time.time()
     if row.state != "pending" or (request.expires_at and now > request.expires_at):
-        raise DecisionRefused("expired", f"request {request_id} waits no more", request_id=request_id)
+        raise DecisionRefused("expired", f"request {request_id} is no longer waiting", request_id=request_id)
     check(request, decision, is_vetted=is_vetted)
     decision = dataclasses.replace(
         decision,
@@ -112,7 +115,7 @@ def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool)
         return _not_run(start, "denied", "it was approved for another call")
     request, decision = _request_of(sealer, row), _decision_of(sealer, row)
     if decision is None or decision.verdict not in ALLOWING:
-        return _not_run(start, "denied", "nobody approved it")
+        return _not_run(start, "denied", "no one approved it")
     if decision.verdict == "approve" and request.arguments_digest != start.arguments_digest:
         return _not_run(start, "approval_mismatch", "it was approved with other arguments")
     if request.tool_digest and request.tool_digest != start.tool_digest:
@@ -120,7 +123,7 @@ def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool)
     if row.state == "reserved" and is_again:
         return None
     if row.state != "approved":
-        return _not_run(start, "denied", "its approval was used up before")
+        return _not_run(start, "denied", "its approval has already been used")
     connection.execute(update(REQUESTS).where(REQUESTS.c.request_id == start.request_id).values(state="reserved"))
     return None
 

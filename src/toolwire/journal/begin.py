@@ -87,7 +87,7 @@ def begin(
     if not is_again:
         BEGUN.write(connection, [row])
     elif not begin_again(connection, row):
-        raise MustNotRun(may_have_run(start.step, "somebody else began it meanwhile"))
+        raise MustNotRun(may_have_run(start.step, "another caller has begun it meanwhile"))
     return row["started_at"]
 
 
@@ -96,11 +96,11 @@ def why_not(connection: Connection, error: Exception, run_id: str, step: Step) -
     if isinstance(error, MustNotRun):
         return error.result
     if isinstance(error, IntegrityError):
-        return may_have_run(step, "somebody else began it meanwhile")
+        return may_have_run(step, "another caller has begun it meanwhile")
     if not isinstance(error, LeaseLost):
         raise error
     if is_begun(connection, run_id, step.key):
-        return may_have_run(step, "somebody else began it meanwhile")
+        return may_have_run(step, "another caller has begun it meanwhile")
     return taken_over(run_id)
 
 
@@ -113,7 +113,7 @@ def may_have_run(step: Step, why: str) -> ToolResult:
 
 def taken_over(run_id: str) -> ToolResult:
     """Returns the failure for a run that this process no longer holds."""
-    return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may go on with it.")
+    return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may continue it.")
 
 
 def too_much_to_begin(step: Step) -> ToolResult:
@@ -142,7 +142,7 @@ def not_settled(run_id: str, answer: T, _: Connection, error: Exception) -> T:
     """Returns the answer anyway if the run now belongs to another process. Raises any other error again."""
     if not isinstance(error, LeaseLost):
         raise error
-    _LOG.error("run %s was taken over by another process; how a call of it ended here is lost", run_id)
+    _LOG.error("run %s was taken over by another process; the outcome of a call that ran here is lost", run_id)
     return answer
 
 

@@ -118,10 +118,10 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
             return _bad(rows, min(expected, row["seq"]), "it is missing" if is_missing else "it was put in")
         before = _hash(before, row)
         if row["hash"] != before:
-            return _bad(rows, expected, "it is not what was written, or not where it was written")
+            return _bad(rows, expected, "it was changed or moved")
         rows, expected = rows + 1, expected + 1
     if expected <= head.seq:
-        return _bad(rows, expected, "it is missing, and so is all that came after it")
+        return _bad(rows, expected, "it is missing, and so are all entries after it")
     if expected > head.seq + 1 or before != head.hash or head.is_broken:
         return _bad(rows, min(expected - 1, head.seq + 1), "the end of the log is not the one that was signed")
     return LogCheck(rows=rows, bad_seq=None, problem="")

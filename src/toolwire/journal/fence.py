@@ -84,7 +84,7 @@ def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ou
         if holder.is_alive(renewed_until=row.lease_until, now=now):
             raise DecisionRefused(
                 "run_busy",
-                f"run {run_id!r} is being worked at by process {holder.process_id} on {holder.host.split()[0]}",
+                f"run {run_id!r} is in use by process {holder.process_id} on {holder.host.split()[0]}",
             )
     lease = Lease(run_id=run_id, owner=str(owner), number=row.lease + 1)
     connection.execute(

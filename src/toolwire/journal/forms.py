@@ -64,7 +64,7 @@ def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
             raise DecisionRefused("schema_too_new", "it was written by a newer toolwire: upgrade toolwire")
         return make(form)
     except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise DecisionRefused("bad_mac", f"what the store holds is no form of ours: {error}") from error
+        raise DecisionRefused("bad_mac", f"the record in the store is not in toolwire's format: {error}") from error
 
 
 def result_form(result: ToolResult) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def result_of(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
     """
     kept = form["failure"]
     if kept is not None and kept["kind"] not in FAILURE_RULES:
-        raise ValueError(f"no kind of failure: {kept['kind']!r}")
+        raise ValueError(f"unknown kind of failure: {kept['kind']!r}")
     failure = None
     if kept is not None:
         failure = Failure(kind=kept["kind"], hint=kept["hint"], path=kept["path"], data=_untagged(kept["data"]))

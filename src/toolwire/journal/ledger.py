@@ -329,7 +329,7 @@ class RunLedger:
         if self._story.size + size > RUN_LIMIT_BYTES:
             return too_much_to_begin(start.step)
         if self._database.writer.is_full:
-            return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be written down.")
+            return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be recorded.")
         return None
 
     def _diverge(self, kept: Step, step: Step) -> ToolResult:

@@ -41,17 +41,17 @@ def location_of(url: str) -> Location:
     try:
         read = make_url(url)
     except (ArgumentError, ValueError) as error:
-        raise ConfigurationError(_advice("what was given is no URL")) from error
+        raise ConfigurationError(_advice("the text is not a URL")) from error
     if read.drivername in POSTGRES:
         read = read.set(drivername="postgresql+psycopg")
         return Location(url=read, path=None, shown=shown(read))
     if read.drivername not in {"sqlite", "sqlite+pysqlite"}:
-        raise ConfigurationError(_advice(f"{read.drivername!r} is no database that a store can lie in"))
+        raise ConfigurationError(_advice(f"{read.drivername!r} is not a database that a store can use"))
     if read.database in (None, "", ":memory:") or "mode" in read.query or read.host:
-        raise ConfigurationError(_advice("a store needs a file, or nothing would outlive the process"))
+        raise ConfigurationError(_advice("a store needs a file, because data in memory is lost with the process"))
     path = Path(os.path.abspath(str(read.database)))  # noqa: PTH100 - links stay, to keep the user's name
     if _file_system(path.parent) in NETWORK_FILES:
-        raise StoreUnavailable(f"{path} lies on a network file system, where SQLite loses data; use PostgreSQL there")
+        raise StoreUnavailable(f"{path} is on a network file system, where SQLite loses data; use PostgreSQL there")
     place = URL.create("sqlite+pysqlite", database=str(path))
     return Location(url=place, path=path, shown=shown(place))
 

@@ -39,7 +39,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
     if row.outcome is None and divergence is None:
         now = time.time()
         if start.expires_at and now > start.expires_at:
-            raise DecisionRefused("expired", f"run {run_id!r} was not gone on with in time")
+            raise DecisionRefused("expired", f"run {run_id!r} was not continued in time")
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
         append(connection, sealer, [run_event(run_id, "resumed", process=database.owner.process_id)])

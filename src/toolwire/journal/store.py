@@ -79,7 +79,7 @@ class Store:
             DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
         """
         if key is not None and len(key) != 32:
-            raise ConfigurationError("key: give 32 bytes, from secrets.token_bytes(32) say")
+            raise ConfigurationError("key: give 32 bytes, for example secrets.token_bytes(32)")
         store = cls(location_of(url), key, default_runtime())
         store._database.handles.add(store)
         return store
@@ -329,7 +329,7 @@ class Store:
 
     def _open(self) -> Database:
         if self._runtime.has_ended:
-            raise StoreUnavailable(f"the store {self.url} was closed: the interpreter ends")
+            raise StoreUnavailable(f"the store {self.url} was closed: the interpreter is ending")
         return Database(self._location, self._key)
 
     @property

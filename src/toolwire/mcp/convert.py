@@ -31,7 +31,7 @@ def from_mcp(value: object, function: Callable[..., Any] | None = None, **option
     """
     name = field_of(value, "name")
     if not isinstance(name, str):
-        raise DefinitionError(f"{value!r} is no MCP tool: it has no name")
+        raise DefinitionError(f"{value!r} is not an MCP tool: it has no name")
     input_schema = field_of(value, "input_schema", "inputSchema")
     if not isinstance(input_schema, Mapping):
         raise DefinitionError(f"MCP tool {name!r} has no input schema: give it as inputSchema")

@@ -136,7 +136,7 @@ def reason(status: ProgramStatus, limits: Limits, detail: str, end: Exit | None)
         case "calls":
             return f"the program made more than {limits.calls:,} tool calls."
         case "protocol_violation":
-            return f"the program's process sent what no program sends: {detail}."
+            return f"the program's process broke the protocol: {detail}."
         case "crashed":
             return _crash(detail, end)
         case "divergence":

@@ -222,7 +222,7 @@ def lost(gone: ZygoteGone) -> SandboxUnavailable:
     return SandboxUnavailable(
         f"the sandbox's process dies before it gives a child: {gone}",
         report={"python": sys.executable},
-        how_to_fix="Look for what kills processes here: memory limits of a container, or an operator.",
+        how_to_fix="Find the cause here: the memory limit of a container, or an operator.",
     )
 
 

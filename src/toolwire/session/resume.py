@@ -149,7 +149,7 @@ class Passes:
         for result in known:
             if isinstance(result, ToolResult) and is_divergence(result):
                 await awaited(self._scope()).ports.arrived(ledger.release())
-                raise DecisionRefused("divergence", result.error or "the run went another way than its record")
+                raise DecisionRefused("divergence", result.error or "the run did not follow its record")
 
     async def _pass(self, ledger: KeptRun, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         scope = replace(
@@ -166,7 +166,7 @@ class Passes:
             results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
             for result in results:
                 if is_divergence(result):
-                    raise DecisionRefused("divergence", result.error or "the run went another way than its record")
+                    raise DecisionRefused("divergence", result.error or "the run did not follow its record")
             if len(results) < len(outcomes) and run.stopped is None:
                 return await scope.ports.arrived(ledger.suspend())
             results = [_stopped(outcome, run) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
@@ -193,7 +193,7 @@ class Passes:
         # A finished run only returns its record, so an old revision does no harm.
         if now.status in ("running", "suspended") and now.rev != view.rev:
             raise DecisionRefused(
-                "stale_rev", f"this is how run {view.run_id!r} stood at {view.rev}, and it stands at {now.rev}"
+                "stale_rev", f"this describes run {view.run_id!r} at revision {view.rev}, and it is now at {now.rev}"
             )
         return view.run_id
 
@@ -311,8 +311,8 @@ def given_ids(run_id: str, reply: Reply) -> dict[str, str]:
 
 def _other_engine(engine: str) -> str:
     return (
-        f"the run's program was recorded on {engine!r} and this is {replay_engine!r}: it would not go the same way. "
-        "Resume it with the same version of Python and toolwire."
+        f"the run's program was recorded on {engine!r} and this is {replay_engine!r}: it would not replay the same "
+        "way. Resume it with the same version of Python and toolwire."
     )
 
 

@@ -78,10 +78,10 @@ def read_suspended(
     if principal is not None and view.start.caller.principal != principal:
         _refuse("not_permitted", "this run is another principal's")
     if rev is not None and view.rev != rev:
-        _refuse("stale_rev", f"this is how run {view.run_id!r} stood at {view.rev}, and it stands at {rev}")
+        _refuse("stale_rev", f"this describes run {view.run_id!r} at revision {view.rev}, and it is now at {rev}")
     expires_at = view.start.expires_at
     if expires_at and (time.time() if now is None else now) > expires_at:
-        _refuse("expired", f"run {view.run_id!r} was not gone on with in time")
+        _refuse("expired", f"run {view.run_id!r} was not continued in time")
     return view
 
 
@@ -209,7 +209,7 @@ def _decision(item: object) -> Decision:
     if isinstance(item, Decision):
         return item
     if not isinstance(item, Mapping):
-        _refuse("malformed", "a decision is an object")
+        _refuse("malformed", "a decision must be an object")
     given = cast("Mapping[str, Any]", item)
     check_shape(given, ITEM, "decision")
     if not given["request_id"]:
@@ -234,7 +234,7 @@ def _check_version(document: Mapping[str, Any]) -> None:
         return
     parts = version.split(".") if isinstance(version, str) else []
     if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and len(part) < 6 for part in parts):
-        _refuse("malformed", "it says no version")
+        _refuse("malformed", "it has no version")
     if tuple(map(int, parts)) > tuple(map(int, WIRE_VERSION.split("."))):
         _refuse("schema_too_new", f"it is of version {version}, and this toolwire reads {WIRE_VERSION}")
     _refuse("malformed", f"there is no version {version}")
@@ -245,7 +245,7 @@ def _check_mac(document: Mapping[str, Any], key: bytes) -> None:
     try:
         wanted = _mac({name: value for name, value in document.items() if name != "mac"}, key)
     except Unrepresentable as error:
-        raise DecisionRefused("bad_mac", "it holds what was never written") from error
+        raise DecisionRefused("bad_mac", "it holds a value that cannot be written as JSON") from error
     if type(mac) is not dict or cast("dict[str, Any]", mac).keys() != wanted.keys():
         _refuse("bad_mac", "it is not signed")
     found = cast("dict[str, Any]", mac)
@@ -256,7 +256,9 @@ def _check_mac(document: Mapping[str, Any], key: bytes) -> None:
 
 def _mac(body: Mapping[str, Any], key: bytes) -> dict[str, str]:
     if len(key) < KEY_BYTES_MIN:
-        raise ConfigurationError(f"the key has {len(key)} bytes: give at least {KEY_BYTES_MIN}, from os.urandom say")
+        raise ConfigurationError(
+            f"the key has {len(key)} bytes: give at least {KEY_BYTES_MIN}, for example from os.urandom"
+        )
     # A derived key for this purpose only, so that signatures reveal nothing about other uses of the store's key.
     signing = hmac.digest(key, b"toolwire suspended run 1", "sha256")
     text = canonical(body).encode("utf-8", "surrogatepass")
@@ -276,7 +278,7 @@ def _seconds(moment: str | None) -> float:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:
-        _refuse("malformed", f"{moment[:40]!r} is no time with a zone")
+        _refuse("malformed", f"{moment[:40]!r} is not a time with a zone")
     return found.timestamp()
 
 

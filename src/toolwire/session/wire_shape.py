@@ -101,7 +101,7 @@ def read_json(text: str | bytes, kinds: tuple[type, ...] = (dict,)) -> Mapping[s
     """
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "replace"))
     if size > WIRE_LIMIT_BYTES:
-        raise DecisionRefused("malformed", f"it has {size:,} bytes and may have {WIRE_LIMIT_BYTES:,}")
+        raise DecisionRefused("malformed", f"it has {size:,} bytes; at most {WIRE_LIMIT_BYTES:,} are allowed")
     try:
         value = joined(load_json(text.decode("utf-8") if isinstance(text, bytes) else text, surrogates=True))
     except UnicodeDecodeError as error:
@@ -123,7 +123,7 @@ def check_shape(value: Mapping[str, Any], shape: Shape, what: str) -> None:
     """
     for key in value:
         if key not in shape:
-            raise DecisionRefused("malformed", f"{what}: there is no {str(key)[:40]!r} in it")
+            raise DecisionRefused("malformed", f"{what}: the key {str(key)[:40]!r} is unknown")
     for key, field in shape.items():
         if key in value:
             _check_field(value[key], field, f"{what}: {key}")
@@ -133,13 +133,17 @@ def check_shape(value: Mapping[str, Any], shape: Shape, what: str) -> None:
 
 def _check_field(value: object, field: Field, place: str) -> None:
     if type(value) not in field.kinds:
-        raise DecisionRefused("malformed", f"{place} is of the wrong type")
+        raise DecisionRefused("malformed", f"{place} must be {_kinds(*field.kinds)}, not {type(value).__name__}")
     if field.shape is not None:
         check_shape(cast("Mapping[str, Any]", value), field.shape, place)
     inside: list[object] = [value]
     if field.items is not None:
         inside = list(cast("dict[str, object]", value).values() if type(value) is dict else cast("list[object]", value))
         if any(type(item) is not field.items for item in inside):
-            raise DecisionRefused("malformed", f"{place} holds what is of the wrong type")
+            raise DecisionRefused("malformed", f"{place} must hold {_kinds(field.items)} only")
     if field.within and not all(item in field.within for item in inside):
-        raise DecisionRefused("malformed", f"{place} is none of {', '.join(field.within)}")
+        raise DecisionRefused("malformed", f"{place} must be one of {', '.join(field.within)}")
+
+
+def _kinds(*kinds: type) -> str:
+    return " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)

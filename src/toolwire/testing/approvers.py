@@ -77,7 +77,7 @@ def _silence_decides_nothing(make: MakeApprover) -> None:
     request = _request()
     answer = _ask(make(lambda _: Said(verdict="nothing")), request)
     if answer is not None:
-        raise ApproverFails(f"nobody answered, and it gave {answer!r}")
+        raise ApproverFails(f"no answer came, and it gave {answer!r}")
 
 
 def _what_breaks_approves_nothing(make: MakeApprover) -> None:

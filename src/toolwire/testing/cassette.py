@@ -144,9 +144,9 @@ def _read(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise ConfigurationError(f"the cassette {path} cannot be read ({error.strerror}): record it first") from error
     except ValueError as error:
-        raise ConfigurationError(f"{path} is no cassette: {error}") from error
+        raise ConfigurationError(f"{path} is not a cassette: {error}") from error
     if not isinstance(form, dict) or cast("dict[str, Any]", form).get("format") != CASSETTE:
-        raise ConfigurationError(f"{path} is no cassette: it has no format {CASSETTE!r}")
+        raise ConfigurationError(f"{path} is not a cassette: it has no format {CASSETTE!r}")
     found = cast("dict[str, Any]", form)
     if found.get("version") != CASSETTE_VERSION:
         raise ConfigurationError(

@@ -166,7 +166,9 @@ def _key(source: str) -> str:
 def _function(script: Script) -> Callable[[ScriptTools], Coroutine[Any, Any, Any]]:
     if callable(script):
         if not inspect.iscoroutinefunction(script):
-            raise ConfigurationError(f"the script {script!r} is no coroutine function: write `async def script(tools)`")
+            raise ConfigurationError(
+                f"the script {script!r} is not a coroutine function: write `async def script(tools)`"
+            )
         return script
     calls = [(tool, dict(arguments)) for tool, arguments in script]
 

@@ -109,7 +109,7 @@ class MemoryStore:
         asked, decided = self.request(request_id)
         if decided is None:
             if _is_late(asked):
-                raise DecisionRefused("expired", f"request {request_id} waits no more", request_id=request_id)
+                raise DecisionRefused("expired", f"request {request_id} is no longer waiting", request_id=request_id)
             check(asked, decision)
         filled = replace(decision, request_id=request_id, at=decision.at or time.time())
         return self.kept[asked.run_id].decide(asked, filled).result()

@@ -150,7 +150,7 @@ __result__ = value
             sign="host fault",
         ),
         hostile(
-            "half a character",
+            "a lone surrogate",
             "a text that no encoder takes",
             "__result__ = {'text': chr(0xD800)}",
             sign="host fault",

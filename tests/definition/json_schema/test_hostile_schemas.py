@@ -173,7 +173,7 @@ def test_a_ladder_is_blamed_on_the_schema_and_not_on_the_model() -> None:
     assert result.failure is not None
     assert (result.failure.kind, result.failure.hint, result.error) == (
         "unavailable",
-        "This is for the owner of the tool to mend; the arguments were not the reason.",
+        "The owner of the tool has to fix this; the arguments were not the cause.",
         (
             "'stranger' cannot run: tool 'stranger': its schema cannot be used: a check of 2 values takes more than "
             "20,000 steps or 128 levels"

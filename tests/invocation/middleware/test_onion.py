@@ -162,7 +162,7 @@ def test_one_that_gives_something_else_is_told_what_to_give(world: World) -> Non
     assert result.failure is not None
     assert (outcome(result), str(result.failure.exception)) == (
         "internal",
-        "the middleware forget gave None: give a ToolResult, await call_next(call) say",
+        "the middleware forget gave None: give a ToolResult, for example await call_next(call)",
     )
 
 

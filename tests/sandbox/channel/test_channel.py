@@ -198,8 +198,8 @@ BAD_AGAIN: dict[str, tuple[bytes, str]] = {
     "wait, until negative": (frame("wait", 1, 0.5, -1), "a wait out of range"),
     "wait, until endless": (frame("wait", 1, 0.5, 1e300), "a wait out of range"),
     "wake": (frame("wake", 1, 1), "a frame of an unknown kind"),
-    "unfit, no text": (frame("unfit", 1), "a reason that is no text"),
-    "unfit, long": (frame("unfit", "x" * 70_000), "a reason that is no text"),
+    "unfit, no text": (frame("unfit", 1), "a reason that is not text"),
+    "unfit, long": (frame("unfit", "x" * 70_000), "a reason that is not text"),
 }
 
 

@@ -133,7 +133,7 @@ def test_answers_come_to_a_program_that_only_yields(run: Runner) -> None:
 def test_waiting_for_nothing_is_an_error_at_once(run: Runner) -> None:
     error = run("await asyncio.Event().wait()").error
     assert error is not None
-    assert error.message == "the program awaits something that nothing can bring about any more"
+    assert error.message == "the program awaits something that can no longer happen"
 
 
 def test_an_exception_that_nobody_looked_at_is_printed(run: Runner) -> None:
@@ -163,5 +163,5 @@ def test_a_program_ends_without_waiting_for_calls_it_left(run: Runner) -> None:
 
 def test_an_error_of_ours_is_shown_by_its_bare_name(run: Runner) -> None:
     assert run("await asyncio.Event().wait()").for_model.splitlines()[-1] == (
-        "Deadlock: the program awaits something that nothing can bring about any more"
+        "Deadlock: the program awaits something that can no longer happen"
     )

@@ -262,7 +262,7 @@ def test_order_of_sets_that_changes_is_not_resumable(monkeypatch: pytest.MonkeyP
     with weakened() as sandbox:
         result = sandbox.run(program("1"), Approver())
     assert result.error is not None
-    assert result.error.message == "here a program cannot be given again: the order of sets"
+    assert result.error.message == "a program cannot be replayed here: the order of sets"
 
 
 DIGESTS: dict[str, dict[str, Any]] = {

@@ -208,7 +208,9 @@ def _around(layer: Middleware, inner: CallNext) -> CallNext:
         result = await layer(call, inner)
         if not isinstance(cast("object", result), ToolResult):
             name = getattr(layer, "__name__", type(layer).__name__)
-            raise TypeError(f"the middleware {name} gave {result!r:.80}: give a ToolResult, await call_next(call) say")
+            raise TypeError(
+                f"the middleware {name} gave {result!r:.80}: give a ToolResult, for example await call_next(call)"
+            )
         return result
 
     return outer

@@ -89,7 +89,7 @@ class _Fields:
         if not has_table:
             self.note("The line [tool_call] is missing; its keys were read without it.")
         for key in self.unknown:
-            self.note(f"`{key}` is no key of ATTP; it was left out.", key)
+            self.note(f"`{key}` is not a key of ATTP; it was left out.", key)
 
     def note(self, message: str, key: str = "") -> None:
         self.problems.append(Problem(message=message, repaired=True, place=self.place(key)))
@@ -106,7 +106,7 @@ class _Fields:
         if isinstance(value, str):
             return value
         if value is not None:
-            self.note(f"`{key}` is no string; it was left out.", key)
+            self.note(f"`{key}` is not a string; it was left out.", key)
         elif is_missed:
             self.note(f"`{key}` is missing.", key)
         return ""
@@ -117,7 +117,7 @@ class _Fields:
         if value is None:
             return None
         if not isinstance(value, str):
-            raise Refusal(f"`{key}` is no string. Write {_FORM[key]}.", place=self.place(key))
+            raise Refusal(f"`{key}` is not a string. Write {_FORM[key]}.", place=self.place(key))
         return value if value.strip() else None
 
     def _table(self, value: Any) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _code(fields: _Fields) -> str:
     size = len(code.encode("utf-8"))
     if size > CODE_LIMIT_BYTES:
         raise Refusal(
-            f"The code has {size} bytes and may have {CODE_LIMIT_BYTES}. Write a shorter program.",
+            f"The code has {size} bytes; the limit is {CODE_LIMIT_BYTES}. Write a shorter program.",
             place=fields.place("code"),
         )
     has_message = fields.values.get("message") is not None

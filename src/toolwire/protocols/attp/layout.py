@@ -161,7 +161,7 @@ def _behind_thinking(text: str) -> tuple[int, list[Problem]]:
             )
         position = closing + len(opening[0]) + 1
         if not problems:  # only one: counting the line of each would take quadratic time
-            problems.append(_repair(f"What stands in <{opening[1]}> was left out.", text, opening.start()))
+            problems.append(_repair(f"The text in <{opening[1]}> was left out.", text, opening.start()))
         if position > first:
             first = _first_structure(text, position)
     closing = None if problems else _THOUGHT_OUT.search(text)

@@ -165,8 +165,8 @@ class _Documents:
         end = line_end(text, position)
         if self.layout.fence or _TRIPLE.search(text, position, end):
             raise Refusal(
-                "This line is no TOML, and it may belong to the value above it. Inside the code write triple quotes as "
-                "\"\"\", close it by ''' on a line of its own, and write nothing after it.",
+                "This line is not TOML, and it may belong to the value above it. Inside the code write triple quotes "
+                "as \"\"\", close it by ''' on a line of its own, and write nothing after it.",
                 place=line(text, position),
             )
         self.has_fence_after = self.has_fence_after or is_fence(text, position)

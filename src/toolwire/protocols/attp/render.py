@@ -130,7 +130,7 @@ def _code(arguments: Mapping[str, Any]) -> str:
     code = arguments.get("code")
     if not isinstance(code, str) or len(arguments) != 1:
         raise ConfigurationError(
-            f"a call of {CODE_EXECUTION!r} has one argument, code, a text; it has {sorted(arguments)}"
+            f"a call of {CODE_EXECUTION!r} has one argument, code, a string; it has {sorted(arguments)}"
         )
     return code
 

@@ -240,8 +240,8 @@ class _Quotes:
         if self.mark in value:
             return f"{self.mark} stands inside it"
         if self.has_escapes and "\\" in value:
-            return "a backslash in it begins no escape"
-        return "TOML does not allow what it holds"
+            return "a backslash in it does not begin an escape"
+        return "it holds characters that TOML does not allow"
 
 
 def _closing(quote: str, length: int) -> re.Pattern[str]:

@@ -56,7 +56,7 @@ def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> Fou
     shapes = [_shape(item, known, is_marked=is_marked) for item in items]
     if not items or None in shapes:
         if is_marked:
-            raise Refusal('This JSON is no call. Write {"name": the tool\'s name, "arguments": {its parameters}}.')
+            raise Refusal('This JSON is not a call. Write {"name": the tool\'s name, "arguments": {its parameters}}.')
         return None
     if len(shapes) > CALLS_LIMIT:
         raise Refusal(f"The reply makes more than {CALLS_LIMIT} calls. Make fewer at a time.")
@@ -133,7 +133,9 @@ def _arguments(given: Any, schema: Mapping[str, Any] | None, name: str) -> tuple
     if isinstance(given, dict):
         return fit_arguments(cast("dict[str, Any]", given), {} if schema is None else schema)
     if not isinstance(given, str):
-        raise Refusal(f"The arguments of {name!r} are no JSON object. Write the parameters' names with their values.")
+        raise Refusal(
+            f"The arguments of {name!r} are not a JSON object. Write the parameters' names with their values."
+        )
     arguments, problems = read_arguments(given, schema)
     if arguments is None:
         raise Refusal(f"The arguments of {name!r} cannot be read. {problems[0].message}", place=problems[0].place)

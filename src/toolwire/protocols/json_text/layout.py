@@ -238,7 +238,7 @@ class _Walk:
         if self.text[start : start + 1] not in ("{", "["):
             if self._begins_line(found.start()) and self.text[start : start + 1] not in ("", "<"):
                 raise Refusal(
-                    f"Behind {found[0]} stands no JSON. "
+                    f"No JSON follows {found[0]}. "
                     'Write {"name": the tool\'s name, "arguments": {its parameters}} there.',
                     place=line(self.text, found.start()),
                 )
@@ -262,7 +262,7 @@ class _Walk:
             ending = _TAG_END.match(self.text, position)
             position = ending.end() if ending else position
             if ending and ending["extra"]:
-                self._note("Closing brackets too many were left out.", position)
+                self._note("Extra closing brackets were left out.", position)
             following = _NEXT_VALUE.match(self.text, position)
             if function or following is None or (ending and ending["end"]):
                 return self._take(start, position, *pieces)

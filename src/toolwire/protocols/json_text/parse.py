@@ -201,5 +201,5 @@ def _program(text: str, layout: JsonLayout, known: KnownTools) -> ToolCall | Non
         )
     size = len(piece.content.encode("utf-8"))
     if size > CODE_LIMIT_BYTES:
-        raise Refusal(f"The code has {size} bytes and may have {CODE_LIMIT_BYTES}. Write a shorter program.")
+        raise Refusal(f"The code has {size} bytes; the limit is {CODE_LIMIT_BYTES}. Write a shorter program.")
     return ToolCall(CODE_EXECUTION, {"code": piece.content}, raw_text=piece.raw)

@@ -93,7 +93,7 @@ def check_object(arguments: Any) -> None:
         Refusal: The arguments are not an object, or exceed a limit.
     """
     if not isinstance(arguments, dict):
-        raise Refusal("The arguments are no object. Write one JSON object with the parameters' names as keys.")
+        raise Refusal("The arguments are not an object. Write one JSON object with the parameters' names as keys.")
     level: list[Any] = [arguments]
     size = 0
     for _ in range(DEPTH_LIMIT):
@@ -117,7 +117,7 @@ def check_object(arguments: Any) -> None:
 
 def _key_size(key: Any) -> int:
     if not isinstance(key, str):
-        raise Refusal(f"The arguments have the key {key!r:.40}. Keys are texts.")
+        raise Refusal(f"The arguments have the key {key!r:.40}. Keys are strings.")
     if len(key) > KEY_LIMIT:
         raise Refusal(f"The arguments have a key of {len(key)} characters, and {KEY_LIMIT} are allowed.")
     return _scalar_size(key)
@@ -126,12 +126,12 @@ def _key_size(key: Any) -> int:
 def _scalar_size(value: Any) -> int:
     if isinstance(value, str):
         if _SURROGATE.search(value):
-            raise Refusal("The arguments hold half a character. Write the whole character.")
+            raise Refusal("The arguments hold a lone surrogate. Write the whole character.")
         return len(value.encode("utf-8"))
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        raise Refusal(f"The arguments hold {value}, which is no JSON number. Write a number or null.")
+        raise Refusal(f"The arguments hold {value}, which is not a JSON number. Write a number or null.")
     if isinstance(value, int) and value.bit_length() > _BITS_LIMIT:
         raise Refusal(f"The arguments hold an integer of more than {DIGIT_LIMIT:,} digits. Write a shorter one.")
     if value is not None and not isinstance(value, int | float):
-        raise Refusal(f"The arguments hold a {type(value).__name__}, which is no JSON value.")
+        raise Refusal(f"The arguments hold a {type(value).__name__}, which is not a JSON value.")
     return 8

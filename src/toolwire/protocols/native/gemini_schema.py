@@ -31,7 +31,7 @@ def older_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     whole, lost = inlined(schema)
     dropped: set[str] = set()
     told = _older(whole, dropped)
-    return told, (*lost, *(f"{word!r} cannot be said here" for word in sorted(dropped)))
+    return told, (*lost, *(f"{word!r} cannot be expressed here" for word in sorted(dropped)))
 
 
 def _without_const(node: dict[str, Any]) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def _media_parts(result: ToolResult) -> list[dict[str, Any]]:
     if not parts:
         return []
     name = "a tool" if result.call is None else f"the tool {result.call.name!r}"
-    return [{"type": "text", "text": f"What {name} gave for call {result_id(result)}:"}, *parts]
+    return [{"type": "text", "text": f"Returned by {name} for call {result_id(result)}:"}, *parts]
 
 
 def _media_part(block: ContentBlock) -> dict[str, Any] | None:

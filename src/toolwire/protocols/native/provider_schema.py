@@ -117,4 +117,4 @@ class _Expansion:
 
 def _lost(reference: str, *, is_own: bool) -> str:
     why = "stands in itself" if is_own else "is one reference too many"
-    return f"{reference} {why} and cannot be written out: what is inside of it is not said"
+    return f"{reference} {why} and cannot be written out: its contents are left out"

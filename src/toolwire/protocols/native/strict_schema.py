@@ -68,7 +68,7 @@ def without_nulls(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _problems(root: dict[str, Any]) -> Iterator[str]:
     if root.get("type") != "object" or "anyOf" in root:
-        yield "the parameters are no plain object"
+        yield "the parameters are not a plain object"
         return
     properties = enums = 0
     for node, place, level in _nodes(root):
@@ -107,17 +107,17 @@ def _nodes(root: dict[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[str, ..
 def _node_problems(node: dict[str, Any], *, is_root: bool) -> Iterator[str]:
     unknown = sorted(node.keys() - _TAKEN - _LEFT_OUT)
     if unknown:
-        yield f"{', '.join(map(repr, unknown))} cannot be said in strict mode"
+        yield f"{', '.join(map(repr, unknown))} cannot be expressed in strict mode"
     if not node.keys() & {"type", "anyOf", "$ref", "enum", "const"}:
-        yield "any value is allowed, and strict mode wants a type"
+        yield "any value is allowed, and strict mode needs a type"
     if any(not isinstance(inner, dict) for inner in cast("dict[str, Any]", node.get("properties") or {}).values()):
-        yield "any value of a property is allowed, and strict mode wants a type"
+        yield "any value of a property is allowed, and strict mode needs a type"
     kinds = node.get("type")
     kinds = cast("list[Any]", kinds) if isinstance(kinds, list) else [kinds]
     if "object" in kinds and (problem := _open_object(node, is_root=is_root)):
         yield problem
     if "array" in kinds and not isinstance(node.get("items"), dict):
-        yield "an array of anything is allowed, and strict mode wants the items' type"
+        yield "an array of anything is allowed, and strict mode needs the items' type"
     if any(mark in str(node.get("pattern", "")) for mark in _LOOKAROUND):
         yield "the pattern looks ahead or behind, which strict mode cannot"
 
@@ -126,7 +126,7 @@ def _open_object(node: dict[str, Any], *, is_root: bool) -> str:
     if node.get("additionalProperties", False) is not False:
         return "keys that are not listed are allowed, and strict mode takes listed ones alone"
     is_free = not node.get("properties") and "additionalProperties" not in node
-    return "an object of anything is allowed, and strict mode wants its properties" if is_free and not is_root else ""
+    return "an object of anything is allowed, and strict mode needs its properties" if is_free and not is_root else ""
 
 
 def _strict(schema: Any) -> Any:

@@ -189,6 +189,6 @@ def _too_much(calls: Sequence[WrittenCall]) -> list[Problem]:
         return [Problem(message=f"The reply makes {len(calls)} calls and may make {CALL_LIMIT}.", repaired=False)]
     size = sum(len(call.arguments) for call in calls if isinstance(call.arguments, str))
     if size > REPLY_LIMIT_BYTES:
-        message = f"The arguments of all calls have {size} characters and may have {REPLY_LIMIT_BYTES}. Write less."
+        message = f"The arguments of all calls have {size} characters; the limit is {REPLY_LIMIT_BYTES}. Write less."
         return [Problem(message=message, repaired=False)]
     return []

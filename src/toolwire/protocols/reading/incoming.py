@@ -77,7 +77,7 @@ def _decoded(reply: str | bytes) -> str:
         size = len(reply.encode("utf-8"))
     except UnicodeEncodeError as error:
         raise Refusal(
-            f"The reply holds half a character, U+{ord(reply[error.start]):04X}. Write the whole character.",
+            f"The reply holds a lone surrogate, U+{ord(reply[error.start]):04X}. Write the whole character.",
             place=line(reply, error.start),
         ) from error
     if size > REPLY_LIMIT_BYTES:
@@ -86,7 +86,7 @@ def _decoded(reply: str | bytes) -> str:
 
 
 def _too_long(size: int) -> Refusal:
-    return Refusal(f"The reply has {size} bytes and may have {REPLY_LIMIT_BYTES}. Write a shorter one.")
+    return Refusal(f"The reply has {size} bytes; the limit is {REPLY_LIMIT_BYTES}. Write a shorter one.")
 
 
 def is_json(text: str) -> bool:

@@ -92,7 +92,7 @@ def check_said(found: Lenient) -> None:
     for value in _scalars(found.value):
         piece = next(said, None)
         if piece is None or type(piece.value) is not type(value) or piece.value != value or not _is_said(piece):
-            raise Refusal("The JSON is damaged, and mending it would add what was not written. Write it again.")
+            raise Refusal("The JSON is damaged, and repairing it would add text that was not written. Write it again.")
 
 
 def place(text: str, position: int) -> str:
@@ -172,7 +172,7 @@ class _JsonReader:
         if self._takes(_COMMA):
             self._gap()
             if self.text.startswith(closing, self.position):
-                self._slip("A comma too many was left out.", start)
+                self._slip("An extra comma was left out.", start)
         elif closing == "}" and self._is_at_key_on_new_line(start):
             self._slip(
                 "A comma is missing before a key on a new line; the key was read as the next one.", self.position

@@ -109,12 +109,12 @@ def _repaired(text: str, depth: int, error: json.JSONDecodeError) -> tuple[Any, 
     rest = text[found.end :].strip().lstrip("]}").strip()
     if rest:
         raise Refusal(
-            f"Behind the JSON stands {rest[:20]!r}. Write one JSON value and nothing behind it.",
+            f"{rest[:20]!r} follows the JSON. Write one JSON value and nothing after it.",
             place=place(text, found.end),
         )
     problems.extend(found.problems)
     if text[found.end :].strip(" \t\r\n\ufeff"):
-        problems.append(_repair("Closing brackets too many were left out.", place(text, found.end)))
+        problems.append(_repair("Extra closing brackets were left out.", place(text, found.end)))
     if not problems:
         problems.append(_repair(f"The text is not strict JSON ({error.msg}), and was read nevertheless."))
     return found.value, tuple(problems)

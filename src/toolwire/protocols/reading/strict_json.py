@@ -82,7 +82,7 @@ def check_characters(text: str) -> None:
         Refusal: The text holds a lone surrogate.
     """
     if half := (None if text.isascii() else _SURROGATE.search(text)):
-        raise Refusal(f"A string holds half a character, U+{ord(half[0]):04X}. Write the whole character.")
+        raise Refusal(f"A string holds a lone surrogate, U+{ord(half[0]):04X}. Write the whole character.")
 
 
 def integer(text: str) -> int:
@@ -92,7 +92,7 @@ def integer(text: str) -> int:
         Refusal: The integer has too many digits.
     """
     if len(text) > DIGIT_LIMIT:
-        raise Refusal(f"A number has {len(text)} digits and may have {DIGIT_LIMIT}.")
+        raise Refusal(f"A number has {len(text)} digits; the limit is {DIGIT_LIMIT}.")
     return int(text)
 
 
@@ -124,7 +124,7 @@ def check_key(key: str) -> None:
         Refusal: The key is longer than `KEY_LIMIT`.
     """
     if len(key) > KEY_LIMIT:
-        raise Refusal(f"The key {key[:20]!r}... has {len(key)} characters and may have {KEY_LIMIT}.")
+        raise Refusal(f"The key {key[:20]!r}... has {len(key)} characters; the limit is {KEY_LIMIT}.")
 
 
 def repeated(key: str) -> Refusal:

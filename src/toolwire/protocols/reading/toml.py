@@ -63,7 +63,7 @@ def _walk(text: str) -> None:
             dots = 0
         elif len(word) > DIGIT_LIMIT:
             raise Refusal(
-                f"A number has {len(word)} digits and may have {DIGIT_LIMIT}.", place=line(text, found.start())
+                f"A number has {len(word)} digits; the limit is {DIGIT_LIMIT}.", place=line(text, found.start())
             )
 
 

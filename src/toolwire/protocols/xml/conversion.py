@@ -76,7 +76,7 @@ def load_marked(text: str) -> Any:
     try:
         return load_json(text)
     except json.JSONDecodeError as error:
-        raise Refusal(f"it is marked as JSON and is none: {error}. Write JSON, or leave the mark out.") from error
+        raise Refusal(f"it is marked as JSON and is not JSON: {error}. Write JSON, or leave the mark out.") from error
 
 
 @bounded

@@ -186,7 +186,7 @@ class _Scan:
         """Handles thinking whose beginning is not in the reply. All text before the mark is thinking."""
         if self.calls:
             self.dropped = self.calls[0].start
-            self.repairs.note(f"What stands before {mark[0]} was left out, a call too.", mark.start())
+            self.repairs.note(f"The text before {mark[0]} was left out, a call too.", mark.start())
         self.thoughts = [(0, mark.start())]
         self.calls, self.pieces, self.failure, self.fenced, self.is_over = [], [], None, None, False
         self.taken = mark.end()

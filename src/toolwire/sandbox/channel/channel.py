@@ -279,7 +279,7 @@ class Channel:
 
     def _unfit(self, parts: list[Any], _size: int, _weight: int) -> UnfitFrame:
         if len(parts) != 2 or not _is_text(parts[1]):
-            raise ProtocolViolation("a reason that is no text")
+            raise ProtocolViolation("a reason that is not text")
         return UnfitFrame(parts[1])
 
     def _result(self, parts: list[Any], size: int, _weight: int) -> ResultFrame:

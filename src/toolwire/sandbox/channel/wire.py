@@ -227,7 +227,7 @@ def _refuse(value: Any) -> Any:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 dump = dumper(_refuse)

@@ -77,7 +77,7 @@ class Stage:
             _, options, source = self._wire.receive()
             unfit = self._begin_again(options["replay"]) if "replay" in options else ""
             if unfit:
-                self._wire.send(encode('["unfit",', f"here a program cannot be given again: {unfit}", _END_CAP))
+                self._wire.send(encode('["unfit",', f"a program cannot be replayed here: {unfit}", _END_CAP))
                 return
             self._begin(options)
             self._run(source)
@@ -212,7 +212,7 @@ def _own_builtins(importer: imports.Importer, helping: Help) -> dict[str, Any]:
 
 def _input(_: object = "") -> str:
     """As `input()`, where nobody is there to answer."""
-    raise EOFError("nobody answers input() in a program")
+    raise EOFError("input() is not available in a program")
 
 
 def _exit(code: object = None) -> None:

@@ -76,7 +76,7 @@ PROGRAMS: list[tuple[str, str, str]] = [
     (
         "nothing_used",
         "echo(None)['a']",
-        "The value is None: what gave it found or returned nothing. Check for None first.",
+        "The value is None: the function or lookup that gave it found nothing. Check for None first.",
     ),
     (
         "misspelt_key",
@@ -183,8 +183,8 @@ PROGRAMS: list[tuple[str, str, str]] = [
         "A text that goes over several lines needs triple quotes; in others a line break is written \\n.",
     ),
     ("unclosed_long_text", "x = '''one\ntwo", OPEN_TEXT),
-    ("foreign_word", "const x = 1", "`const` is no Python; write `name = value`."),
-    ("foreign_word", "x = 1\nif x:\n    pass\nelse if x:\n    pass", "`else if` is no Python; write `elif`."),
+    ("foreign_word", "const x = 1", "`const` is not Python; write `name = value`."),
+    ("foreign_word", "x = 1\nif x:\n    pass\nelse if x:\n    pass", "`else if` is not Python; write `elif`."),
     ("foreign_operator", "if 1 && 2: pass", "Python writes `and` where other languages write `&&`."),
     ("foreign_operator", "x = 0\nx++", "Python writes `+= 1` where other languages write `++`."),
     ("indentation", "if 1:\nprint(1)", "Indent each block by four spaces, and the lines of one block alike."),

@@ -103,7 +103,7 @@ MISTAKES: tuple[Mistake, ...] = (
         name="nothing_used",
         error="TypeError AttributeError",
         pattern=r"'NoneType' object",
-        text="The value is None: what gave it found or returned nothing. Check for None first.",
+        text="The value is None: the function or lookup that gave it found nothing. Check for None first.",
     ),
     Mistake(name="misspelt_key", error="KeyError", pattern=r"^'(.*)'$", text=scene.key),
     Mistake(name="index_out_of_range", error="IndexError", pattern=r"index out of range", text=scene.length),
@@ -199,7 +199,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="asked_the_user",
         error="EOFError RuntimeError",
-        pattern=r"nobody answers input\(\)",
+        pattern=r"input\(\) is not available",
         text="A program cannot ask the user. Write the value into the program, or end it and ask in your reply.",
     ),
     Mistake(

@@ -212,7 +212,7 @@ def foreign_word(_: re.Match[str], scene: Scene) -> str:
     if found is None:
         return ""
     word = found[1]
-    return f"`{word}` is no Python; write {f'`{meant[word]}`' if word in meant else '`name = value`'}."
+    return f"`{word}` is not Python; write {f'`{meant[word]}`' if word in meant else '`name = value`'}."
 
 
 def _tools(scene: Scene) -> str:

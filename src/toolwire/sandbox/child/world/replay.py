@@ -104,7 +104,7 @@ class ReplayedCalls(CallChannel):
         """
         self._output.flush()
         if timeout is None and not self._waiting:
-            raise Deadlock("the program awaits something that nothing can bring about any more")
+            raise Deadlock("the program awaits something that can no longer happen")
         if timeout is not None:
             until = self._clock.elapsed + timeout if timeout > 0 else self._timer()
             if until is None and not self._waiting:

@@ -82,7 +82,7 @@ class CallChannel:
         self._output.flush()
         if timeout is None:
             if not self._waiting:
-                raise Deadlock("the program awaits something that nothing can bring about any more")
+                raise Deadlock("the program awaits something that can no longer happen")
             self._deliver(self._wire.receive())
             return
         self._wake += 1
