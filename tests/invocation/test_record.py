@@ -14,7 +14,7 @@ from tests.invocation.world import World, outcome
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.from_function import from_function
 from toolwire.definition.tool import Validated, canonical
-from toolwire.invocation import scope
+from toolwire.invocation import validate
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall, colourless
 from toolwire.invocation.scope import Run
 from toolwire.permission.approval import ApprovalRequest, Decision
@@ -400,7 +400,7 @@ def _count_canonical_forms(monkeypatch: pytest.MonkeyPatch) -> list[None]:
         return canonical(validated, key)
 
     made: list[None] = []
-    monkeypatch.setattr(scope, "canonical", counted)
+    monkeypatch.setattr(validate, "canonical", counted)
     return made
 
 
