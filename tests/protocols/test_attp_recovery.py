@@ -323,7 +323,7 @@ def test_each_repair_is_told_with_its_place(reply: str, problems: list[tuple[str
             WHOLE[: WHOLE.index("__result__")],
             "line 6",
             (
-                "`code` cannot be read to its end: it is not closed by ''' on a line of its own, or it is no Python "
+                "`code` cannot be read to its end: it is not closed by ''' on a line of its own, or it is not a Python "
                 "program, or it holds ''' itself. Nothing was run. Write the whole reply again."
             ),
         ),

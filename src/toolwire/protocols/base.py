@@ -129,6 +129,11 @@ class Refusal(Exception):
         """The text for the user, if the reply holds only such text."""
 
 
+def too_many_calls() -> Refusal:
+    """Returns the refusal of a reply with more than `CALL_LIMIT` calls."""
+    return Refusal(f"The reply makes more than {CALL_LIMIT} calls. Make fewer at a time.")
+
+
 def checked(option: str, value: object, known: Collection[str]) -> None:
     """Checks that `value` is one of the words that an option of `describe` takes.
 

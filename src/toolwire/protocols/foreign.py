@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.protocols.attp.whole_program import CompileBudget
-from toolwire.protocols.base import CALL_LIMIT, DEPTH_LIMIT, Refusal
+from toolwire.protocols.base import CALL_LIMIT, DEPTH_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.call_shapes import NAME, fences, is_all, named
 from toolwire.protocols.json_text.call_forms import calls_of, named_call
+from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
 from toolwire.protocols.reading.strict_json import check_depth, load_prefix
 from toolwire.protocols.tool_names import KnownTools
-from toolwire.protocols.xml.conversion import convert, guess
+from toolwire.protocols.xml.conversion import convert_argument, guess
 from toolwire.vocabulary.calls import Problem, ToolCall
 
 _WRAPPERS = r"tool_calls?|function_calls?|tool_use|tool_code|toolcall|call|action|function|tool|invoke_tool"
@@ -140,23 +141,19 @@ class _ForeignReader:
         forms: tuple[Callable[[int], int | None], ...] = (
             self._headed, self._invoked, self._paired, self._listed, self._python
         )  # fmt: skip
-        action = _ACTION_CALL.match(self._text, self._filler(start))
-        position = end = self._filler(start) if action is None else action.end()
+        action = _ACTION_CALL.match(self._text, match_end(_FILLER, self._text, start))
+        position = end = match_end(_FILLER, self._text, start) if action is None else action.end()
         while position < len(self._text):
             following = next((place for form in forms if (place := form(position)) is not None), None)
             if following is None:
                 break
             end = following
             if len(self._calls) > CALL_LIMIT:
-                raise Refusal(f"The reply makes more than {CALL_LIMIT} calls. Make fewer at a time.")
-            position = end = self._filler(end)
+                raise too_many_calls()
+            position = end = match_end(_FILLER, self._text, end)
         if not self._calls or not (is_marked or all(call.name in self._known.schemas for call in self._calls)):
             return None
         return Foreign(calls=tuple(self._calls), problems=tuple(self._problems), start=start, end=end)
-
-    def _filler(self, position: int) -> int:
-        found = _FILLER.match(self._text, position)
-        return found.end() if found else position
 
     def _headed(self, position: int) -> int | None:
         """Reads a name with its JSON arguments after it. After `Action:` the JSON may hold the whole call."""
@@ -173,8 +170,7 @@ class _ForeignReader:
             if name is None:
                 return self._add_value(value, raw, end)
             self._add(named_call(tool or _clean(name), value, raw, self._known).calls)
-            closing = _HEAD_ENDS.match(self._text, end)
-            return closing.end() if closing else end
+            return match_end(_HEAD_ENDS, self._text, end)
         return None
 
     def _invoked(self, position: int) -> int | None:
@@ -264,11 +260,9 @@ class _ForeignReader:
         tool = named(name, self._known)
         if not tool:
             return ToolCall(name, {key: guess(text) for key, text in texts.items()}, raw_text=raw)
-        schema = self._known.schemas[tool]
-        properties = cast("dict[str, Any]", schema.get("properties") or {})
         arguments = dict[str, Any]()
         for key, text in texts.items():
-            found = convert(text, properties.get(key, schema.get("additionalProperties")), schema)
+            found = convert_argument(key, text, self._known.schemas[tool])
             arguments[key] = found.value
             self._problems += found.problems
         return ToolCall(tool, arguments, raw_text=raw)

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.definition.tool import Invalid, Tool
 from toolwire.definition.words import bounded, resolve
+from toolwire.protocols.base import Language
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 
 _DEPTH = 4
+
+_REQUEST_LIMIT = 60
+"""Maximum length in characters of a tool description that an example uses as its request."""
 
 _TEXT_LIMIT = 1_000
 """Maximum length of a sample in characters. A longer sample does not belong in a prompt."""
@@ -65,6 +70,44 @@ def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
         if len(found) == 2:
             break
     return found
+
+
+def sample_calls(tools: Iterable[Tool]) -> list[tuple[Tool, dict[str, Any]]]:
+    """Returns up to two sample calls: of the first two tools that take arguments, or of the only one that does."""
+    found = [(tool, samples) for tool in tools if (samples := sample_arguments(tool))]
+    telling = [(tool, samples) for tool, samples in found if samples[0]] or found
+    if len(telling) == 1:
+        tool, samples = telling[0]
+        return [(tool, arguments) for arguments in samples[:2]]
+    return [(tool, samples[0]) for tool, samples in telling[:2]]
+
+
+def sample_request(tool: Tool, *, otherwise: str, full_stop: str = "") -> str:
+    """Returns a user's request for the tool: the first line of its description, or `otherwise`."""
+    first = tool.description.strip().partition("\n")[0]
+    # An outside author's description must not appear as a user's request.
+    if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
+        return otherwise
+    return first if first[-1] in ".。!！?？" else f"{first}{full_stop}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfit:
+    """A request that hardly any tool can meet."""
+
+    words: tuple[str, ...]
+    """If one of these words is in a tool's name or description, another request is used."""
+    request: str
+    thought: str
+    reason: str
+    """The reason for the failure, and an alternative for the user."""
+
+
+def unfit_request(tools: Iterable[Tool], language: Language) -> Unfit:
+    """Returns a request that none of the tools can meet."""
+    offered = " ".join(f"{tool.name} {tool.description}" for tool in tools).lower()
+    requests = _UNFIT[language]
+    return next((unfit for unfit in requests if not any(word in offered for word in unfit.words)), requests[-1])
 
 
 def _is_accepted(tool: Tool, arguments: dict[str, Any]) -> bool:
@@ -175,3 +218,47 @@ def _number(node: Mapping[str, Any], turn: int) -> int | float:
         if most is not None and value > most
         else value
     )
+
+
+_UNFIT: dict[Language, tuple[Unfit, ...]] = {
+    "en": (
+        Unfit(
+            words=("book", "reserv", "restaurant", "预订", "餐厅"),
+            request="Book a table for two tonight.",
+            thought="No listed tool can book a table.",
+            reason="I have no tool that books tables. Please call the restaurant.",
+        ),
+        Unfit(
+            words=("light", "lamp", "switch", "home", "灯"),
+            request="Turn off the light in the kitchen.",
+            thought="No listed tool can reach a light.",
+            reason="I have no tool that switches lights. Please use the switch or its app.",
+        ),
+        Unfit(
+            words=(),
+            request="Water the plants on the balcony.",
+            thought="No listed tool can water plants.",
+            reason="I have no tool that waters plants. Please ask someone at home.",
+        ),
+    ),
+    "zh": (
+        Unfit(
+            words=("book", "reserv", "restaurant", "预订", "餐厅"),
+            request="今晚订一张两人的餐桌。",
+            thought="列出的工具都不能订餐桌。",
+            reason="我没有订餐桌的工具，请直接致电餐厅。",
+        ),
+        Unfit(
+            words=("light", "lamp", "switch", "home", "灯"),
+            request="把厨房的灯关掉。",
+            thought="列出的工具都控制不了灯。",
+            reason="我没有控制灯的工具，请用开关或它的应用。",
+        ),
+        Unfit(
+            words=(),
+            request="给阳台上的花浇水。",
+            thought="列出的工具都不能浇花。",
+            reason="我没有浇花的工具，请让家里人帮忙。",
+        ),
+    ),
+}

@@ -14,9 +14,9 @@ from toolwire.definition.naming import program_name
 from toolwire.definition.texts.stub import compact_stub, stub
 from toolwire.definition.tool import Tool
 from toolwire.protocols.attp.render import call_source, fail_document, success_document
-from toolwire.protocols.attp.wording import WORDINGS, AttpWording, Unfit
+from toolwire.protocols.attp.wording import WORDINGS, AttpWording
 from toolwire.protocols.base import Language, Thought, checked
-from toolwire.protocols.samples import sample_arguments
+from toolwire.protocols.samples import sample_calls, sample_request, unfit_request
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 
 StubStyle = Literal["full", "compact"]
@@ -55,7 +55,7 @@ def describe_attp(
         _templates(words, thought),
         "\n".join([words.constraints_heading, *(f"- {constraint}" for constraint in words.constraints)]),
         f"{words.success_heading}\n{_shown(success_example(known, words, thought), words)}",
-        f"{words.fail_heading}\n{_shown(fail_example(known, words, thought), words)}",
+        f"{words.fail_heading}\n{_shown(fail_example(known, language, thought), words)}",
     ]
     return "\n\n".join(section.rstrip() for section in sections) + "\n"
 
@@ -93,9 +93,6 @@ def _shown(example: Example, words: AttpWording) -> str:
     return f"{words.request.format(example.request)}\n{words.reply}\n{example.reply}"
 
 
-_REQUEST_LIMIT = 60
-"""Maximum length in characters of a tool description that an example uses as its request."""
-
 _OFFER_LIMIT = 3
 """Maximum number of tools that the failing example offers as an alternative."""
 
@@ -110,7 +107,8 @@ class Example:
 
 def success_example(tools: Sequence[Tool], words: AttpWording, thought: Thought) -> Example:
     """Returns a request that needs two calls, and the program that makes them. It uses two tools if possible."""
-    samples = _samples(tools)
+    samples = sample_calls(tools)
+    samples = samples * 2 if len(samples) == 1 else samples
     if not samples:
         code = "numbers = [3, 5, 10]\n__result__ = statistics.mean(numbers)\n"
         thinking = words.no_tool_thought
@@ -131,28 +129,15 @@ def success_example(tools: Sequence[Tool], words: AttpWording, thought: Thought)
     )
 
 
-def fail_example(tools: Sequence[Tool], words: AttpWording, thought: Thought) -> Example:
+def fail_example(tools: Sequence[Tool], language: Language, thought: Thought) -> Example:
     """Returns a request that none of the tools can meet, and the reply that says so."""
-    unfit = _unfit(tools, words)
+    words, unfit = WORDINGS[language], unfit_request(tools, language)
     thinking = unfit.thought
     if thought == "full":
         thinking = words.full_thought.format(unfit.request, words.nothing, words.fail_check, words.fail_plan)
     names = ", ".join(program_name(tool.name) for tool in tools[:_OFFER_LIMIT])
     message = unfit.reason + (words.offer.format(names) if names else "")
     return Example(request=unfit.request, reply=fail_document(thought=thinking, message=message))
-
-
-def _samples(tools: Sequence[Tool]) -> list[tuple[Tool, Mapping[str, Any]]]:
-    """Returns two sample calls.
-
-    They use the first two tools that take arguments. If only one tool does, both calls use it.
-    """
-    found = [(tool, sample) for tool in tools if (sample := sample_arguments(tool))]
-    telling = [(tool, sample) for tool, sample in found if sample[0]] or found
-    if len(telling) == 1:
-        tool, sample = telling[0]
-        return [(tool, arguments) for arguments in (sample * 2)[:2]]
-    return [(tool, sample[0]) for tool, sample in telling[:2]]
 
 
 def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]]) -> str:
@@ -171,16 +156,5 @@ def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]]) -> str:
 
 
 def _request(tool: Tool, words: AttpWording) -> str:
-    first = tool.description.strip().partition("\n")[0]
-    # An outside author's description must not appear as a user's request.
-    if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
-        return words.call_request.format(program_name(tool.name))
-    return first if first[-1] in ".。!！?？" else f"{first}{words.full_stop}"
-
-
-def _unfit(tools: Sequence[Tool], words: AttpWording) -> Unfit:
-    offered = " ".join(f"{tool.name} {tool.description}" for tool in tools).lower()
-    return next(
-        (unfit for unfit in words.unfit if not any(word in offered for word in unfit.words)),
-        words.unfit[-1],
-    )
+    otherwise = words.call_request.format(program_name(tool.name))
+    return sample_request(tool, otherwise=otherwise, full_stop=words.full_stop)

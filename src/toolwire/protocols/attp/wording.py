@@ -8,18 +8,6 @@ from toolwire.protocols.base import Language, Thought
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unfit:
-    """A request that hardly any tool can meet."""
-
-    words: tuple[str, ...]
-    """If one of these words is in a tool's name or description, another request is used."""
-    request: str
-    thought: str
-    reason: str
-    """The reason for the failure, and an alternative for the user."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AttpWording:
     """Every text of the prompt. `{}` is replaced by names."""
 
@@ -66,7 +54,6 @@ class AttpWording:
     """The alternative that the failing example offers."""
     nothing: str
     """Replaces the tools' names if no tools are given."""
-    unfit: tuple[Unfit, ...]
 
 
 _ENGLISH = AttpWording(
@@ -128,26 +115,6 @@ _ENGLISH = AttpWording(
     fail_plan="say why, and offer another way",
     offer=" Here I can use: {}.",
     nothing="none",
-    unfit=(
-        Unfit(
-            words=("book", "reserv", "restaurant", "预订", "餐厅"),
-            request="Book a table for two tonight.",
-            thought="No listed tool can book a table.",
-            reason="I have no tool that books tables. Please call the restaurant.",
-        ),
-        Unfit(
-            words=("light", "lamp", "switch", "home", "灯"),
-            request="Turn off the light in the kitchen.",
-            thought="No listed tool can reach a light.",
-            reason="I have no tool that switches lights. Please use the switch or its app.",
-        ),
-        Unfit(
-            words=(),
-            request="Water the plants on the balcony.",
-            thought="No listed tool can water plants.",
-            reason="I have no tool that waters plants. Please ask someone at home.",
-        ),
-    ),
 )
 
 _CHINESE = AttpWording(
@@ -206,26 +173,6 @@ _CHINESE = AttpWording(
     fail_plan="说明原因，给出别的办法",
     offer="这里能用的是：{}。",
     nothing="无",
-    unfit=(
-        Unfit(
-            words=("book", "reserv", "restaurant", "预订", "餐厅"),
-            request="今晚订一张两人的餐桌。",
-            thought="列出的工具都不能订餐桌。",
-            reason="我没有订餐桌的工具，请直接致电餐厅。",
-        ),
-        Unfit(
-            words=("light", "lamp", "switch", "home", "灯"),
-            request="把厨房的灯关掉。",
-            thought="列出的工具都控制不了灯。",
-            reason="我没有控制灯的工具，请用开关或它的应用。",
-        ),
-        Unfit(
-            words=(),
-            request="给阳台上的花浇水。",
-            thought="列出的工具都不能浇花。",
-            reason="我没有浇花的工具，请让家里人帮忙。",
-        ),
-    ),
 )
 
 WORDINGS: dict[Language, AttpWording] = {"en": _ENGLISH, "zh": _CHINESE}

@@ -15,13 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from toolwire.protocols.base import Refusal
+from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import Problem, ToolCall
-
-CALLS_LIMIT = 64
-"""Maximum number of calls in one reply."""
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
 ARGUMENT_KEYS = frozenset({*_ARGUMENTS, "action_input"})
@@ -58,8 +55,8 @@ def calls_of(value: Any, raw: str, known: KnownTools, *, is_marked: bool) -> Fou
         if is_marked:
             raise Refusal('This JSON is not a call. Write {"name": the tool\'s name, "arguments": {its parameters}}.')
         return None
-    if len(shapes) > CALLS_LIMIT:
-        raise Refusal(f"The reply makes more than {CALLS_LIMIT} calls. Make fewer at a time.")
+    if len(shapes) > CALL_LIMIT:
+        raise too_many_calls()
     found = [_call(shape, raw, known) for shape in shapes if shape is not None]
     return FoundCalls(
         calls=tuple(call for call, _ in found), problems=tuple(problem for _, more in found for problem in more)

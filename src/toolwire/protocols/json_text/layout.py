@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from toolwire.protocols.base import Refusal
-from toolwire.protocols.json_text.call_forms import CALLS_LIMIT, FIRST_KEYS
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
+from toolwire.protocols.json_text.call_forms import FIRST_KEYS
+from toolwire.protocols.reading.incoming import line, match_end
 from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
 from toolwire.protocols.reading.strict_json import load_prefix
 from toolwire.vocabulary.calls import Problem
@@ -132,7 +132,7 @@ class _Walk:
         self._has_fences = has_fences
         self._prose_from = 0
         self._values_left = VALUE_LIMIT // 2
-        self._marked_left = CALLS_LIMIT
+        self._marked_left = CALL_LIMIT
         self._damaged_left = DAMAGED_LIMIT
         self._steps: dict[str, Callable[[re.Match[str]], int]] = {
             "language": self._fence,
@@ -234,7 +234,7 @@ class _Walk:
         return self._take(found.start(), found.end())
 
     def _tag(self, found: re.Match[str]) -> int:
-        start = self._space(found.end())
+        start = match_end(_SPACE, self.text, found.end())
         if self.text[start : start + 1] not in ("{", "["):
             if self._begins_line(found.start()) and self.text[start : start + 1] not in ("", "<"):
                 raise Refusal(
@@ -246,7 +246,7 @@ class _Walk:
         return self._marked(found.start(), start)
 
     def _function(self, found: re.Match[str]) -> int:
-        start = self._space(found.end())
+        start = match_end(_SPACE, self.text, found.end())
         if self.text[start : start + 1] != "{":
             return found.end()
         return self._marked(found.start(), start, function=found["function"])
@@ -256,7 +256,7 @@ class _Walk:
         while True:
             self._marked_left -= 1
             if self._marked_left < 0:
-                raise Refusal(f"The reply makes more than {CALLS_LIMIT} calls. Make fewer at a time.")
+                raise too_many_calls()
             piece, position = self._value(position, is_marked=True, function=function)
             pieces.append(piece)
             ending = _TAG_END.match(self.text, position)
@@ -312,10 +312,6 @@ class _Walk:
 
     def _note(self, message: str, position: int) -> None:
         self.found.problems.append(Problem(message=message, repaired=True, place=line(self.text, position)))
-
-    def _space(self, position: int) -> int:
-        found = _SPACE.match(self.text, position)
-        return found.end() if found else position
 
     def _line_end(self, position: int) -> int:
         end = self.text.find("\n", position)

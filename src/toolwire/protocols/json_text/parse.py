@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolwire.definition.naming import program_name
-from toolwire.protocols.base import CODE_LIMIT_BYTES, Refusal
+from toolwire.protocols.base import CALL_LIMIT, CODE_LIMIT_BYTES, Refusal, too_many_calls
 from toolwire.protocols.json_text.call_forms import (
-    CALLS_LIMIT,
     FoundCalls,
     KnownTools,
     calls_of,
@@ -19,7 +18,6 @@ from toolwire.protocols.reading.incoming import line, read_incoming, text_given
 from toolwire.protocols.tool_names import known_tools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 
-_TOO_MANY = f"The reply makes more than {CALLS_LIMIT} calls. Make fewer at a time."
 _JSON_LANGUAGES = frozenset(
     {"", "json", "jsonc", "json5", "javascript", "tool_call", "tool_calls", "tool_code", "text"}
 )
@@ -51,8 +49,8 @@ def _read(reply: str | bytes, known: KnownTools) -> Reply:
         raise Refusal(f"The reply is {'all thinking' if layout.thought else 'empty'}. Write a call, or the answer.")
     taken = _calls(text, layout, known) or _fenced(text, layout, known) or _Taken()
     _tell_of_fences(text, layout, known, taken)
-    if len(taken.calls) > CALLS_LIMIT:
-        raise Refusal(_TOO_MANY)
+    if len(taken.calls) > CALL_LIMIT:
+        raise too_many_calls()
     prose = [
         piece if isinstance(piece, str) else piece.raw
         for place, piece in enumerate(layout.pieces)
@@ -120,8 +118,8 @@ def _fenced(text: str, layout: JsonLayout, known: KnownTools) -> _Taken | None:
     is_at_an_end = len(fences) == 1 and fences[0][0] in (0, len(layout.pieces) - 1)
     if not fences or not (is_all or is_at_an_end):
         return None
-    if len(fences) > CALLS_LIMIT:
-        raise Refusal(_TOO_MANY)
+    if len(fences) > CALL_LIMIT:
+        raise too_many_calls()
     whole = _Taken()
     for place, piece in fences:
         inner = _inside(text, piece, known)

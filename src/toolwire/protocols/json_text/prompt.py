@@ -13,11 +13,8 @@ from toolwire.protocols.attp.render import call_source
 from toolwire.protocols.base import Language, Thought, checked
 from toolwire.protocols.json_text.render import render_call
 from toolwire.protocols.json_text.wording import WORDINGS, JsonWording
-from toolwire.protocols.samples import sample_arguments
+from toolwire.protocols.samples import sample_calls, sample_request
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
-
-_REQUEST_LIMIT = 60
-"""Maximum length in characters of a tool description that the example uses as its request."""
 
 
 def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short") -> str:
@@ -37,7 +34,7 @@ def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thoug
         return f"{words.heading}\n{words.no_tools}\n"
     # If `code_execution` is the only tool, the prompt has no heading for tools.
     heading = f"{words.tools_heading}\n" if _listed(known) else ""
-    sections = [_rules(words, thought), heading + _tools(known, words), _example(_samples(_listed(known)), words)]
+    sections = [_rules(words, thought), heading + _tools(known, words), _example(sample_calls(_listed(known)), words)]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -61,7 +58,7 @@ def _listed(tools: Sequence[Tool]) -> list[Tool]:
 def _tools(tools: Sequence[Tool], words: JsonWording) -> str:
     listed = _listed(tools)
     lines = "\n".join(tool_text(tool) for tool in listed)
-    program = _program(_samples(listed), words) if len(listed) < len(tools) else ""
+    program = _program(sample_calls(listed), words) if len(listed) < len(tools) else ""
     return "\n\n".join(section for section in (lines, program) if section)
 
 
@@ -69,16 +66,6 @@ def _rules(words: JsonWording, thought: Thought) -> str:
     rules = [rule for rule in (*words.rules, words.thought_rule[thought]) if rule]
     form = '<tool_call>\n{"name": "...", "arguments": {...}}\n</tool_call>'
     return "\n".join([words.heading, words.introduction, form, *(f"- {rule}" for rule in rules)])
-
-
-def _samples(tools: Sequence[Tool]) -> list[tuple[Tool, Mapping[str, Any]]]:
-    """Returns up to two calls that the tools accept, of two different tools if possible."""
-    found = [(tool, samples) for tool in tools if (samples := sample_arguments(tool))]
-    telling = [(tool, samples) for tool, samples in found if samples[0]] or found
-    if len(telling) == 1:
-        tool, samples = telling[0]
-        return [(tool, arguments) for arguments in samples[:2]]
-    return [(tool, samples[0]) for tool, samples in telling[:2]]
 
 
 def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: JsonWording) -> str:
@@ -95,10 +82,7 @@ def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: JsonWordi
 
 
 def _request(tool: Tool, words: JsonWording) -> str:
-    first = tool.description.strip().partition("\n")[0]
-    # An outside author's description must not appear as a user's request.
-    is_told = first and len(first) <= _REQUEST_LIMIT and not tool.is_outside
-    return first if is_told else words.request.format(tool.name)
+    return sample_request(tool, otherwise=words.request.format(tool.name))
 
 
 CHOICES_LIMIT = 24

@@ -16,7 +16,7 @@ from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.json_text.layout import LANDMARK, looks_like_a_call, plainly_holds_a_call
 from toolwire.protocols.json_text.parse import PYTHON_LANGUAGES
 from toolwire.protocols.json_text.walk import JsonWalk
-from toolwire.protocols.reading.incoming import text_given
+from toolwire.protocols.reading.incoming import match_end, text_given
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.text_parse import parse_json_text
 from toolwire.protocols.tool_names import known_tools
@@ -185,7 +185,7 @@ class JsonTextStream:
         return is_offered and fence["language"].strip().lower() in PYTHON_LANGUAGES
 
     def _tag(self, found: re.Match[str]) -> bool:
-        start = self._behind(_SPACE, found.end())
+        start = match_end(_SPACE, self._text, found.end())
         if start >= len(self._text):
             return False
         if self._text[start] in "{[":
@@ -215,14 +215,10 @@ class JsonTextStream:
             self._at, self._calls = walk.at, walk.calls
         if not walk.is_done:
             return False
-        start = self._at = self._behind(_BEHIND_A_VALUE, self._at)
+        start = self._at = match_end(_BEHIND_A_VALUE, self._text, self._at)
         if start >= len(self._text):
             return False
         self._walk = None
         if self._is_marked and self._text[start] in "{[":
             self._begin(start, name="", is_marked=True)
         return True
-
-    def _behind(self, pattern: re.Pattern[str], position: int) -> int:
-        found = pattern.match(self._text, position)
-        return found.end() if found else position

@@ -9,11 +9,10 @@ from typing import Any, cast
 
 from toolwire.protocols.base import DEPTH_LIMIT, DIGIT_LIMIT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.reading.incoming import read_incoming
-from toolwire.protocols.reading.strict_json import KEY_LIMIT, load_json
+from toolwire.protocols.reading.strict_json import check_characters, check_key, load_json
 from toolwire.vocabulary.errors import ConfigurationError
 
 _JSON_BEGINS = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _BITS_LIMIT = DIGIT_LIMIT * 3.3219
 """Maximum number of bits of an integer with `DIGIT_LIMIT` digits."""
 
@@ -118,15 +117,13 @@ def check_object(arguments: Any) -> None:
 def _key_size(key: Any) -> int:
     if not isinstance(key, str):
         raise Refusal(f"The arguments have the key {key!r:.40}. Keys are strings.")
-    if len(key) > KEY_LIMIT:
-        raise Refusal(f"The arguments have a key of {len(key)} characters, and {KEY_LIMIT} are allowed.")
+    check_key(key)
     return _scalar_size(key)
 
 
 def _scalar_size(value: Any) -> int:
     if isinstance(value, str):
-        if _SURROGATE.search(value):
-            raise Refusal("The arguments hold a lone surrogate. Write the whole character.")
+        check_characters(value)
         return len(value.encode("utf-8"))
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         raise Refusal(f"The arguments hold {value}, which is not a JSON number. Write a number or null.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
-from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal
+from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_many_calls
 from toolwire.protocols.native.fields import check_object
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
@@ -186,7 +186,7 @@ def _names(tools: Iterable[str]) -> tuple[NameMap, Problem | None]:
 
 def _too_much(calls: Sequence[WrittenCall]) -> list[Problem]:
     if len(calls) > CALL_LIMIT:
-        return [Problem(message=f"The reply makes {len(calls)} calls and may make {CALL_LIMIT}.", repaired=False)]
+        return [too_many_calls().problem]
     size = sum(len(call.arguments) for call in calls if isinstance(call.arguments, str))
     if size > REPLY_LIMIT_BYTES:
         message = f"The arguments of all calls have {size} characters; the limit is {REPLY_LIMIT_BYTES}. Write less."

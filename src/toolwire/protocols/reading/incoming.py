@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,12 @@ def read_incoming(reply: str | bytes) -> Incoming:
 def line(text: str, position: int) -> str:
     """Returns the line of a character as text, such as `line 3`."""
     return f"line {text.count(chr(10), 0, position) + 1}"
+
+
+def match_end(pattern: re.Pattern[str], text: str, position: int = 0) -> int:
+    """Returns the end of the pattern's match at this position, or the position without a match."""
+    found = pattern.match(text, position)
+    return found.end() if found else position
 
 
 def _decoded(reply: str | bytes) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.strict_json import KEY_LIMIT
 from toolwire.protocols.xml.element import (
     BLOCK_TAGS,
     CDATA,
@@ -21,9 +22,6 @@ from toolwire.protocols.xml.element import (
     attributes,
     is_empty,
 )
-
-KEY_LIMIT = 256
-"""Maximum number of characters in the name of a tool or a parameter."""
 
 _IS_BLOCK = re.compile(BLOCK_TAGS)
 

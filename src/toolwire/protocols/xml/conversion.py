@@ -67,6 +67,12 @@ def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
     return Converted(value=text) if types == _STRING else _typed(text, types)
 
 
+def convert_argument(name: str, text: str, schema: Mapping[str, Any]) -> Converted:
+    """Converts the text of a parameter by the tool's input schema."""
+    properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+    return convert(text, properties.get(name, schema.get("additionalProperties")), schema)
+
+
 def load_marked(text: str) -> Any:
     """Returns the value of a text that is marked as JSON.
 

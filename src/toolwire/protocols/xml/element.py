@@ -10,7 +10,7 @@ import json
 import re
 
 from toolwire.protocols.base import Refusal
-from toolwire.protocols.reading.incoming import line
+from toolwire.protocols.reading.incoming import line, match_end
 from toolwire.vocabulary.calls import Problem
 
 CDATA = "<![CDATA["
@@ -206,7 +206,7 @@ class ElementReader:
     def _loose(self, tag: str, position: int) -> tuple[str, int]:
         """Reads a value outside of CDATA, and returns it with the end of its element."""
         text = self._text
-        end = _match_end(_PLAIN, text, position)
+        end = match_end(_PLAIN, text, position)
         closing = CLOSING.match(text, end)
         if closing and closing[1] == tag:
             # Unless a tag follows, this closing tag may be part of the value.
@@ -256,7 +256,7 @@ class ElementReader:
         return tag in self.names or (tag in NAMED_TAGS and "name" in attributes(opening))
 
     def skip(self, position: int) -> int:
-        return _match_end(_SPACE, self._text, position)
+        return match_end(_SPACE, self._text, position)
 
     def is_end(self, position: int) -> bool:
         """True if only the beginning of a tag, or nothing, remains."""
@@ -273,11 +273,6 @@ class ElementReader:
             f"It is not clear where the value of <{tag}> ends. Put it into CDATA, and write ]]> in it as {SPLIT_END}.",
             place=line(self._text, position),
         )
-
-
-def _match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
-    found = pattern.match(text, position)
-    return found.end() if found else position
 
 
 def is_empty(opening: re.Match[str]) -> bool:

@@ -13,7 +13,7 @@ from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line, read_incoming, text_given
 from toolwire.protocols.reading.repair import fit_arguments
 from toolwire.protocols.xml.call_reader import RawCall, RawParameter
-from toolwire.protocols.xml.conversion import Converted, convert, guess, load_marked
+from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked
 from toolwire.protocols.xml.scan import scan
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
 
@@ -94,7 +94,7 @@ class XmlArguments(WrittenArguments):
         arguments, problems = dict[str, Any](self), list[Problem]()
         for name, (text, guessed) in self._texts.items():
             if name in self and self[name] is guessed:
-                found = _converted(name, text, schema)
+                found = convert_argument(name, text, schema)
                 arguments[name] = found.value
                 problems += [_placed(problem, name) for problem in found.problems]
         fitted, more = fit_arguments(arguments, schema)
@@ -148,11 +148,7 @@ def _value(parameter: RawParameter, schema: Mapping[str, Any] | None, text: str)
             raise Refusal(message, place=line(text, parameter.position)) from refusal
     if schema is None:
         return Converted(value=guess(parameter.text))
-    return _converted(parameter.name, parameter.text, schema)
-
-
-def _converted(name: str, text: str, schema: Mapping[str, Any]) -> Converted:
-    return convert(text, _properties(schema).get(name, schema.get("additionalProperties")), schema)
+    return convert_argument(parameter.name, parameter.text, schema)
 
 
 def _placed(problem: Problem, name: str) -> Problem:

@@ -11,15 +11,12 @@ from toolwire.definition.texts.python_text import field_lines
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, expected, resolve
 from toolwire.protocols.base import Language, Thought, checked
-from toolwire.protocols.samples import sample_arguments
+from toolwire.protocols.samples import sample_arguments, sample_request, unfit_request
 from toolwire.protocols.xml.render import parameter_tag, render_xml
 from toolwire.protocols.xml.wording import XML_WORDINGS, XmlWording
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import plain, show
-
-_REQUEST_LIMIT = 60
-"""Maximum length in characters of a tool description that an example uses as its request."""
 
 _PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
 _NOTES = """\
@@ -46,7 +43,7 @@ def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Th
         f"{words.title}\n\n{words.introduction}",
         "\n".join(f"{number}. {rule}" for number, rule in enumerate(filter(None, rules), 1)),
         f"{words.tools_heading}\n{_tools(known, words)}",
-        f"{words.example_heading}\n{_examples(known, words)}",
+        f"{words.example_heading}\n{_examples(known, words, language)}",
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -110,13 +107,17 @@ def _text(parameter: Parameter, before: str) -> str:
     return f"{before}{' '.join(parameter.description.split())}" if parameter.description else ""
 
 
-def _examples(tools: Sequence[Tool], words: XmlWording) -> str:
-    unfit = _unfit(tools, words)
-    fail = f"{words.request.format(unfit[0])}\n{words.reply}\n<fail>{unfit[1]}</fail>"
+def _examples(tools: Sequence[Tool], words: XmlWording, language: Language) -> str:
+    unfit = unfit_request(tools, language)
+    fail = f"{words.request.format(unfit.request)}\n{words.reply}\n<fail>{unfit.reason}</fail>"
     samples = _samples(tools)
     if not samples:
         return fail
-    request = words.and_then.join(dict.fromkeys(_request(tool, words) for tool, _ in samples))
+    requests = [
+        sample_request(tool, otherwise=words.call_request.format(tool.name), full_stop=words.full_stop)
+        for tool, _ in samples
+    ]
+    request = words.and_then.join(dict.fromkeys(requests))
     calls = [ToolCall(tool.name, arguments) for tool, arguments in samples]
     reply = render_xml(calls, tools=[tool for tool, _ in samples])
     return f"{words.request.format(request)}\n{words.reply}\n{reply}\n\n{fail}"
@@ -127,21 +128,6 @@ def _samples(tools: Sequence[Tool]) -> Sequence[tuple[Tool, Mapping[str, Any]]]:
     found = [(tool, sample[0]) for tool in tools if (sample := sample_arguments(tool))]
     telling = [(tool, arguments) for tool, arguments in found if arguments]
     return [*(telling or found)[:2]]
-
-
-def _request(tool: Tool, words: XmlWording) -> str:
-    first = tool.description.strip().partition("\n")[0]
-    # An outside author's description must not appear as a user's request.
-    if tool.is_outside or not first or len(first) > _REQUEST_LIMIT:
-        return words.call_request.format(tool.name)
-    return first if first[-1] in ".。!！?？" else f"{first}{words.full_stop}"
-
-
-def _unfit(tools: Sequence[Tool], words: XmlWording) -> tuple[str, str]:
-    offered = " ".join(f"{tool.name} {tool.description}" for tool in tools).lower()
-    fitting = (item for item in words.unfit if not any(word in offered for word in item[0]))
-    _, request, reason = next(fitting, words.unfit[-1])
-    return request, reason
 
 
 @bounded

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from toolwire.protocols.xml.conversion import convert, guess
+from toolwire.protocols.xml.conversion import convert_argument, guess
 from toolwire.protocols.xml.element import CDATA, CDATA_END, NAMED_TAGS
 from toolwire.protocols.xml.parse import Schemas
 from toolwire.vocabulary.calls import ToolCall
@@ -96,8 +96,7 @@ def _parameter(name: str, value: Any, schema: Mapping[str, Any] | None) -> str:
 def _read(name: str, text: str, schema: Mapping[str, Any] | None) -> Any:
     if schema is None:
         return guess(text)
-    wanted = cast("Mapping[str, Any]", schema.get("properties") or {}).get(name, schema.get("additionalProperties"))
-    return convert(text, wanted, schema).value
+    return convert_argument(name, text, schema).value
 
 
 def _is_ambiguous(value: Any) -> bool:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from toolwire.protocols.base import CALL_LIMIT, Refusal
+from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.incoming import is_json, line
 from toolwire.protocols.xml.call_reader import CallReader, Known, RawCall, end_of_unread
 from toolwire.protocols.xml.element import BLOCK_TAGS, CDATA, CDATA_END, SPLIT_END, Repairs
@@ -229,7 +229,7 @@ class _Scan:
         if not self.is_over:
             self.calls.append(call)
         if len(self.calls) > CALL_LIMIT:
-            raise Refusal(f"The reply makes more than {CALL_LIMIT} calls. Make fewer at a time.")
+            raise too_many_calls()
         return call.end
 
     def _leave_unread(self, start: int, refusal: Refusal) -> int:

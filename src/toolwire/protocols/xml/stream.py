@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
-from toolwire.protocols.reading.incoming import text_given
+from toolwire.protocols.reading.incoming import match_end, text_given
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.text_parse import parse_xml
 from toolwire.protocols.xml.element import (
@@ -197,9 +197,9 @@ class XmlStream:
 
     def _head(self) -> bool:
         """Reads `<name>` and `<params>`."""
-        self._take(_end(_SPACE, self._held))
+        self._take(match_end(_SPACE, self._held))
         if name := _NAME.match(self._held):
-            block = _BLOCK.match(self._held, _end(_SPACE, self._held, name.end()))
+            block = _BLOCK.match(self._held, match_end(_SPACE, self._held, name.end()))
             if block is not None:
                 self._events.append(CallStarted(index=self._index, name=name[1].strip()))
                 self._block = block[1]
@@ -209,7 +209,7 @@ class XmlStream:
 
     def _between(self) -> bool:
         """Reads the start of a parameter, or the end of the parameters."""
-        self._take(_end(_SPACE, self._held))
+        self._take(match_end(_SPACE, self._held))
         if closing := CLOSING.match(self._held):
             if closing[1] != self._block:
                 return self._go_quiet()
@@ -225,7 +225,7 @@ class XmlStream:
         return self._wait() if not self._held or _BEGUN.match(self._held) else self._go_quiet()
 
     def _value(self) -> bool:
-        start = _end(_SPACE, self._held)
+        start = match_end(_SPACE, self._held)
         if self._held.startswith(CDATA, start):
             self._step = self._section
             return self._take(start + len(CDATA))
@@ -246,7 +246,7 @@ class XmlStream:
         return False
 
     def _behind_section(self) -> bool:
-        start = _end(_SPACE, self._held)
+        start = match_end(_SPACE, self._held)
         if self._held.startswith(CDATA, start):
             self._tell(start)
             self._step = self._section
@@ -281,7 +281,7 @@ class XmlStream:
 
     def _tail(self) -> bool:
         """Reads `</tool_call>`, or ends the call if it is missing."""
-        start, closing = _end(_SPACE, self._held), "</tool_call>"
+        start, closing = match_end(_SPACE, self._held), "</tool_call>"
         if self._held.startswith(closing, start):
             self._take(start + len(closing))
         elif closing.startswith(self._held[start : start + len(closing)]) and len(self._held) - start < len(closing):
@@ -336,11 +336,6 @@ class XmlStream:
             self._call.append(self._held[:end])
         self._held = self._held[end:]
         return True
-
-
-def _end(pattern: re.Pattern[str], text: str, position: int = 0) -> int:
-    found = pattern.match(text, position)
-    return found.end() if found else position
 
 
 def _utf8() -> Callable[[bytes], str]:

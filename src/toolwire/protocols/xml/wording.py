@@ -30,8 +30,6 @@ class XmlWording:
     and_then: str
     """The text between two requests."""
     full_stop: str
-    unfit: tuple[tuple[tuple[str, ...], str, str], ...]
-    """Requests that hardly any tool can meet: the words of tools that could, the request, the reason."""
 
 
 _ENGLISH = XmlWording(
@@ -59,23 +57,6 @@ _ENGLISH = XmlWording(
     call_request="Use {}.",
     and_then=" ",
     full_stop=".",
-    unfit=(
-        (
-            ("book", "reserv", "restaurant", "预订", "餐厅"),
-            "Book a table for two tonight.",
-            "I have no tool that books tables. Please call the restaurant.",
-        ),
-        (
-            ("light", "lamp", "switch", "home", "灯"),
-            "Turn off the light in the kitchen.",
-            "I have no tool that switches lights. Please use the switch or its app.",
-        ),
-        (
-            (),
-            "Water the plants on the balcony.",
-            "I have no tool that waters plants. Please ask someone at home.",
-        ),
-    ),
 )
 
 _CHINESE = XmlWording(
@@ -103,19 +84,6 @@ _CHINESE = XmlWording(
     call_request="使用 {}。",
     and_then="",
     full_stop="。",
-    unfit=(
-        (
-            ("book", "reserv", "restaurant", "预订", "餐厅"),
-            "今晚订一张两人的餐桌。",
-            "我没有订餐桌的工具，请直接致电餐厅。",
-        ),
-        (
-            ("light", "lamp", "switch", "home", "灯"),
-            "把厨房的灯关掉。",
-            "我没有控制灯的工具，请用开关或它的应用。",
-        ),
-        ((), "给阳台上的花浇水。", "我没有浇花的工具，请让家里人帮忙。"),
-    ),
 )
 
 XML_WORDINGS: dict[Language, XmlWording] = {"en": _ENGLISH, "zh": _CHINESE}
