@@ -14,7 +14,7 @@ from benchmarks.fuzzing import run
 from toolwire.sandbox.channel.channel import Channel
 from toolwire.sandbox.channel.parsing import ProtocolViolation
 from toolwire.sandbox.child.wire import encode
-from toolwire.sandbox.drive.live import LiveProgram
+from toolwire.sandbox.drive.live_program import LiveProgram
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program, ProgramParameter, ProgramTool
 

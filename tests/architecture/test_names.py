@@ -41,7 +41,6 @@ SHARED_MODULES = {
         "code_execution",
         "events",
         "keys",
-        "live",
     ),
     *("policies", "prompt", "results", "run", "store", "stream", "suspended", "tables", "tool"),
     *("tracing", "values", "wire"),

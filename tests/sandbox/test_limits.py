@@ -10,7 +10,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from tests.sandbox.programs import FakeTools, Runner
-from toolwire.sandbox.drive.live import NOT_KEPT, RECORDED_BYTES
+from toolwire.sandbox.drive.live_program import NOT_KEPT, RECORDED_BYTES
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Answer, ProgramCall
 from toolwire.vocabulary.errors import ConfigurationError

@@ -14,7 +14,7 @@ from toolwire.sandbox import forked
 from toolwire.sandbox.admission import LIVE_CAP, QUEUE_CAP, Places
 from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.drive.blocking import BlockingDrive
-from toolwire.sandbox.drive.live import LiveProgram
+from toolwire.sandbox.drive.live_program import LiveProgram
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.isolation import require
 from toolwire.sandbox.outcome import compose, not_started, oversize, refusal

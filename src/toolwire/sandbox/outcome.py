@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 
 from toolwire.sandbox.channel.frames import FailedFrame, ResultFrame
-from toolwire.sandbox.drive.live import LiveProgram
+from toolwire.sandbox.drive.live_program import LiveProgram
 from toolwire.sandbox.forked import Exit
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program

@@ -24,10 +24,10 @@ from toolwire.runtime.workers import Workers
 from toolwire.sandbox.answers import PARKED, Answer, Parked, Recorded, Replay, arguments_digest
 from toolwire.sandbox.channel.channel import Channel
 from toolwire.sandbox.channel.frames import CallFrame, ResultFrame
-from toolwire.sandbox.drive import live as live_module
+from toolwire.sandbox.drive import live_program as live_module
 from toolwire.sandbox.drive.asynchronous import AsyncDrive
 from toolwire.sandbox.drive.blocking import BlockingDrive
-from toolwire.sandbox.drive.live import OPEN_CALLS_BYTES, LiveProgram
+from toolwire.sandbox.drive.live_program import OPEN_CALLS_BYTES, LiveProgram
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program, ProgramCall
 

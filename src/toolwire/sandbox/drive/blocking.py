@@ -20,7 +20,7 @@ from toolwire.sandbox.channel.frames import CallFrame, DropFrame, WaitFrame, Wak
 from toolwire.sandbox.channel.parsing import ProtocolViolation
 from toolwire.sandbox.channel.wire import LARGE_BYTES
 from toolwire.sandbox.drive.conversation import Conversation, Effect, fault
-from toolwire.sandbox.drive.live import STOP_GRACE_S, LiveProgram
+from toolwire.sandbox.drive.live_program import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.program import ProgramCall
 

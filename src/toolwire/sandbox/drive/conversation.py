@@ -13,7 +13,7 @@ from toolwire.sandbox.answers import Answer, AnswerError, Parked, Recorded, Unan
 from toolwire.sandbox.channel.channel import Channel
 from toolwire.sandbox.channel.frames import CallFrame, DropFrame, Frame, WaitFrame, WakeFrame
 from toolwire.sandbox.channel.wire import Oversized
-from toolwire.sandbox.drive.live import LIGHT_BYTES, LiveProgram
+from toolwire.sandbox.drive.live_program import LIGHT_BYTES, LiveProgram
 from toolwire.sandbox.drive.replaying import Replaying
 from toolwire.sandbox.program import Program, ProgramCall, ProgramTool
 from toolwire.vocabulary.calls import PROGRAM_MODULES

@@ -12,7 +12,7 @@ from toolwire.runtime.workers import Workers, WorkersExhausted
 from toolwire.sandbox import forked
 from toolwire.sandbox.admission import Overloaded, Places
 from toolwire.sandbox.drive.asynchronous import AsyncDrive, Call
-from toolwire.sandbox.drive.live import LiveProgram
+from toolwire.sandbox.drive.live_program import LiveProgram
 from toolwire.sandbox.forked import SPAWN_TIMEOUT_S, Child, Exit, Spawning, ZygoteGone
 from toolwire.sandbox.isolation import require
 from toolwire.sandbox.outcome import compose
