@@ -111,7 +111,7 @@ def test_it_gives_five_unless_asked_for_more() -> None:
     assert found == [FOUND_DEFAULT, FOUND_LIMIT]
 
 
-def test_what_does_not_fit_into_an_answer_is_one_line() -> None:
+def test_tools_beyond_the_answer_limit_take_one_line() -> None:
     registry = ToolRegistry()
     for number in range(FOUND_LIMIT):
         parameters = {f"p{place}": {"type": "string", "description": "长" * 500} for place in range(20)}

@@ -112,7 +112,7 @@ def test_removed_groups_are_gone() -> None:
         ),
     ],
 )
-def test_what_cannot_be_done_is_a_value_error_and_changes_nothing(
+def test_an_impossible_change_is_a_value_error_and_changes_nothing(
     wrong: Callable[[Groups], None], message: str
 ) -> None:
     groups = three()

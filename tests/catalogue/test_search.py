@@ -59,7 +59,7 @@ def test_the_best_is_the_one_that_does_it(query: str, best: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "   ", "!?", "the of a", "的了吗", "quantum chromodynamics", "\x00"])
-def test_what_says_nothing_finds_nothing(query: str) -> None:
+def test_a_query_without_terms_finds_nothing(query: str) -> None:
     assert found(query) == []
 
 
@@ -73,7 +73,7 @@ def test_a_word_in_the_name_counts_more_than_one_in_the_description_and_that_mor
     assert found("zebra", entries) == ["zebra", "two", "one"]
 
 
-def test_of_equals_the_earlier_comes_first_and_no_more_than_asked_for() -> None:
+def test_equal_scores_keep_the_order_and_the_limit_holds() -> None:
     entries = [entry(f"copy_{letter}") for letter in "wxyz"]
     assert found("copy", entries, limit=3) == ["copy_w", "copy_x", "copy_y"]
 

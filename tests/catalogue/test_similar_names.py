@@ -39,7 +39,7 @@ def test_the_nearest_is_the_one_with_most_in_common(name: str, names: list[str],
     assert nearest(name, names) == expected
 
 
-def test_of_equally_near_names_the_first_is_taken() -> None:
+def test_the_first_of_equally_near_names_is_taken() -> None:
     assert nearest("list_file", ["list_files", "list_filed"]) == "list_files"
     assert nearest("list_file", ["list_filed", "list_files"]) == "list_filed"
 

@@ -277,7 +277,7 @@ def test_an_edit_comes_from_a_file_or_from_standard_input(waiting: Waiting, writ
     assert missing.stderr == "toolwire: the arguments none.json cannot be read: No such file or directory\n"
 
 
-def test_what_is_of_one_run_can_be_listed(waiting: Waiting) -> None:
+def test_requests_of_one_run_can_be_listed(waiting: Waiting) -> None:
     assert len(json.loads(run_here("approvals", "list", "--run", waiting.run_id, "--json").stdout)) == 2
     assert run_here("approvals", "list", "--run", "r_0") == Ended(
         code=0, stdout="", stderr="nothing waits for a person\n"
@@ -370,7 +370,7 @@ def test_all_of_it_is_the_same_on_postgresql(
     server.drop(name)
 
 
-def test_what_a_program_decides_is_seen_here(waiting: Waiting, store: str) -> None:
+def test_a_decision_by_another_process_is_seen_here(waiting: Waiting, store: str) -> None:
     with Store.open(f"sqlite:///{store}") as opened:
         opened.decide(waiting.ids[0], Decision(verdict="deny", reason="by a program"))
     assert "by a program" in run_here("approvals", "show", waiting.ids[0]).stdout

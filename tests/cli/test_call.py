@@ -99,7 +99,7 @@ def test_arguments_come_from_standard_input(tools: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{a: 1}", "{} is no JSON: line 1, column 2: Expecting property name enclosed in double quotes"),
+        (b"{a: 1}", "{} is not JSON: line 1, column 2: Expecting property name enclosed in double quotes"),
         (b"[1]", '{} holds array, not an object\nWrite the arguments by name: {{"query": "x", "limit": 3}}.'),
         (b"\xff", "the file of arguments {} is not UTF-8: byte 0 is 0xff"),
     ],
@@ -121,7 +121,7 @@ def test_a_file_of_arguments_that_is_not_there_is_wrong_usage(tools: str) -> Non
     )
 
 
-def test_what_is_no_pair_is_wrong_usage(tools: str) -> None:
+def test_an_argument_without_an_equals_sign_is_wrong_usage(tools: str) -> None:
     assert run_here("call", "add", "a", "--tools", tools) == Ended(
         code=2, stdout="", stderr="toolwire: 'a' is not a key=value argument\nWrite key=value, as limit=3.\n"
     )

@@ -107,7 +107,7 @@ def source(write: Write) -> str:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_a_tool_gives_is_printed_once_and_in_order(source: str, words: str, ended: Ended) -> None:
+def test_output_of_a_tool_is_printed_once_and_in_order(source: str, words: str, ended: Ended) -> None:
     assert run_here("call", *words.split(), "--tools", source, "--stream") == ended
 
 

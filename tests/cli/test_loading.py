@@ -83,7 +83,7 @@ number = 3
 '''
 
 
-def test_what_counts_as_a_tool_in_the_order_of_definition(write: Write) -> None:
+def test_public_functions_are_tools_in_the_order_of_definition(write: Write) -> None:
     source = write("every_kind.py", EVERY_KIND)
     assert names("--tools", source) == [
         "last_by_name_first_in_the_file",
@@ -199,7 +199,7 @@ def test_dataclasses_and_late_annotations_of_a_file_are_understood(write: Write)
     assert run_here("call", "far", 'point={"x": 3}', "--tools", source) == Ended(code=0, stdout="3\n", stderr="")
 
 
-def test_what_a_file_prints_when_it_is_imported_is_no_result(write: Write) -> None:
+def test_output_of_an_imported_file_is_not_a_result(write: Write) -> None:
     source = write("talks.py", 'print("loading")\n\ndef quiet() -> int:\n    """Gives 1."""\n    return 1\n')
     assert run_here("call", "quiet", "--tools", source) == Ended(code=0, stdout="1\n", stderr="loading\n")
 
@@ -298,7 +298,7 @@ def test_a_source_that_is_not_there_is_said_so(
     assert refusal(source).stderr.startswith(f"toolwire: the tools cannot be loaded: {message}\n")
 
 
-def test_a_folder_is_no_source(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_source(tmp_path: Path) -> None:
     assert refusal(str(tmp_path)).stderr == (
         f"toolwire: the tools cannot be loaded: {tmp_path} is a folder\nGive a .py file, or the name of a module.\n"
     )

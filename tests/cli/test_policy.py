@@ -151,7 +151,7 @@ def test_explain_without_rules_says_the_tools_own(bank: str) -> None:
         (("balance", "--policy", "no.toml"), f"toolwire: the policy cannot be used:\n{UNREADABLE}\n"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_explained_is_wrong_usage(bank: str, arguments: tuple[str, ...], said: str) -> None:
+def test_a_call_that_cannot_be_explained_is_wrong_usage(bank: str, arguments: tuple[str, ...], said: str) -> None:
     ended = run_here("policy", "explain", *arguments, "--tools", bank)
     assert (ended.code, ended.stdout, ended.stderr) == (ExitCode.WRONG_USAGE, "", said)
 

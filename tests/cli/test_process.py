@@ -111,7 +111,7 @@ def test_ctrl_c_ends_the_process_with_130_and_no_traceback(write: Write, program
     assert (process.returncode, stdout, stderr) == (130, "", "")
 
 
-def test_a_reader_who_leaves_is_no_error(tools: str) -> None:
+def test_a_closed_pipe_is_not_an_error(tools: str) -> None:
     with started("tools", "--tools", tools) as process:
         assert process.stdout is not None
         process.stdout.close()

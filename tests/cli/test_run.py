@@ -18,7 +18,7 @@ TOLD = "protocol: attp\n"
 UNTOLD = "protocol: attp (the format was not recognised)\n"
 
 
-def test_what_the_program_printed_and_its_result_go_to_stdout(program: Program, tools: str) -> None:
+def test_output_and_result_of_a_program_go_to_stdout(program: Program, tools: str) -> None:
     reply = program("print('three and four')\n__result__ = add(3, 4)")
     assert run_here("run", reply, "--tools", tools) == Ended(code=0, stdout="three and four\n7\n", stderr=TOLD)
 
@@ -334,7 +334,7 @@ def test_a_tool_that_fails_is_an_exception_in_the_program(
     )
 
 
-def test_what_a_tool_prints_is_no_result(program: Program, bad_tools: str) -> None:
+def test_output_printed_by_a_tool_is_not_its_result(program: Program, bad_tools: str) -> None:
     ended = run_here("run", program("__result__ = prints()"), "--tools", bad_tools)
     assert ended == Ended(code=0, stdout="the result\n", stderr=f"{TOLD}from the tool\n")
 

@@ -262,7 +262,7 @@ pay = ToolSpec.from_function(pay, permission="confirm")
 '''
 
 
-def test_what_waits_and_the_log_do_not_command_the_terminal(write: Write) -> None:
+def test_requests_and_log_rows_cannot_control_the_terminal(write: Write) -> None:
     source = write("pays.py", PAYS)
     reply = f"<tool_call><name>pay</name><params><to>{ALL.replace(chr(0), '')}</to></params></tool_call>"
     shown = run_on_terminal("run", write("reply.xml", reply), "--tools", source)

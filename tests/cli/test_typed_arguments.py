@@ -99,7 +99,7 @@ def test_further_keys_are_read_by_the_schema_for_them() -> None:
         (["a=1", "a=2"], "'a' is given twice", """Write a list as JSON: a='["a", "b"]'."""),
     ],
 )
-def test_what_is_no_pair_is_wrong_usage(pairs: list[str], message: str, hint: str) -> None:
+def test_an_argument_without_an_equals_sign_is_wrong_usage(pairs: list[str], message: str, hint: str) -> None:
     with pytest.raises(Stop) as stopped:
         read_pairs(pairs, {})
     assert (stopped.value.code, stopped.value.message, stopped.value.hint) == (ExitCode.WRONG_USAGE, message, hint)
@@ -108,13 +108,13 @@ def test_what_is_no_pair_is_wrong_usage(pairs: list[str], message: str, hint: st
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "a.json is no JSON: line 1, column 2: Expecting property name enclosed in double quotes"),
-        ("", "a.json is no JSON: line 1, column 1: Expecting value"),
-        ('{"a": NaN}', "a.json is no JSON: NaN is no JSON"),
+        ("{", "a.json is not JSON: line 1, column 2: Expecting property name enclosed in double quotes"),
+        ("", "a.json is not JSON: line 1, column 1: Expecting value"),
+        ('{"a": NaN}', "a.json is not JSON: NaN is not JSON"),
         ("[1]", "a.json holds array, not an object"),
     ],
 )
-def test_what_is_no_object_is_wrong_usage(text: str, message: str) -> None:
+def test_json_that_is_not_an_object_is_wrong_usage(text: str, message: str) -> None:
     with pytest.raises(Stop) as stopped:
         read_object(text, place="a.json")
     assert (stopped.value.code, stopped.value.message) == (ExitCode.WRONG_USAGE, message)

@@ -107,7 +107,7 @@ def test_an_absent_key_without_default_fails_and_names_the_key() -> None:
     )
 
 
-def test_what_is_wrong_with_arguments_and_state_is_said_at_once() -> None:
+def test_all_problems_of_arguments_and_state_are_reported_together() -> None:
     tool = from_function(keyed)
     tool.bindings.bind("api_key")
     assert [(problem.path, problem.kind) for problem in refused(tool, query=3, api_key="stolen")] == [

@@ -143,7 +143,7 @@ def test_none_fits_where_it_is_the_functions_own_default() -> None:
     assert ToolSpec.from_function(act).bind("limit", default=None)() == "None"
 
 
-def test_what_cannot_be_checked_is_taken() -> None:
+def test_a_bound_value_whose_type_cannot_be_checked_is_accepted() -> None:
     def act(unsaid, hidden: Fraction) -> str:  # type: ignore[no-untyped-def]
         return f"{unsaid} {hidden}"
 

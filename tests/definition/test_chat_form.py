@@ -91,7 +91,7 @@ def test_the_nested_and_the_flat_form_say_the_same(form: dict[str, Any]) -> None
     assert read_chat_form(form, "tool 'f'") == ChatForm(name="f", description="F.", parameters=PARAMETERS)
 
 
-def test_what_a_form_leaves_out_is_empty() -> None:
+def test_fields_missing_from_a_form_are_empty() -> None:
     nothing = ChatForm(name="", description="", parameters={"type": "object", "properties": {}})
     assert read_chat_form({"type": "function"}, "tool 'f'") == nothing
     assert read_chat_form({"type": "function", "function": {"name": None}}, "tool 'f'") == nothing

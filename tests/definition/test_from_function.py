@@ -194,7 +194,7 @@ async def test_invoking_an_async_tool_gives_an_awaitable() -> None:
     assert await run(from_function(Shop("Bern").order), {"item": "tea"}) == "tea"
 
 
-def test_what_a_partial_was_given_is_hidden_and_cannot_be_given() -> None:
+def test_arguments_of_a_partial_are_hidden_and_cannot_be_given() -> None:
     def send(to: str, text: str, sign: str = "me", **more: str) -> str:
         return f"{to}: {text} ({sign}) {more}"
 
@@ -423,7 +423,7 @@ def test_an_unknown_option_lists_the_known_ones() -> None:
         (lambda: from_function(search, name=""), "a name is empty: give name='...'"),
     ],
 )
-def test_what_cannot_become_a_tool_is_refused_at_once(make: Callable[[], object], message: str | None) -> None:
+def test_a_value_that_cannot_become_a_tool_is_refused_at_once(make: Callable[[], object], message: str | None) -> None:
     if message is None:
         assert isinstance(make(), Tool)
     else:
@@ -476,7 +476,7 @@ class Dog(BaseModel):
     tricks: int
 
 
-def test_what_pydantic_says_of_an_annotation_is_passed_on() -> None:
+def test_the_error_of_pydantic_for_an_annotation_is_passed_on() -> None:
     def pet(animal: Annotated[Cat | Dog, Field(discriminator="kind")]) -> None: ...
 
     assert refusal(from_function(pet).verify) == (

@@ -127,7 +127,7 @@ def test_a_number_in_text_is_no_number_and_a_boolean_is_no_integer() -> None:
     ]
 
 
-def test_what_the_schema_forbids_is_refused_with_the_nearest_name() -> None:
+def test_a_forbidden_argument_is_refused_with_the_nearest_name() -> None:
     closed = {**SEARCH, "additionalProperties": False}
     assert refused(from_schema("s", "", closed), {"query": "x", "limits": 3}) == [
         ("limits", "unexpected", "'limits' is unknown: did you mean 'limit'?")
@@ -145,7 +145,7 @@ def test_what_the_schema_allows_is_refused_only_if_the_function_cannot_take_it()
     ]
 
 
-def test_of_alternatives_the_one_that_was_meant_is_spoken_of() -> None:
+def test_the_message_is_about_the_intended_alternative() -> None:
     schema = {"type": "object", "properties": {"it": {"anyOf": [{"type": "string"}, ROW]}}}
     assert refused(from_schema("s", "", schema), {"it": {}}) == [
         ("it.name", "missing", "'it.name' is missing: give a string.")

@@ -44,7 +44,7 @@ def test_a_name_has_one_written_form(name: str, written: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=128))
-def test_what_is_written_is_an_identifier_that_hides_nothing(name: str) -> None:
+def test_a_written_name_is_an_identifier_that_hides_nothing(name: str) -> None:
     written = program_name(name)
     assert written.isidentifier()
     assert not keyword.iskeyword(written)

@@ -120,7 +120,7 @@ def test_a_function_with_more_takes_a_preset_of_any_name_and_a_model_cannot_give
         (True, True, ["query", "rest", "more"]),
     ],
 )
-def test_what_takes_any_number_is_left_out_unless_included(rest: bool, more: bool, names: list[str]) -> None:
+def test_variadic_parameters_are_left_out_unless_included(rest: bool, more: bool, names: list[str]) -> None:
     tool = included(rest=rest, more=more)
     assert list(tool.input_schema["properties"]) == names
     assert called(tool, query="x") == ("x", (), {})

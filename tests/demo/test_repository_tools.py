@@ -118,7 +118,7 @@ NUL = "embedded null byte" if sys.version_info < (3, 13) else "lstat: embedded n
         ("nul\0l", ValueError, NUL),
     ],
 )
-def test_what_cannot_be_read_is_said(root: Path, path: str, error: type[Exception], message: str) -> None:
+def test_unreadable_input_is_reported(root: Path, path: str, error: type[Exception], message: str) -> None:
     (root / "large.txt").write_bytes(b"x" * 2_000_001)
     os.mkfifo(root / "pipe")
     with pytest.raises(error) as raised:

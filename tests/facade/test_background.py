@@ -94,7 +94,7 @@ async def test_giving_up_waiting_leaves_the_call_alone(registry: ToolRegistry, s
     ("name", "arguments", "kind"),
     [("render", {}, "invalid_arguments"), ("redner", {}, "unknown_tool"), ("forbidden", {}, "denied")],
 )
-def test_what_cannot_run_has_its_result_at_once(
+def test_a_call_that_cannot_run_has_its_result_at_once(
     registry: ToolRegistry, name: str, arguments: dict[str, Any], kind: str
 ) -> None:
     registry.register(lambda: 1, name="forbidden", permission="deny")
@@ -127,7 +127,7 @@ def test_an_async_tool_is_cancelled(registry: ToolRegistry, slow: Slow) -> None:
     assert not registry.background.cancel(call.id)
 
 
-def test_of_a_sync_tool_that_is_cancelled_the_outcome_is_unknown(registry: ToolRegistry) -> None:
+def test_the_outcome_of_a_cancelled_sync_tool_is_unknown(registry: ToolRegistry) -> None:
     call = registry.background.start("render", {"n": 1})
     registry.background.cancel(call.id)
     assert outcome(finished(call)) == "unknown_outcome"
@@ -150,9 +150,7 @@ def test_so_many_run_at_once_and_no_more(registry: ToolRegistry, slow: Slow, mon
     assert registry.background.start("fetch").begun.done()
 
 
-def test_of_too_many_results_the_fetched_ones_go_first(
-    registry: ToolRegistry, slow: Slow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetched_results_are_dropped_first(registry: ToolRegistry, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "KEPT_LIMIT", 2)
     slow.door.set()
     calls = []
@@ -205,7 +203,7 @@ def test_a_model_cancels_a_call(registry: ToolRegistry) -> None:
     assert registry.invoke("cancel_call", {"id": call_id}).text == "'fetch' had ended already."
 
 
-def test_what_cannot_run_is_told_at_once(registry: ToolRegistry) -> None:
+def test_a_call_that_cannot_run_is_reported_at_once(registry: ToolRegistry) -> None:
     assert outcome(registry.invoke("start_call", {"tool": "render"})) == "invalid_arguments"
     result = registry.invoke("start_call", {"tool": "start_call", "arguments": {"tool": "render"}})
     assert result.text == "'start_call' cannot be started in the background.\nCall it directly."

@@ -144,7 +144,7 @@ def test_a_permission_that_is_set_after_the_owners_first_call_counts(way: Any) -
     assert (way(tool)(), len(tool.erased)) == ("denied", 1)
 
 
-def test_a_denied_tool_is_told_to_nobody_from_that_moment_on() -> None:
+def test_a_denied_tool_is_hidden_from_then_on() -> None:
     tool = Eraser()
     session = Session([tool], protocol="openai")
     assert [one.name for one in session.tools] == ["erase"]
@@ -339,7 +339,7 @@ class Asked:
         (CONFIRM, "Erases everything.", "approval_mismatch"),
     ],
 )
-def test_what_changes_while_a_person_thinks_counts(permission: ToolPermission, description: str, kind: str) -> None:
+def test_changes_during_an_approval_count(permission: ToolPermission, description: str, kind: str) -> None:
     tool = Eraser(CONFIRM)
 
     def change() -> None:

@@ -154,7 +154,7 @@ def test_the_control_a_value_that_fits_is_used(road: Callable[[Any, Any], Any], 
     assert road({"config": {"limit": 3}}, function) == "counted to 3"
 
 
-async def test_of_several_calls_none_runs() -> None:
+async def test_none_of_several_calls_runs() -> None:
     RAN.clear()
     session = Session(registry_of(), protocol="openai", state={"config": {"limit": SECRET}})
     with pytest.raises(BoundValueError):

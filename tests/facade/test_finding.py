@@ -44,12 +44,12 @@ def test_a_tool_of_that_name_stays_the_owners() -> None:
     assert tools.get_tool("search_tools") is send_email
 
 
-def test_one_text_is_no_list_of_names() -> None:
+def test_one_string_is_not_a_list_of_names() -> None:
     with pytest.raises(ConfigurationError, match=r"always='send' is one string: write always=\['send'\]"):
         registry().enable_tool_search(always="send")
 
 
-def test_what_is_registered_later_is_found() -> None:
+def test_a_tool_registered_later_is_found() -> None:
     tools = registry()
     tools.enable_tool_search()
     assert tools.invoke("search_tools", {"query": "archive"}).metadata["found"] == []

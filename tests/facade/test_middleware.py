@@ -133,7 +133,7 @@ def test_an_owners_own_call_of_a_spec_passes_none() -> None:
     ],
     ids=["registry", "use_middleware", "register", "toolkit"],
 )
-def test_what_is_no_middleware_is_refused_where_it_is_given(place: Any) -> None:
+def test_a_value_that_is_not_middleware_is_refused_at_once(place: Any) -> None:
     with pytest.raises(ConfigurationError) as caught:
         place(Retry)
     assert str(caught.value) == "middleware Retry is a class: give one of it, Retry(...)"

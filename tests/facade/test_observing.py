@@ -510,7 +510,7 @@ def test_an_observer_whose_event_loop_has_ended_is_logged_once(caplog: pytest.Lo
     assert (handle.dropped, events) == (6, [])
 
 
-def test_what_cannot_be_called_is_refused() -> None:
+def test_a_value_that_cannot_be_called_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="write a function that takes one event"):
         ToolRegistry().observe("print")  # pyright: ignore[reportArgumentType]
 

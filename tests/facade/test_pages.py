@@ -75,7 +75,7 @@ async def test_structured_data_is_read_as_the_text_that_a_model_would_see() -> N
     assert page.text.startswith(whole[LIMIT : LIMIT + 300])
 
 
-def test_what_came_before_a_failure_is_read_on_too() -> None:
+def test_output_before_a_failure_can_be_read_in_pages() -> None:
     def fails() -> Any:
         """Gives many lines and fails."""
         yield LINES
@@ -177,7 +177,7 @@ async def test_a_toolkit_reads_what_its_own_calls_gave() -> None:
     assert (await toolkit.execute_tool("read_result", {"id": id_in(result)})).success
 
 
-async def test_who_reads_on_has_read_what_the_result_is() -> None:
+async def test_reading_a_page_taints_the_session_as_its_result_does() -> None:
     registry = registry_of(ToolSpec.from_function(lines, labels=["untrusted", "private"]))
     registry.register(ToolSpec.from_function(lambda: "sent", name="send", effects=["send"]))
     spill = MemorySpill()

@@ -109,7 +109,7 @@ def test_register_is_a_decorator_with_and_without_options() -> None:
 
 
 @pytest.mark.requirement("spec.core.tool")
-def test_what_is_bound_later_counts_in_the_registry() -> None:
+def test_a_later_binding_counts_in_the_registry() -> None:
     spec = ToolSpec.from_function(add)
     registry = registry_of(spec)
     spec.bind("b", default=40)
@@ -134,7 +134,7 @@ def test_an_instance_gives_its_marked_methods() -> None:
     assert registry.invoke("plus", {"n": 3}).data == 5
 
 
-def test_what_cannot_be_a_tool_says_what_to_register() -> None:
+def test_a_value_that_cannot_be_a_tool_names_alternatives() -> None:
     with pytest.raises(DefinitionError, match="register a function, a ToolSpec, a BaseTool"):
         registry_of(42)
     with pytest.raises(

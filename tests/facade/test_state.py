@@ -105,20 +105,20 @@ OWN = [[person, person] for person in PEOPLE]
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_of_two_blocking_calls_at_once_each_runs_with_its_own_token(is_async: bool) -> None:
+def test_two_concurrent_blocking_calls_use_their_own_tokens(is_async: bool) -> None:
     registry, _ = Meeting().registry(is_async=is_async)
     assert in_threads(lambda who: registry.invoke("meet", {"person": who}, state=token_of(who))) == OWN
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_of_two_awaited_calls_at_once_each_runs_with_its_own_token(is_async: bool) -> None:
+async def test_two_concurrent_awaited_calls_use_their_own_tokens(is_async: bool) -> None:
     registry, _ = Meeting().registry(is_async=is_async)
     calls = [registry.ainvoke("meet", {"person": who}, state=token_of(who)) for who in PEOPLE]
     assert [result.data for result in await asyncio.gather(*calls)] == OWN
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_of_two_sessions_at_once_each_runs_with_its_own_token(is_async: bool) -> None:
+async def test_two_concurrent_sessions_use_their_own_tokens(is_async: bool) -> None:
     registry, _ = Meeting().registry(is_async=is_async)
     sessions = [Session(registry, protocol="json", state=token_of(who)) for who in PEOPLE]
     turns = await asyncio.gather(

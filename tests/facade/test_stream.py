@@ -497,7 +497,7 @@ async def test_an_interrupt_may_come_from_another_thread(world: World) -> None:
     thread.join(PATIENCE_S)
 
 
-async def test_what_a_tool_gives_when_it_is_cancelled_is_in_the_last_chunk(world: World) -> None:
+async def test_output_after_cancellation_is_in_the_last_chunk(world: World) -> None:
     begun = asyncio.Event()
 
     async def work() -> AsyncIterator[ToolResponse]:
@@ -601,7 +601,7 @@ async def test_a_time_limit_around_the_reader_works(world: World) -> None:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_a_tool_that_emits_is_told_by_an_exception_that_nobody_wants_more(world: World, is_async: bool) -> None:
+async def test_an_emitting_tool_gets_an_exception_when_the_reader_leaves(world: World, is_async: bool) -> None:
     raised: list[str] = []
 
     async def later(context: CallContext) -> None:

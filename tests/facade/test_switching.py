@@ -113,7 +113,7 @@ def test_an_owner_sees_what_is_disabled_and_a_second_reason_counts(place: Callab
     assert (dict(owner.disabled_tools), dict(caller.disabled_tools)) == ({}, {})
 
 
-def test_what_a_toolkit_disables_its_registry_and_other_toolkits_still_call() -> None:
+def test_a_tool_disabled_in_a_toolkit_still_runs_elsewhere() -> None:
     registry = shop()
     one, other = (registry.create_agent_toolkit(name, ["pay"]) for name in ("one", "other"))
     one.disable("pay", REASON)
@@ -342,7 +342,7 @@ def test_a_toolkit_may_take_a_name_that_programs_write_like_a_removed_one() -> N
     assert names(toolkit) == ["pay_now"]
 
 
-def test_what_a_toolkit_removes_its_registry_still_has() -> None:
+def test_a_tool_removed_from_a_toolkit_stays_in_its_registry() -> None:
     registry, toolkit = toolkit_of_registry()
     toolkit.unregister("pay")
     assert (names(toolkit), pay_now(registry).data) == (["price"], "paid 5")

@@ -147,7 +147,7 @@ def wanted(flow: Flow) -> list[str]:
 
 @pytest.mark.threat(25)
 @pytest.mark.parametrize("flow", GATED, ids=range(len(GATED)))
-def test_what_has_read_both_sends_nothing_unasked_whatever_the_rules_say(flow: Flow) -> None:
+def test_a_doubly_tainted_run_never_sends_without_asking(flow: Flow) -> None:
     assert made(flow) == []
 
 

@@ -314,6 +314,6 @@ def test_a_state_that_cannot_be_read_changes_nothing(change: dict[str, Any], mes
     assert toolkit.groups["maps"].active
 
 
-def test_what_is_no_state_at_all_is_an_error() -> None:
+def test_a_value_that_is_not_a_state_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match=r"^a toolkit's state is a dict as state_dict\(\) gives it, not \[\]$"):
         Toolkit().load_state_dict([])  # pyright: ignore[reportArgumentType]

@@ -130,7 +130,7 @@ async def test_any_mapping_with_name_and_input_is_a_tool_use(block: Any) -> None
 @pytest.mark.parametrize(
     "block", [{"input": {}}, {"name": "sync", "input": "{}"}, {"name": 3, "input": {}}, "sync", None]
 )
-def test_what_is_no_tool_use_is_refused(block: Any) -> None:
+def test_a_value_that_is_not_a_tool_use_is_refused(block: Any) -> None:
     with pytest.raises(DefinitionError) as caught:
         Toolkit().call_tool_function(block)
     assert str(caught.value) == (
@@ -205,7 +205,7 @@ async def shouting_later(block: Any, response: ToolResponse) -> ToolResponse:
 
 @pytest.mark.requirement("toolkit.register.postprocess-replaces", "toolkit.registered.postprocess-func")
 @pytest.mark.parametrize("hook", [shouting, shouting_later])
-async def test_what_postprocess_func_gives_replaces_each_response(hook: Any) -> None:
+async def test_the_result_of_postprocess_func_replaces_each_response(hook: Any) -> None:
     toolkit = Toolkit()
     toolkit.register_tool_function(async_generator, postprocess_func=hook)
     chunks = await read(toolkit, "async_generator", word="ab")

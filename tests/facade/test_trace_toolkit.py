@@ -168,7 +168,7 @@ def test_the_reader_is_never_inside_of_the_span() -> None:
     assert asyncio.run(read()) == [True, True]
 
 
-def test_what_may_not_be_read_is_not_recorded() -> None:
+def test_content_that_may_not_be_read_is_not_recorded() -> None:
     telescope = Telescope()
 
     @trace_toolkit(tracer_provider=telescope.tracer_provider, redact=lambda value: "***")
@@ -290,7 +290,7 @@ def test_what_is_given_no_tool_use_block_is_refused() -> None:
     assert str(refused.value) == "trace_toolkit: no tool-use block was given, a mapping with 'name' and 'input'"
 
 
-def test_what_gives_no_chunks_is_refused() -> None:
+def test_a_function_without_chunks_is_refused() -> None:
     async def read() -> None:
         async for _ in trace_toolkit(lambda block: 5)(use(name="Ada")):
             pass

@@ -198,7 +198,7 @@ async def wait_for_it(name: str, caller: Caller) -> bool:
         (["look_up"], "visible=['look_up']: give a function (tool_name, caller) -> bool"),
     ],
 )
-def test_what_is_no_predicate_is_an_error_wherever_it_is_given(visible: Any, message: str) -> None:
+def test_a_value_that_is_not_a_predicate_is_an_error_everywhere(visible: Any, message: str) -> None:
     for make in (
         lambda: Toolkit("ann", visible=visible),
         lambda: ToolRegistry(visible=visible),

@@ -250,7 +250,7 @@ def test_rules_decide_before_anybody_is_asked(world: World, rules: list[Rule], o
     assert world.call("pay", amount=5).text == text
 
 
-def test_nobody_is_asked_about_wrong_arguments_or_what_is_denied(world: World, till: Till) -> None:
+def test_wrong_arguments_and_denied_calls_ask_no_person(world: World, till: Till) -> None:
     asked: list[ApprovalRequest] = []
     world.approver = lambda request: asked.append(request)
     world.call("pay", amount="much")

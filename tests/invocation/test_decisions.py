@@ -135,7 +135,7 @@ CASES = len(NO_DECISIONS) * len(("blocking", "asyncio")) * len(("sync", "async")
 @pytest.mark.parametrize("ledger", ["memory", "ledger"])
 @pytest.mark.parametrize("form", [as_function, as_coroutine], ids=["sync", "async"])
 @pytest.mark.parametrize("name", NO_DECISIONS)
-def test_what_is_no_decision_for_this_request_runs_nothing(
+def test_a_decision_for_another_request_runs_nothing(
     world: World, paying: Paying, name: str, form: Callable[[Made], Any], ledger: str
 ) -> None:
     world.approver = form(NO_DECISIONS[name])
@@ -312,7 +312,7 @@ CHANGES: dict[str, tuple[Callable[[Transferring, ApprovalRequest], Any], bool]] 
 
 @pytest.mark.threat(4)
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_changes_while_a_person_thinks_does_not_run(world: World, name: str) -> None:
+def test_a_tool_changed_during_an_approval_does_not_run(world: World, name: str) -> None:
     change, runs = CHANGES[name]
     transferring = Transferring(world)
 
@@ -341,7 +341,7 @@ EDITS: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown argument": ({"amount": 1, "as_root": True}, "invalid_arguments"),
     "a wrong list": ({"amount": 1, "notes": ["a", 1]}, "invalid_arguments"),
     "an object": ({"amount": 1, "to": {"$t": "bytes", "v": "AA=="}}, "invalid_arguments"),
-    "what is no JSON": ({"amount": 1, "to": object()}, "invalid_arguments"),
+    "what is not JSON": ({"amount": 1, "to": object()}, "invalid_arguments"),
 }
 
 
@@ -457,7 +457,7 @@ def test_a_denied_call_says_so_and_does_not_run(world: World, paying: Paying) ->
     assert result.error == "'pay' may not be run: not today."
 
 
-def test_who_decides_is_kept_as_the_approver_says(world: World, paying: Paying) -> None:
+def test_the_named_decider_is_kept(world: World, paying: Paying) -> None:
     by = Decider(principal="ada", channel="chat", authn="signed")
     world.ledger = ledger = MemoryLedger()
     world.approver = lambda _: Decision(verdict="approve", by=by)

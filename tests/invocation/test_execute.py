@@ -58,7 +58,7 @@ Run = Callable[[Callable[[], Any]], ToolResult]
 
 
 @pytest.mark.parametrize("data", [None, 3, "text", [1, {"a": None}], b"raw", ("a", {1})], ids=repr)
-def test_what_a_tool_returns_is_the_data(run: Run, data: Any) -> None:
+def test_the_return_value_of_a_tool_is_its_data(run: Run, data: Any) -> None:
     result = run(gives(data))
     assert (result.success, result.data, result.call) == (True, data, ToolCall("tool", {}, id="r_1"))
 
@@ -90,7 +90,7 @@ class Panic(BaseException):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_a_tool_raises_is_its_error(run: Run, error: BaseException, text: str) -> None:
+def test_the_exception_of_a_tool_is_its_error(run: Run, error: BaseException, text: str) -> None:
     result = run(raises(error))
     assert result.text == f"{text}\n{READ_IT}".replace("\ud800", "\ufffd")
     name, _, message = text.partition(": ")
@@ -166,7 +166,7 @@ def test_a_generators_values_are_a_list(world: World) -> None:
     assert world.call("count").data == [0, 1, 2]
 
 
-def test_what_a_generator_raises_is_its_error(world: World) -> None:
+def test_the_exception_of_a_generator_is_its_error(world: World) -> None:
     world.add(lambda: counting(3, fails=True), name="count")
     assert world.call("count").error == "ValueError: half way"
 
@@ -227,7 +227,7 @@ async def test_a_task_or_a_future_is_awaited_on_the_callers_loop(kind: str) -> N
     assert (await registry.ainvoke("later", {})).data == "made"
 
 
-def test_what_such_an_awaitable_raises_is_its_tools_error(world: World) -> None:
+def test_the_exception_of_such_an_awaitable_is_its_tools_error(world: World) -> None:
     world.add(lambda: failing(), name="fetch_later")
     assert world.call("fetch_later").error == "LookupError: nothing there"
 

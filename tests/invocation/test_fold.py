@@ -179,7 +179,7 @@ NO_BLOCKS = [
 
 
 @pytest.mark.parametrize("value", NO_BLOCKS, ids=repr)
-def test_what_only_looks_like_a_block_is_a_plain_value(world: World, value: Any) -> None:
+def test_a_value_that_resembles_a_block_is_plain(world: World, value: Any) -> None:
     world.add(lambda: value, name="tool")
     assert world.call("tool").blocks == ()
 
@@ -190,7 +190,7 @@ def test_yielded_blocks_join_to_the_content(world: World, kind: Callable[[Any], 
     assert world.call("tool").content == [text_block("one two"), PICTURE]
 
 
-def test_of_cumulative_responses_the_last_counts(world: World) -> None:
+def test_the_last_cumulative_response_counts(world: World) -> None:
     def tool() -> Iterator[ToolResponse]:
         yield said("o")
         yield said("one", metadata={"n": 2})
@@ -262,7 +262,7 @@ IS_ASYNC = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "asyn
 
 
 @IS_ASYNC
-def test_what_a_tool_emits_comes_before_what_it_returns(world: World, is_async: bool) -> None:
+def test_emitted_parts_come_before_the_returned_value(world: World, is_async: bool) -> None:
     world.add(from_function(emitting("one ", "two", 3, returns={"n": 4}, is_async=is_async), name="tool"))
     result = world.call("tool")
     assert result.data == {"n": 4}
@@ -283,7 +283,7 @@ def test_a_cumulative_response_stands_in_place_of_what_was_emitted(world: World,
 
 
 @IS_ASYNC
-def test_what_was_emitted_before_a_failing_result_is_kept(world: World, is_async: bool) -> None:
+def test_parts_emitted_before_a_failing_result_are_kept(world: World, is_async: bool) -> None:
     failing = ToolResult.failed("unavailable", "Down.", hint="Wait.")
     world.add(from_function(emitting("one", returns=failing, is_async=is_async), name="tool"))
     assert world.call("tool").content == [text_block("one"), text_block("Down.\nWait.")]
@@ -301,7 +301,7 @@ def test_a_returned_value_that_cannot_be_shown_is_named_after_emits_too(world: W
     assert outcome(world.call("tool")) == "invalid_result"
 
 
-def test_what_a_generator_emits_stands_between_its_values(world: World) -> None:
+def test_emitted_parts_of_a_generator_stand_between_its_values(world: World) -> None:
     def tool(context: CallContext) -> Iterator[Any]:
         yield "a"
         context.emit("b")
@@ -343,7 +343,7 @@ def failing(*parts: Any, is_async: bool) -> Callable[[], Any]:
     ],
     ids=["text", "values", "responses", "held", "unshowable", "nothing"],
 )
-def test_what_came_before_an_error_is_kept(
+def test_output_before_an_error_is_kept(
     world: World, is_async: bool, parts: tuple[Any, ...], content: list[ContentBlock]
 ) -> None:
     world.add(failing(*parts, is_async=is_async), name="tool")
@@ -353,7 +353,7 @@ def test_what_came_before_an_error_is_kept(
 
 
 @IS_ASYNC
-def test_what_came_before_a_failure_is_cut_like_any_result(world: World, is_async: bool) -> None:
+def test_output_before_a_failure_is_cut_like_any_result(world: World, is_async: bool) -> None:
     world.add(failing("x" * (RESULT_LIMIT_BYTES + 1), is_async=is_async), name="tool")
     result = world.call("tool")
     cut = f"{'x' * RESULT_LIMIT_BYTES}\n[cut: the first 32,768 of 32,769 bytes are shown]"

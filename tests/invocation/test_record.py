@@ -100,7 +100,7 @@ def test_a_person_is_asked_after_the_request_is_on_record_and_before_the_call_be
     assert ledger.story == [("ask", "r_1"), ("decide", "r_1"), ("begin", "r_1"), ("settle", "r_1")]
 
 
-def test_what_ended_is_not_run_again(shop: Shop) -> None:
+def test_a_finished_call_does_not_run_again(shop: Shop) -> None:
     shop.open()
     shop.offer()
     first = shop.world.call("send", amount=5)
@@ -319,7 +319,7 @@ def test_a_call_that_waits_is_neither_begun_nor_settled(shop: Shop) -> None:
     assert shop.world.recording.records == []
 
 
-def test_what_was_approved_is_not_run_with_something_else(shop: Shop) -> None:
+def test_an_approval_does_not_run_a_changed_call(shop: Shop) -> None:
     shop.world.can_suspend = True
     shop.open()
     entry = shop.offer(permission="confirm")
@@ -356,7 +356,7 @@ def test_a_value_that_the_host_fills_in_counts_as_approved_too(shop: Shop) -> No
     assert (outcome(shop.world.make(call)), shop.sent) == ("approval_mismatch", [])
 
 
-def test_what_a_run_has_read_is_known_again_after_a_restart(shop: Shop) -> None:
+def test_taints_of_a_run_survive_a_restart(shop: Shop) -> None:
     labels: list[Label] = ["private"]
     shop.offer(labels=labels)
     runs = [Run(), Run()]

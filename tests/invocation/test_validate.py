@@ -65,7 +65,7 @@ def test_all_that_is_wrong_is_told_at_once(world: World, function: Any, argument
     assert world.recording.story == [("r_1", "", "invalid_arguments")]
 
 
-def test_what_is_wrong_is_told_as_data_too(world: World) -> None:
+def test_problems_are_reported_as_data_too(world: World) -> None:
     world.add(narrow)
     failure = world.call("narrow", filters=[{"field": "name", "value": 1}, {"field": "name"}]).failure
     assert failure is not None

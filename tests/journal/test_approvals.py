@@ -76,7 +76,7 @@ def test_the_first_decision_counts_and_is_shown_to_the_second(store: Store) -> N
     assert done(ledger.decide(waiting, APPROVE)) == first
 
 
-def test_of_many_that_decide_at_once_one_wins(opened: Callable[[], Store]) -> None:
+def test_one_of_many_concurrent_decisions_wins(opened: Callable[[], Store]) -> None:
     store = opened()
     ledger = started(store)
     waiting = asked(ledger)

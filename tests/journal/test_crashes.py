@@ -24,7 +24,7 @@ from toolwire.vocabulary.run_step import Doubt
 
 
 @pytest.mark.threat(16, 58)
-def test_what_was_answered_outlives_the_kill(url: str) -> None:
+def test_an_answered_record_survives_the_kill(url: str) -> None:
     # `make soak` kills a thousand.
     kills = 20 if url.startswith("sqlite") else 10
     toll = kill_loop(url, kills, seed=1)
@@ -81,7 +81,7 @@ def test_a_write_ahead_log_that_was_cut_anywhere_opens(tmp_path: Path) -> None:
 
 
 @pytest.mark.threat(18)
-def test_of_eight_processes_that_open_a_run_one_has_it(url: str, tmp_path: Path) -> None:
+def test_one_of_eight_processes_that_open_a_run_owns_it(url: str, tmp_path: Path) -> None:
     with Store.open(url) as store:
         for number in range(5):
             run_id = started(store, f"r_{number}").run_id
@@ -224,7 +224,7 @@ def test_a_write_that_fails_fails_alone(store: Store) -> None:
     assert store.runs()[0].steps == 100
 
 
-def test_what_waits_together_is_committed_together(store: Store) -> None:
+def test_queued_records_are_committed_together(store: Store) -> None:
     ledger = started(store)
     before = store._database.writer.commits
     for future in [ledger.settle(step_number(number), PAID) for number in range(300)]:

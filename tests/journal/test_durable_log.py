@@ -68,7 +68,7 @@ def test_a_durable_log_gives_what_the_log_in_memory_gives(store: Store, wanted: 
         assert mine == dataclasses.replace(theirs, arguments=arguments, tool_name=name)
 
 
-def test_what_was_logged_is_there_for_the_next_process(opened: Callable[[], Store]) -> None:
+def test_log_entries_are_readable_in_the_next_process(opened: Callable[[], Store]) -> None:
     first = opened()
     filled(DurableLog(first))
     first.close()
@@ -369,7 +369,7 @@ PAYLOADS = [
 
 
 @pytest.mark.threat(60)
-def test_what_is_looked_for_is_never_part_of_a_query(store: Store) -> None:
+def test_a_search_value_never_becomes_part_of_the_sql(store: Store) -> None:
     assert len(PAYLOADS) >= 50
     log = filled(DurableLog(store))
     before = store.log()

@@ -243,7 +243,7 @@ def test_a_result_is_kept_up_to_the_limit_and_not_beyond(store: Store, limit: in
     assert kind(done(store.reopen(ledger.run_id)).recall(step())) == expected
 
 
-def test_where_a_run_is_full_nothing_more_is_begun(store: Store, limit: int) -> None:
+def test_a_full_run_begins_no_more_calls(store: Store, limit: int) -> None:
     ledger = started(store)
     done(ledger.begin(start(step("1"))))
     done(ledger.settle(step("1"), ToolResult(True, "x" * 98_900)))

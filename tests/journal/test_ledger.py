@@ -96,7 +96,7 @@ def test_the_deepest_data_that_a_result_may_have_come_back(store: Store) -> None
     assert again(store, ledger.run_id).recall(step()).data == data
 
 
-def test_what_has_no_written_form_is_left_out_and_named(store: Store) -> None:
+def test_a_value_without_a_written_form_is_left_out_and_named(store: Store) -> None:
     ledger = started(store)
     done(ledger.settle(step(), ToolResult(True, object(), None, {"host": object(), "kept": 1})))
     done(ledger.release())
@@ -220,7 +220,7 @@ def test_a_run_that_goes_another_way_is_parked_for_good(
     assert again(store, control.run_id).recall(step()).data == PAID.data
 
 
-def test_a_finished_run_gives_its_results_to_whoever_opens_it(store: Store) -> None:
+def test_a_finished_run_gives_its_results_to_each_opener(store: Store) -> None:
     ledger = started(store)
     call = ToolCall("pay", {"amount": 5}, id="r/1", raw_text="pay")
     results = (ToolResult(True, 1, call=call), ToolResult.failed("denied", "no"))
@@ -303,6 +303,6 @@ def test_a_run_is_one_ledgers_at_a_time(store: Store, opened: Callable[[], Store
         done(ledger.finish([PAID]))
 
 
-def test_a_ledger_that_nobody_has_any_more_gives_its_run_up(store: Store) -> None:
+def test_a_garbage_collected_ledger_releases_its_run(store: Store) -> None:
     run_id = started(store).run_id
     assert again(store, run_id).run_id == run_id

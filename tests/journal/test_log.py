@@ -138,7 +138,7 @@ def test_later_changes_do_not_reach_the_log() -> None:
     assert (entry.arguments, entry.result) == ({"rows": [1]}, {"found": [1]})
 
 
-def test_what_a_reader_does_with_an_entry_does_not_reach_the_log() -> None:
+def test_changes_to_a_read_entry_do_not_reach_the_log() -> None:
     log = log_of(FakeRecord(arguments={"rows": [1]}, result=ToolResult(True, {"found": [1]})))
     entry = log.get_entries()[0]
     entry.arguments["rows"].append(2)

@@ -45,12 +45,12 @@ from toolwire.vocabulary.errors import StoreUnavailable
         "sqlite:///x?mode=ro",
     ],
 )
-def test_what_is_no_place_for_a_store_is_refused(url: str) -> None:
+def test_an_unsuitable_store_location_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"write sqlite:///file\.db or postgresql://user@host/database"):
         Store.open(url)
 
 
-def test_what_cannot_be_used_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_store_raises_store_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text.db").write_text("no database" * 200)
     for path in ("text.db", "missing/runs.db"):
         with pytest.raises(StoreUnavailable):
@@ -165,7 +165,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.threat(2)
-def test_what_was_changed_in_the_database_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_a_run_changed_in_the_database_is_not_continued(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/runs.db"
     with Store.open(url) as store:
         for run_id in ("r_1", "r_2"):
@@ -188,7 +188,7 @@ def test_what_was_changed_in_the_database_is_not_gone_on_with(tmp_path: Path) ->
         assert done(store.reopen("r_1")).run_id == "r_1"
 
 
-def test_who_asks_for_no_store_loads_no_database() -> None:
+def test_a_session_without_a_store_loads_no_database_library() -> None:
     code = (
         "import sys; from toolwire import ToolRegistry, Session; ToolRegistry().enable_logging();"
         "print({'sqlalchemy', 'alembic', 'cryptography', 'sqlite3'} & set(sys.modules))"

@@ -48,11 +48,11 @@ def test_every_known_form_is_taken_out(place: int) -> None:
     ],
     ids=range(8),
 )
-def test_what_is_no_secret_stays(value: Any) -> None:
+def test_a_text_that_is_not_a_secret_stays(value: Any) -> None:
     assert redact(value) == value
 
 
-def test_what_stands_around_a_secret_stays() -> None:
+def test_text_around_a_secret_stays() -> None:
     assert redact("GET https://me:hunter2@example.org/a?token=abc1&page=2") == (
         f"GET https://{REDACTED}@example.org/a?token={REDACTED}&page=2"
     )

@@ -44,7 +44,7 @@ def test_it_is_there_for_no_other_caller(other: Caller) -> None:
     assert spill.find(key, ADA) == kept("one")
 
 
-def test_of_too_many_the_one_goes_that_was_read_least_recently() -> None:
+def test_the_least_recently_read_result_is_dropped() -> None:
     spill = MemorySpill(entries_limit=2)
     first, second = id_of(spill, "one"), id_of(spill, "two")
     assert first is not None

@@ -80,7 +80,7 @@ def test_callers_that_come_together_share_their_transactions(store: Store) -> No
     assert each <= database.writer.commits - before < callers * each / 2
 
 
-def test_what_nobody_waits_for_is_written(store: Store) -> None:
+def test_a_record_without_a_waiting_caller_is_written(store: Store) -> None:
     is_written = threading.Event()
     store._database.run(lambda _: is_written.set())
     assert is_written.wait(PATIENCE_S)

@@ -97,7 +97,7 @@ def test_a_function_becomes_a_value_without_its_bound_parameters() -> None:
         ({"name": "s"}, "MCP tool 's' has no input schema: give it as inputSchema"),
     ],
 )
-def test_what_is_no_tool_is_refused(value: Any, message: str) -> None:
+def test_a_value_that_is_not_a_tool_is_refused(value: Any, message: str) -> None:
     with pytest.raises(DefinitionError) as refused:
         from_mcp(value)
     assert str(refused.value) == message

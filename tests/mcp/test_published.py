@@ -133,7 +133,7 @@ def test_no_model_reads_them(protocol: str) -> None:
     assert "quartz" not in json.dumps([spec.to_jsonschema(), spec.to_prompt(), spec.code])
 
 
-def test_what_is_given_out_is_a_copy_and_what_was_given_stays_the_givers() -> None:
+def test_metadata_and_icons_are_copied_in_and_out() -> None:
     meta = copy.deepcopy(META)
     spec = ToolSpec.from_function(search, meta=meta, icons=[dict(ICON)])
     meta["ui"] = "changed"
@@ -160,7 +160,7 @@ def test_what_is_given_out_is_a_copy_and_what_was_given_stays_the_givers() -> No
         ({"icons": [{"src": "x", "theme": "blue"}]}, "the icon's theme='blue' is wrong: write icons=["),
     ],
 )
-def test_what_no_export_could_carry_is_refused_where_the_tool_is_defined(options: Any, message: str) -> None:
+def test_metadata_that_cannot_be_exported_is_refused_at_definition(options: Any, message: str) -> None:
     with pytest.raises(DefinitionError, match="^" + re.escape(f"tool 'search': {message}")):
         ToolSpec.from_function(search, **options)
 

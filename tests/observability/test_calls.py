@@ -214,7 +214,7 @@ def test_a_wait_for_a_person_is_a_span_of_its_own(telescope: Telescope, own: tra
 @pytest.mark.parametrize(
     ("answer", "verdict"), [(None, "none"), (Decision(verdict="deny"), "deny"), (OSError("gone"), "none")]
 )
-def test_what_a_person_did_not_allow_says_so(telescope: Telescope, answer: Any, verdict: str) -> None:
+def test_a_call_without_approval_says_so(telescope: Telescope, answer: Any, verdict: str) -> None:
     def approver(request: Any) -> Any:
         if isinstance(answer, Exception):
             raise answer
@@ -324,7 +324,7 @@ def test_content_is_redacted(telescope: Telescope) -> None:
     assert CANARY not in telescope.text()
 
 
-def test_what_cannot_be_redacted_is_left_out(telescope: Telescope, caplog: pytest.LogCaptureFixture) -> None:
+def test_content_that_cannot_be_redacted_is_left_out(telescope: Telescope, caplog: pytest.LogCaptureFixture) -> None:
     def redact(value: Any) -> Any:
         raise TypeError("no such value")
 
@@ -433,7 +433,7 @@ class BrokenProcessor(SimpleSpanProcessor):
 
 
 @pytest.mark.parametrize("processor", [SimpleSpanProcessor(Broken()), BrokenProcessor(InMemorySpanExporter())])
-def test_no_call_fails_because_nobody_can_watch_it(processor: Any) -> None:
+def test_no_call_fails_because_tracing_fails(processor: Any) -> None:
     provider = TracerProvider()
     provider.add_span_processor(processor)
     registry = ToolRegistry()
@@ -443,7 +443,7 @@ def test_no_call_fails_because_nobody_can_watch_it(processor: Any) -> None:
     assert trace.get_current_span() is trace.INVALID_SPAN
 
 
-def test_what_is_not_sampled_is_not_told_and_is_counted() -> None:
+def test_unsampled_calls_are_counted_but_not_traced() -> None:
     telescope = Telescope()
     telescope.tracer_provider = TracerProvider(sampler=ALWAYS_OFF)
     telescope.tracer_provider.add_span_processor(SimpleSpanProcessor(telescope.exporter))

@@ -98,7 +98,7 @@ def test_a_program_that_fails_says_how_and_not_why() -> None:
     assert CANARY not in telescope.text()
 
 
-def test_what_a_program_may_not_do_is_an_error_of_its_call() -> None:
+def test_a_forbidden_action_of_a_program_is_an_error_of_its_call() -> None:
     telescope = Telescope()
     registry = ToolRegistry(rules=[{"effect": "deny", "tool": "add"}])
     registry.register(add)

@@ -70,7 +70,7 @@ def made(**said: Any) -> tuple[Any, ...]:
         ("what\n\ny\n", {"verdict": "approve"}, f"{KEYS}? {KEYS}? {KEYS}? "),
     ],
 )
-def test_what_is_typed_is_the_decision(typed: str, said: dict[str, Any], screen: str) -> None:
+def test_the_typed_answer_is_the_decision(typed: str, said: dict[str, Any], screen: str) -> None:
     decision, shown = asked(typed)
     assert decision is not None
     assert (decision.verdict, decision.arguments, decision.reason, decision.remember) == made(**said)
@@ -121,7 +121,7 @@ def test_an_edit_of_nothing_goes_back() -> None:
         ("3", "run", False, "rule 'remembered:a_1c', auto 'pay', scope run"),
     ],
 )
-def test_what_is_remembered_is_chosen_and_shown(which: str, scope: Any, same_arguments: bool, told: str) -> None:
+def test_the_remembered_rule_is_chosen_and_shown(which: str, scope: Any, same_arguments: bool, told: str) -> None:
     decision, shown = asked(f"a\nx\na\n{which}\n")
     assert decision is not None
     assert (decision.verdict, decision.remember) == (
@@ -139,7 +139,7 @@ def test_remembering_may_be_left_out() -> None:
 
 
 @pytest.mark.threat(14)
-def test_what_cannot_be_shown_cannot_be_approved() -> None:
+def test_a_request_that_cannot_be_shown_cannot_be_approved() -> None:
     forged = ApprovalRequest(
         id="a_1c", call_id="c1", tool="pay", arguments={"amount": 5}, reasons=(), arguments_digest="sha256:0"
     )
@@ -188,7 +188,7 @@ def closed() -> Any:
     [(io.StringIO("y\n"), Screen()), (Keyboard("y\n"), io.StringIO()), (closed(), Screen())],
     ids=["no keyboard", "no screen", "closed"],
 )
-def test_without_a_terminal_nobody_is_asked(keyboard: Any, screen: Any) -> None:
+def test_no_question_is_asked_without_a_terminal(keyboard: Any, screen: Any) -> None:
     assert ConsoleApprover(input=keyboard, output=screen)(REQUEST) is None
     # The control: the very same input at a terminal approves.
     assert cast("Decision", asked("y\n")[0]).verdict == "approve"
@@ -228,6 +228,6 @@ def test_at_a_real_terminal_what_was_typed_before_the_question_does_not_count() 
 
 
 @pytest.mark.threat(72)
-def test_what_is_said_beside_a_call_cannot_command_the_terminal_either() -> None:
+def test_text_beside_a_call_cannot_control_the_terminal() -> None:
     expired = replace(REQUEST, id="a_\x1b]0;trusted\x07\u202e", expires_at=1.0)
     assert asked("y\n", expired) == (None, "request a_\\x1b]0;trusted\\x07\\u202e has expired; nothing to decide\n")

@@ -123,7 +123,7 @@ WIDE: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("rule", "reason"), WIDE, ids=range(len(WIDE)))
-def test_what_is_wider_than_what_was_shown_is_refused(rule: dict[str, Any], reason: str) -> None:
+def test_a_rule_wider_than_the_request_is_refused(rule: dict[str, Any], reason: str) -> None:
     remember = Rule(**{"effect": "auto", "tool": "pay", **rule})
     decision = Decision(verdict="approve", remember=remember)
     assert Policy().refuses(decision, request()) == reason
@@ -140,7 +140,7 @@ def test_what_is_wider_than_what_was_shown_is_refused(rule: dict[str, Any], reas
         Decision(verdict="approve"),
     ],
 )
-def test_what_is_no_wider_counts(decision: Decision) -> None:
+def test_a_rule_no_wider_than_the_request_counts(decision: Decision) -> None:
     assert Policy().refuses(decision, request()) is None
 
 
@@ -187,7 +187,7 @@ def not_among(who: str, what: str) -> str:
         ({}, Decider(principal="agent:root"), "approve", (), f"'agent:root' {IS_THE_AGENT}"),
     ],
 )  # fmt: skip
-def test_who_may_answer(
+def test_only_named_principals_may_decide(
     approvers: Any, by: Decider, verdict: Any, effects: tuple[Effect, ...], reason: str | None
 ) -> None:
     assert Policy(approvers=approvers).may_decide(by, request(effects=effects), verdict) == reason
@@ -236,7 +236,7 @@ def test_a_decision_that_is_too_wide_lets_nothing_run_and_nothing_is_remembered(
     )
 
 
-def test_who_may_not_approve_lets_nothing_run() -> None:
+def test_a_decision_without_authority_runs_nothing() -> None:
     till = Till(Decision(verdict="approve", by=Decider(principal="bob")))
     assert not registry_of(till, Policy(approvers={"*": ["ada"]})).invoke("pay", {"amount": 5}).success
     assert (till.paid, len(till.asked)) == ([], 1)

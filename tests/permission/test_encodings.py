@@ -136,7 +136,7 @@ def test_a_rule_on_the_text_of_a_call_is_gone_around_nearly_each_time() -> None:
 
 @pytest.mark.threat(12)
 @pytest.mark.parametrize("text", ENCODINGS)
-def test_what_is_only_like_the_allowed_is_never_let_through(text: str) -> None:
+def test_a_value_similar_to_an_allowed_one_does_not_pass(text: str) -> None:
     allowed = Policy(
         [
             *(
@@ -166,5 +166,5 @@ def test_what_is_only_like_the_allowed_is_never_let_through(text: str) -> None:
         "{}",
     ],
 )
-def test_what_is_something_else_is_not_held_back(text: str) -> None:
+def test_an_unrelated_value_is_not_held_back(text: str) -> None:
     assert POLICY.judge("run", "auto", Subject(arguments=arguments_of(text))).effect == "auto"

@@ -72,7 +72,7 @@ def test_a_rendering_says_all_there_is() -> None:
     )
 
 
-def test_what_is_not_there_is_left_out() -> None:
+def test_absent_facts_are_left_out_of_the_request() -> None:
     assert render(asked({})) == (
         "tool       pay\n"
         "why        rule confirm 'pay'\n"
@@ -188,7 +188,7 @@ def test_other_arguments_than_the_digest_is_for_are_not_shown(request_: Approval
 
 
 @pytest.mark.threat(14)
-def test_what_has_no_written_form_is_not_shown() -> None:
+def test_a_value_without_a_written_form_is_not_shown() -> None:
     with pytest.raises(Unrepresentable):
         render(asked({"a": Unwilling()}, arguments_digest=""))
 

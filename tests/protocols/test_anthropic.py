@@ -125,7 +125,7 @@ def test_an_object_given_as_text_is_decoded_where_the_tool_wants_one() -> None:
     assert [(problem.repaired, problem.place) for problem in found.problems] == [(True, "call 1 (store), values")]
 
 
-def test_input_that_is_no_object_is_refused() -> None:
+def test_input_that_is_not_an_object_is_refused() -> None:
     found = ANTHROPIC.parse([{**tool_use({}), "input": [1]}], [add])
     assert found.problems[0].message == (
         "The arguments are not an object. Write one JSON object with the parameters' names as keys."

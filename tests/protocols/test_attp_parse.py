@@ -292,7 +292,7 @@ def test_a_limit_is_named_before_anything_is_parsed(reply: str, place: str, mess
         SUCCESS.replace("search(", "search(" + "'.[{=,'," * 5_000),
     ],
 )
-def test_what_is_within_the_limits_is_parsed(reply: str) -> None:
+def test_text_within_the_limits_is_parsed(reply: str) -> None:
     assert len(ATTP.parse(reply).calls) == 1
 
 

@@ -250,6 +250,6 @@ def test_an_unknown_option_is_told_which_there_are(options: dict[str, Any], mess
     assert str(caught.value) == message
 
 
-def test_what_is_no_tool_is_refused() -> None:
+def test_a_value_that_is_not_a_tool_is_refused() -> None:
     with pytest.raises(DefinitionError):
         ATTP.describe([3])

@@ -74,7 +74,7 @@ def test_an_argument_without_a_literal_is_refused_with_its_path() -> None:
         ),
     ],
 )
-def test_what_is_no_one_program_cannot_be_rendered(calls: list[ToolCall], message: str) -> None:
+def test_calls_that_are_not_one_program_cannot_be_rendered(calls: list[ToolCall], message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         ATTP.render(calls)
     assert str(caught.value) == message

@@ -68,7 +68,7 @@ def test_another_providers_object_is_raised_with_its_keys(name: str, reply: Any,
 
 @pytest.mark.parametrize("name", NATIVE)
 @pytest.mark.parametrize("reply", [5, {"a": 1}, [1], object()])
-def test_what_is_no_reply_is_raised(name: str, reply: Any) -> None:
+def test_a_value_that_is_not_a_reply_raises(name: str, reply: Any) -> None:
     with pytest.raises(ConfigurationError):
         get(name).parse(reply)
 

@@ -292,7 +292,7 @@ CALLS = st.lists(st.builds(ToolCall, NAMES, st.dictionaries(TEXT, JSON, max_size
 
 
 @given(CALLS)
-def test_what_is_rendered_is_read_back(made: list[ToolCall]) -> None:
+def test_rendered_calls_are_read_back(made: list[ToolCall]) -> None:
     reply = PROTOCOL.parse(PROTOCOL.render(made))
     assert calls(reply) == [(call.name, dict(call.arguments)) for call in made]
     assert (reply.text, reply.problems) == ("", ())

@@ -287,7 +287,7 @@ def test_too_many_calls_are_refused_unread(name: str) -> None:
 
 @pytest.mark.parametrize("name", NATIVE)
 @pytest.mark.parametrize("reply", ['{"role": "assistant", "tool_calls": [{', "[{"])
-def test_what_is_no_reply_is_refused_with_words_for_the_model(name: str, reply: Any) -> None:
+def test_a_value_that_is_not_a_reply_is_refused_for_the_model(name: str, reply: Any) -> None:
     protocol = get(name)
     found = protocol.parse(reply, TOOLS)
     assert found.is_refused

@@ -96,7 +96,7 @@ def test_an_item_that_is_not_whole_runs_nothing() -> None:
     assert found.problems[0].message.startswith("The reply broke off inside a call")
 
 
-def test_what_the_provider_runs_itself_is_left_alone() -> None:
+def test_calls_that_the_provider_runs_are_left_alone() -> None:
     search = {"type": "web_search_call", "id": "w", "status": "completed"}
     found = RESPONSES.parse(response(search, said("Found.")), [add])
     assert (found.text, found.calls, found.problems) == ("Found.", (), ())

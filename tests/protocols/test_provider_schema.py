@@ -103,7 +103,7 @@ def test_a_recursive_schema_stays_strict() -> None:
         ({"oneOf": [{"type": "string"}], "type": "string"}, "'oneOf' cannot be expressed"),
     ],
 )
-def test_what_strict_mode_cannot_express_is_said_with_its_place(property_: dict[str, Any], problem: str) -> None:
+def test_constraints_beyond_strict_mode_are_reported_with_their_place(property_: dict[str, Any], problem: str) -> None:
     tool = known_by({"type": "object", "properties": {"p": property_}, "required": ["p"]})
     (found,) = strict_problems(tool)
     assert found.startswith(f"p: {problem}")
@@ -149,7 +149,9 @@ schemas = objects(
 
 
 @given(schemas, st.data())
-def test_what_fits_the_tool_fits_strictly_once_nulls_are_filled_in(schema: dict[str, Any], data: st.DataObject) -> None:
+def test_valid_arguments_fit_the_strict_schema_with_nulls_filled_in(
+    schema: dict[str, Any], data: st.DataObject
+) -> None:
     tool = known_by(schema)
     assert strict_problems(tool) == ()
     told = strict_schema(tool)
@@ -267,7 +269,7 @@ def test_geminis_older_field_is_a_schema_of_the_sdk(function: Any) -> None:
     assert "$ref" not in str(schema)
 
 
-def test_what_the_older_field_loses_is_said() -> None:
+def test_losses_of_the_older_field_are_reported() -> None:
     assert older_schema(of(cyclic).input_schema)[1] == (
         "#/$defs/Node stands in itself and cannot be written out: its contents are left out",
         "'additionalProperties' cannot be expressed here",

@@ -15,7 +15,7 @@ ATTP_CALL = "thought = 't'\n\n[tool_call]\nstatus = \"success\"\ntarget = \"g\"\
 
 
 @pytest.mark.parametrize("name", names())
-def test_what_a_protocol_renders_is_recognised_as_its_own(name: str) -> None:
+def test_rendered_calls_are_recognised_as_the_same_protocol(name: str) -> None:
     assert recognise(get(name).render([ToolCall("search", {"query": "x"}, id="call_1")])) == name
 
 

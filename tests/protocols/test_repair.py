@@ -194,7 +194,7 @@ def test_a_slip_with_one_reading_is_read_and_told(text: str, arguments: dict[str
 
 @pytest.mark.threat(45)
 @pytest.mark.parametrize(("text", "reason"), REFUSED.values(), ids=REFUSED)
-def test_what_has_no_one_reading_is_refused_with_its_reason(text: str, reason: str) -> None:
+def test_an_ambiguous_text_is_refused_with_its_reason(text: str, reason: str) -> None:
     found, problems = read_arguments(text, SCHEMA)
     assert found is None
     assert [(problem.message, problem.repaired) for problem in problems] == [(reason, False)]
@@ -206,7 +206,7 @@ def test_a_text_is_decoded_only_where_the_schema_takes_none() -> None:
     assert read_arguments(r'{"tags": "[1]"}', None) == ({"tags": "[1]"}, ())
 
 
-def test_no_text_is_no_arguments_only_for_a_tool_that_takes_none() -> None:
+def test_an_empty_text_means_no_arguments_only_for_tools_without_any() -> None:
     assert read_arguments(" ", {"type": "object", "properties": {}})[0] == {}
 
 
@@ -241,7 +241,7 @@ def test_the_lenient_reader_reads_strict_json_as_it_is_or_refuses_it(arguments: 
 
 
 @given(st.dictionaries(st.sampled_from("abc"), JSON, max_size=3))
-def test_what_python_prints_is_read_as_the_same_or_refused(arguments: dict[str, Any]) -> None:
+def test_python_literals_are_read_exactly_or_refused(arguments: dict[str, Any]) -> None:
     found, problems = read_arguments(repr(arguments))
     assert found == arguments or (found is None and not problems[0].repaired)
 

@@ -136,7 +136,7 @@ def test_a_call_is_rendered_in_the_plain_form_where_its_text_brings_it_back() ->
     )
 
 
-def test_what_cannot_be_written_is_refused_with_its_path() -> None:
+def test_an_unwritable_value_is_refused_with_its_path() -> None:
     with pytest.raises(Unrepresentable) as caught:
         XML.render([ToolCall("t", {"x": object()})])
     assert caught.value.path.startswith("x")

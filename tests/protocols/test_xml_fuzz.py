@@ -111,7 +111,7 @@ def test_every_reply_gets_an_answer(reply: str | bytes) -> None:
 @pytest.mark.threat(47)
 @settings(max_examples=120, deadline=None)
 @given(calls)
-def test_what_is_rendered_is_read_back_with_its_types(made: list[ToolCall]) -> None:
+def test_rendered_values_are_read_back_with_their_types(made: list[ToolCall]) -> None:
     parsed = XML.parse(XML.render(made))
     assert parsed.problems == ()
     assert arguments_of(parsed) == [(call.name, with_types(dict(call.arguments))) for call in made]
@@ -119,7 +119,7 @@ def test_what_is_rendered_is_read_back_with_its_types(made: list[ToolCall]) -> N
 
 @settings(max_examples=120, deadline=None)
 @given(fitting)
-def test_what_is_rendered_for_a_known_tool_is_the_same_call(arguments: dict[str, Any]) -> None:
+def test_a_rendered_call_of_a_known_tool_is_read_back(arguments: dict[str, Any]) -> None:
     call = ToolCall("t", arguments)
     for text in (XML.render([call]), XML.render([call], tools=[TOOL])):  # type: ignore[call-arg]
         parsed = XML.parse(text, [TOOL])

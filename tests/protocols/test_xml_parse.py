@@ -156,7 +156,7 @@ def test_a_slip_is_repaired_where_one_reading_is_left(
         ("", {}),
     ],
 )
-def test_what_is_well_written_is_read_without_a_word(params: str, arguments: dict[str, Any]) -> None:
+def test_a_correct_text_is_read_without_problems(params: str, arguments: dict[str, Any]) -> None:
     reply = read(params)
     assert (reply.calls[0].arguments, reply.problems) == (arguments, ())
 
@@ -231,7 +231,7 @@ def test_what_is_well_written_is_read_without_a_word(params: str, arguments: dic
         (None, "", "The reply is empty."),
     ],
 )
-def test_what_has_no_one_reading_is_refused_with_the_reason(reply: Any, place: str, message: str) -> None:
+def test_an_ambiguous_reply_is_refused_with_the_reason(reply: Any, place: str, message: str) -> None:
     assert refusal(XML.parse(reply, [TOOL])) == (place, message)
 
 
@@ -362,7 +362,7 @@ def test_entities_are_never_expanded() -> None:
 
 @pytest.mark.threat(45)
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 100_000, '{"a":' * 20_000, "-" + "9" * 5_000])
-def test_what_is_too_deep_or_too_long_stays_text_or_is_refused(text: str) -> None:
+def test_deep_or_long_text_stays_text_or_is_refused(text: str) -> None:
     for name in ("rows", "count", "filter", "any"):
         reply = read(f"<{name}><![CDATA[{text}]]></{name}>")
         assert reply.calls[0].arguments == {name: text} if reply.calls else reply.is_refused

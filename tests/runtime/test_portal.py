@@ -34,7 +34,7 @@ def test_blocking_code_gets_what_a_coroutine_returns(portal: Portal) -> None:
     assert thread != threading.get_ident()
 
 
-def test_what_the_coroutine_raises_is_raised_here(portal: Portal) -> None:
+def test_an_exception_of_the_coroutine_is_raised_here(portal: Portal) -> None:
     async def fail() -> None:
         raise LookupError("x")
 

@@ -45,7 +45,7 @@ def test_after_the_end_what_was_offered_can_be_taken_and_then_there_is_nothing(m
     assert [meeting.take().result(0) for _ in range(4)] == ["a", "b", None, None]
 
 
-def test_who_offers_after_the_end_is_told_at_once_and_can_still_be_heard(meeting: Rendezvous[str]) -> None:
+def test_an_offer_after_the_end_is_answered_at_once(meeting: Rendezvous[str]) -> None:
     assert not meeting.close()
     assert meeting.offer("late").result(0) is False
     assert [meeting.take().result(0) for _ in range(2)] == ["late", None]
@@ -65,7 +65,7 @@ def test_ending_twice_is_ending_once(meeting: Rendezvous[str]) -> None:
     assert (meeting.close(), meeting.close()) == (True, False)
 
 
-def test_what_a_cancelled_reader_did_not_take_is_there_for_the_next(meeting: Rendezvous[str]) -> None:
+def test_an_item_that_a_cancelled_reader_left_goes_to_the_next(meeting: Rendezvous[str]) -> None:
     assert meeting.take().cancel()
     meeting.offer("a")
     assert meeting.take().result(0) == "a"

@@ -28,7 +28,7 @@ def test_a_coroutine_that_never_suspends_gives_its_result() -> None:
     assert step(deep(2)) == 3
 
 
-def test_what_it_raises_passes() -> None:
+def test_its_exception_passes() -> None:
     async def fail() -> None:
         await plain(1)
         raise KeyError("x")

@@ -136,7 +136,7 @@ def raises_meant(call: ProgramCall) -> Answer:
 
 
 @pytest.mark.parametrize("source", ["echo(1)\nwhile True: pass", "await asyncio.gather(echo(1), echo(2))"])
-async def test_what_is_no_exception_of_a_tool_reaches_the_caller(run: Runner, source: str) -> None:
+async def test_an_exception_that_no_tool_raised_reaches_the_caller(run: Runner, source: str) -> None:
     program = Program(source=source, tools=TOOLS)
     with pytest.raises(Meant):
         await asyncio.to_thread(run.sandbox.run, program, raises_meant)

@@ -35,7 +35,7 @@ RUNS: dict[MinIsolation, dict[IsolationLevel, bool]] = {
 
 @pytest.mark.requirement("ptc.safety.level")
 @pytest.mark.parametrize("least", RUNS)
-def test_what_runs_at_which_level(least: MinIsolation) -> None:
+def test_each_isolation_level_runs_the_programs_it_allows(least: MinIsolation) -> None:
     def runs(level: IsolationLevel) -> bool:
         try:
             require(Program(source="1", min_isolation=least), isolation(level))

@@ -53,7 +53,7 @@ REFUSED: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("source", "what", "family"), REFUSED, ids=[source for source, _, _ in REFUSED])
-def test_what_cannot_work_is_refused(source: str, what: str, family: str) -> None:
+def test_source_that_cannot_work_is_refused(source: str, what: str, family: str) -> None:
     found = check_source(Program(source=source))
     assert [(refusal.what, refusal.family) for refusal in found] == [(what, family)]
 
@@ -145,7 +145,7 @@ def test_without_tools_the_way_out_is_the_reply() -> None:
 
 
 @pytest.mark.parametrize("source", ["x = (", "\0", "-" * 30_000 + "1", "x" + ".a" * 30_000, "\ud800", "[" * 60_000])
-def test_a_text_that_is_no_python_is_left_to_python(source: str) -> None:
+def test_a_text_that_is_not_python_is_left_to_python(source: str) -> None:
     assert check_source(Program(source=source)) == ()
 
 

@@ -155,7 +155,7 @@ def test_a_parameter_called_title_stays() -> None:
 
 
 @pytest.mark.requirement("toolkit.register.partial")
-async def test_what_a_partial_has_fixed_is_in_no_schema() -> None:
+async def test_fixed_arguments_of_a_partial_are_in_no_schema() -> None:
     toolkit = registered(functools.partial(search, limit=2))
     assert list(schema_of(toolkit, "search")["parameters"]["properties"]) == ["query"]
     assert await text_of(toolkit, "search", query="x") == "2 pages on x"
@@ -205,7 +205,7 @@ def test_the_long_description_is_left_out_on_demand() -> None:
         ({"include_var_keyword": True}, ["first", "more"]),
     ],
 )
-def test_what_takes_any_number_is_in_the_schema_on_demand(options: dict[str, bool], names: list[str]) -> None:
+def test_variadic_parameters_are_in_the_schema_on_demand(options: dict[str, bool], names: list[str]) -> None:
     toolkit = registered(anything, **options)
     assert list(schema_of(toolkit, "anything")["parameters"]["properties"]) == names
 
@@ -418,7 +418,7 @@ async def test_the_text_is_printed_as_it_comes_on_demand(
 
 
 @pytest.mark.requirement("toolkit.flow.round", "toolkit.scope.one-class")
-async def test_what_is_offered_is_what_is_run_and_answers() -> None:
+async def test_offered_tools_run_and_answer() -> None:
     toolkit = grouped()
     toolkit.update_tool_groups(["files"], active=True)
     given = {"search": {"query": "x"}, "read_file": {"path": "a"}}

@@ -168,7 +168,7 @@ def test_a_result_is_empty_but_for_what_was_given() -> None:
 
 
 @pytest.mark.requirement("base.result.metadata")
-def test_what_is_put_into_one_results_metadata_shows_in_no_other() -> None:
+def test_metadata_of_one_result_does_not_show_in_others() -> None:
     one, other = ToolResult(success=True), ToolResult(success=True)
     cast("dict[str, Any]", one.metadata)["tries"] = 2
 

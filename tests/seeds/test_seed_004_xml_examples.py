@@ -111,7 +111,7 @@ def test_anything_else_stays_text(text: str) -> None:
     assert parse(call_of(text))[0].params == {"value": text}
 
 
-def test_where_the_tool_is_known_its_schema_decides() -> None:
+def test_the_schema_of_a_known_tool_decides() -> None:
     text = CALL.replace("max_results", "count").replace("Python async best practices", "2024")
     assert parse(text, [WebSearchTool()])[0].params == {"query": "2024", "count": 10}
 

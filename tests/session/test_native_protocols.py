@@ -387,7 +387,7 @@ async def test_gemini_streamed(server: Provider) -> None:
     assert turn.messages[0]["parts"][0]["function_response"]["response"] == {"output": {"city": "Oslo", "days": 3}}
 
 
-async def test_what_cannot_be_read_is_answered_call_by_call_and_nothing_runs(server: Provider) -> None:
+async def test_unreadable_calls_are_each_answered_and_none_runs(server: Provider) -> None:
     ran: list[str] = []
 
     def note(word: str) -> None:

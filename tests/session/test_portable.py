@@ -256,7 +256,7 @@ Change = Callable[[SuspendedRun], SuspendedRun]
 
 
 @pytest.mark.threat(3)
-async def test_what_a_portable_form_shows_is_not_what_runs(store: RunStore) -> None:
+async def test_a_portable_form_is_shown_but_never_run(store: RunStore) -> None:
     """Even with the store's own key: arguments in the form are for reading, and the store's arguments run."""
     run = await kept(store=store)
     (request,) = run.requests

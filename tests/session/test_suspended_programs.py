@@ -83,7 +83,7 @@ async def test_a_denial_is_an_exception_that_the_program_may_catch(store: RunSto
     assert (done.text, till.paid) == ("denied paid 1 to shop\n", [1])
 
 
-async def test_what_a_program_saw_of_clock_and_chance_it_sees_again(store: RunStore) -> None:
+async def test_replay_repeats_the_clock_and_the_random_numbers(store: RunStore) -> None:
     till = Till()
     look = "seen = str([datetime.now(), random.random(), random.SystemRandom().random()])"
     code = f"{look}\nprice(seen)\npay(1)\nprint(seen)"

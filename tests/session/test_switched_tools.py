@@ -94,7 +94,7 @@ async def test_a_run_that_needs_a_disabled_tool_is_told_the_reason_and_pays_noth
     assert "'pay' is disabled: closed." in str(turn.text if reply is PROGRAM else texts(turn.messages)[-1])
 
 
-async def test_what_ended_before_is_told_though_its_tool_was_removed(store: RunStore) -> None:
+async def test_a_finished_call_is_reported_after_its_tool_was_removed(store: RunStore) -> None:
     till = Till()
     registry = shop(till)
     request = await waiting(registry, store, CALLS)

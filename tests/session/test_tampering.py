@@ -153,7 +153,7 @@ CLEAR = [
 
 @pytest.mark.threat(3)
 @pytest.mark.parametrize("change", CLEAR)
-async def test_what_stands_in_clear_approves_nothing(tmp_path: Path, change: str) -> None:
+async def test_changed_cleartext_columns_approve_nothing(tmp_path: Path, change: str) -> None:
     kept = await book(tmp_path, "deny")
     kept.change(lambda database: database.execute(change))
     with Store.open(kept.url, key=KEY) as store:

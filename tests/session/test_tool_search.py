@@ -74,7 +74,7 @@ async def test_a_program_finds_and_calls() -> None:
     assert told(session) == ["send_email", "search_tools"]
 
 
-async def test_what_one_session_found_is_not_told_to_another() -> None:
+async def test_found_tools_of_one_session_are_hidden_from_another() -> None:
     registry = ToolRegistry()
     for tool in TOOLS:
         registry.register(tool)

@@ -195,7 +195,7 @@ def test_no_text_makes_a_turn_its_record_or_its_log_raise(url: str) -> None:
         assert store.verify().is_whole
 
 
-def test_what_waits_for_a_person_is_shown_carried_and_resumed(url: str) -> None:
+def test_a_waiting_call_is_shown_carried_and_resumed(url: str) -> None:
     odd = "".join(ODD)
     with Store.open(url) as store:
         session = say_session("xml", lambda: odd, permissions={"say": "confirm"}, store=store)

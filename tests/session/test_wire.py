@@ -46,7 +46,7 @@ def unsigned(text: str | bytes) -> str:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_what_is_written_is_read(name: str) -> None:
+def test_a_written_value_is_read_back(name: str) -> None:
     read = read_suspended(SAVED[name], KEY, now=NOW)
     assert read == VIEWS[name]
     assert suspended_to_json(read, KEY) == SAVED[name]
@@ -450,7 +450,7 @@ def kinds(value: Any) -> set[type]:
 
 @pytest.mark.threat(20)
 @pytest.mark.parametrize("payload", RAW, ids=range(len(RAW)))
-def test_what_is_no_plain_json_is_refused_and_builds_nothing(payload: str | bytes) -> None:
+def test_a_form_that_is_not_plain_json_is_refused_and_builds_nothing(payload: str | bytes) -> None:
     before = set(sys.modules)
     assert reading(payload) in {"malformed", "bad_mac"}
     assert deciding(payload) == ("read" if payload == "[]" else "malformed")

@@ -153,7 +153,7 @@ def test_sessions_and_toolkits_are_recorded_and_replayed(path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_cassette_is_refused(path: Path, text: str | None, message: str) -> None:
+def test_a_file_that_is_not_a_cassette_is_refused(path: Path, text: str | None, message: str) -> None:
     if text is not None:
         path.write_text(text, "utf-8")
     with pytest.raises(ConfigurationError) as refused:

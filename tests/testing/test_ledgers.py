@@ -156,7 +156,7 @@ def test_a_wrong_ledger_is_told_by_what_it_does(kind: type[MemoryLedger], broken
     assert [line.partition(": ")[0] for line in str(failed.value).splitlines()] == broken
 
 
-def test_what_breaks_is_a_failure_of_its_check() -> None:
+def test_an_exception_is_a_failure_of_its_check() -> None:
     def make() -> Callable[[], Ledger]:
         raise OSError("no disk")
 

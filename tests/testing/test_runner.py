@@ -92,7 +92,7 @@ def test_calls_that_cannot_be_made_fail_as_in_a_program() -> None:
     assert (program.error.type, program.error.message) == ("NameError", "name 'nothing' is not defined")
 
 
-def test_a_program_that_nobody_wrote_a_script_for_fails() -> None:
+def test_a_program_without_a_script_fails() -> None:
     result = ran("print(1)")
     assert result.failure.kind == "tool_error"
     assert result.text == (

@@ -50,12 +50,12 @@ def test_numbers_that_json_lacks_are_refused_unless_they_are_wanted() -> None:
     assert dumper(refused, allow_nan=True)([float("inf")]) == "[Infinity]"
 
 
-def test_what_is_of_no_json_type_is_given_to_who_refuses_it() -> None:
+def test_a_value_without_a_json_type_goes_to_the_refusing_callback() -> None:
     with pytest.raises(LookupError, match="set"):
         dumper(refused)({"a": {1}})
 
 
-def test_what_holds_itself_ends() -> None:
+def test_a_value_that_holds_itself_ends() -> None:
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(RecursionError):

@@ -97,7 +97,7 @@ def test_texts_join_and_blocks_stand_for_themselves() -> None:
     assert (content().blocks(), bool(content()), bool(content(""))) == ([], False, True)
 
 
-def test_what_is_given_out_stays_as_it_is_whatever_comes_later() -> None:
+def test_a_returned_value_does_not_change_later() -> None:
     made = content("a", PICTURE)
     before = made.blocks()
     made.extend(["b"])
@@ -128,7 +128,7 @@ def test_blocks_that_are_given_out_are_the_readers_own() -> None:
         ([PICTURE], [SOUND], None),
     ],
 )
-def test_what_is_new_is_known_where_the_beginning_has_not_changed(
+def test_new_blocks_are_found_when_the_beginning_has_not_changed(
     before: list[ContentBlock], after: list[ContentBlock], new: list[ContentBlock] | None
 ) -> None:
     assert new_blocks(before, after) == new

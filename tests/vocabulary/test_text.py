@@ -31,7 +31,7 @@ def test_a_longer_text_is_cut_between_characters_and_says_so(text: str, expected
 
 @unhurried
 @given(st.text(), st.integers(0, 40))
-def test_what_is_kept_is_the_longest_beginning_that_fits(text: str, limit: int) -> None:
+def test_the_longest_prefix_that_fits_is_kept(text: str, limit: int) -> None:
     kept, _, note = cut_text(text, limit).rpartition("\n[cut: ")
     total = len(text.encode())
     if total <= limit:

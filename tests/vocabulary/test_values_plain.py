@@ -204,7 +204,7 @@ def test_a_value_that_holds_itself_is_refused() -> None:
 
 @unhurried
 @given(json_values)
-def test_what_is_json_already_stays_as_it_is(value: Any) -> None:
+def test_a_json_value_is_unchanged(value: Any) -> None:
     assert with_types(plain(value)) == with_types(value)
 
 

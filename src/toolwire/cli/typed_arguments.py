@@ -66,10 +66,10 @@ def read_object(text: str, *, place: str) -> dict[str, Any]:
         value = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise Stop(
-            ExitCode.WRONG_USAGE, f"{place} is no JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+            ExitCode.WRONG_USAGE, f"{place} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise Stop(ExitCode.WRONG_USAGE, f"{place} is no JSON: {error}") from error
+        raise Stop(ExitCode.WRONG_USAGE, f"{place} is not JSON: {error}") from error
     if not isinstance(value, dict):
         hint = 'Write the arguments by name: {"query": "x", "limit": 3}.'
         raise Stop(ExitCode.WRONG_USAGE, f"{place} holds {_type_of(value)}, not an object", hint=hint)

@@ -173,7 +173,7 @@ def _nothing_is_remembered_unasked(make: MakeApprover) -> None:
     request = _request()
     answer = _decided(_ask(make(lambda _: Said(verdict="approve")), request), request)
     if answer.remember is not None:
-        raise ApproverFails(f"nobody chose to remember anything, and it gave {answer.remember!r}")
+        raise ApproverFails(f"no rule was chosen to remember, and it gave {answer.remember!r}")
 
 
 CHECKS: Mapping[str, Callable[[MakeApprover], None]] = {

@@ -141,7 +141,7 @@ class MemoryStore:
     def _taken(self, run_id: str) -> MemoryRun:
         run = self.run(run_id)
         if run.is_leased:
-            raise DecisionRefused("run_busy", f"somebody else goes through run {run_id!r}")
+            raise DecisionRefused("run_busy", f"another caller works on run {run_id!r}")
         run.is_leased = True
         run.restart()
         return run

@@ -123,7 +123,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     ]
 
 
-def test_what_the_model_as_a_whole_refuses_is_said() -> None:
+def test_an_error_of_the_whole_model_is_reported() -> None:
     assert problems(extended(from_function(finish), Trip), {**GIVEN, "nights": 100}) == ["nobody stays that long."]
 
 
@@ -184,7 +184,7 @@ class Empty(BaseModel):
         (RootModel[int], "RootModel[int] has no fields that a model could fill in: give it some"),
     ],
 )
-def test_what_is_no_model_with_fields_is_an_error(model: Any, message: str) -> None:
+def test_a_class_that_is_not_a_model_with_fields_is_an_error(model: Any, message: str) -> None:
     with pytest.raises(DefinitionError, match=f"^tool 'finish': {re.escape(message)}$"):
         extended(from_function(finish), model)
 

@@ -309,7 +309,7 @@ def test_text_for_bytes_or_text_is_text() -> None:
     assert read(bytes | str, b"hi") == b"hi"
 
 
-def test_text_that_is_no_base64_is_refused_for_bytes() -> None:
+def test_text_that_is_not_base64_is_refused_for_bytes() -> None:
     found = tool_for(bytes).validate({"value": "$$"})
     assert isinstance(found, Invalid)
     assert found.text == "'value' must be a string of base64, not '$$': it is not base64."

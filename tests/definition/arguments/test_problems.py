@@ -108,7 +108,7 @@ def test_a_tool_without_parameters_takes_none() -> None:
     assert found.text == "'x' is unknown: it takes none."
 
 
-def test_a_key_that_is_no_text_is_refused() -> None:
+def test_a_key_that_is_not_a_string_is_refused() -> None:
     def f(a: int = 0) -> None: ...
 
     found = from_function(f).validate({1: 2})  # pyright: ignore[reportArgumentType]
@@ -127,13 +127,13 @@ def test_a_place_inside_is_named_by_its_path() -> None:
     ]
 
 
-def test_of_a_unions_types_only_the_one_that_was_meant_is_spoken_of() -> None:
+def test_only_the_intended_type_of_a_union_is_reported() -> None:
     assert problems(int | Row, {"name": 3}) == [("it.name", "invalid", "'it.name' must be a string, not 3.")]
     assert problems(str | list[int], ["x"]) == [("it[0]", "invalid", "'it[0]' must be an integer, not 'x'.")]
     assert problems(Row | None, {}) == [("it.name", "missing", "'it.name' is missing: give a string.")]
 
 
-def test_where_it_is_open_which_type_was_meant_all_are_named() -> None:
+def test_all_types_are_named_when_the_intended_one_is_unclear() -> None:
     assert problems(Cat | Dog, {"kind": "cow"}) == [
         (
             "it",

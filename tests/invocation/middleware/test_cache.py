@@ -90,7 +90,7 @@ def test_a_result_counts_for_so_long(world: World, clock: Clock) -> None:
     assert found == [1, 1, 2, 2]
 
 
-def test_of_too_many_results_the_ones_used_least_recently_go(world: World) -> None:
+def test_the_least_recently_used_results_are_dropped(world: World) -> None:
     books = Books()
     cache = cached(world, books, entries_limit=2)
     for title in ("Emma", "Ulysses", "Emma", "Walden"):
@@ -184,7 +184,7 @@ def test_a_failure_is_not_kept(world: World) -> None:
     assert [outcome(world.call("find")) for _ in range(3)] == ["tool_error", "success", "success"]
 
 
-def test_what_cannot_be_copied_is_given_and_not_kept(world: World) -> None:
+def test_a_result_that_cannot_be_copied_is_returned_but_not_kept(world: World) -> None:
     import threading
 
     made: list[object] = []

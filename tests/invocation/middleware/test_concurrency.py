@@ -74,7 +74,7 @@ def test_the_refusal_says_when_to_come_again(world: World, clock: Clock) -> None
     assert refusal.failure.data == {"is_started": False, "retry_after_s": 4.0}
 
 
-def test_nobody_waits_longer_than_they_may(world: World, release: threading.Event) -> None:
+def test_no_caller_waits_beyond_its_limit(world: World, release: threading.Event) -> None:
     began = threading.Event()
 
     def work() -> None:

@@ -11,7 +11,7 @@ def test_a_key_keeps_its_state() -> None:
     assert (states.of("a"), states.of("b")) == ([1], [])
 
 
-def test_of_too_many_the_idle_ones_used_least_recently_are_forgotten() -> None:
+def test_the_least_recently_used_idle_keys_are_forgotten() -> None:
     states = Keyed(list[int], lambda state: not state, limit=3)
     states.of("busy").append(1)
     for key in ("idle", "other", "busy", "new"):

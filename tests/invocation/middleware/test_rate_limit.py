@@ -46,7 +46,7 @@ def test_a_short_wait_is_waited(world: World, clock: Clock) -> None:
     assert clock.slept == [0.5, 0.5]
 
 
-def test_nobody_waits_beyond_the_deadline(world: World, clock: Clock) -> None:
+def test_no_call_waits_beyond_the_deadline(world: World, clock: Clock) -> None:
     world.add(lambda: 1, name="work")
     world.deadline = clock() + 0.3
     world.middleware = (RateLimit(1, per_s=0.5, wait_limit_s=1, clock=clock),)

@@ -56,7 +56,7 @@ def test_an_exception_is_one_when_its_server_was_not_reached(error: Exception, i
     assert is_transport_failure(raised(CALL, error)) is is_one
 
 
-def test_of_the_kinds_of_failure_four_are_ones() -> None:
+def test_four_kinds_are_transport_failures() -> None:
     found = [kind for kind in FAILURE_RULES if is_transport_failure(ToolResult.failed(kind, "no"))]
     assert found == ["timeout", "unknown_outcome", "overloaded", "unavailable"]
     assert not is_transport_failure(ToolResult(True, 1))

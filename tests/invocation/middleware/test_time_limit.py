@@ -44,7 +44,7 @@ def test_an_async_tool_that_takes_longer_is_stopped(world: World) -> None:
     assert world.call("fetch").error == "'fetch' took longer than 0.02 s and was stopped."
 
 
-def test_of_a_sync_tool_that_takes_longer_the_outcome_is_unknown(world: World, release: threading.Event) -> None:
+def test_the_outcome_of_a_sync_tool_beyond_its_limit_is_unknown(world: World, release: threading.Event) -> None:
     world.add(lambda: release.wait(PATIENCE_S), name="fetch")
     world.middleware = (TimeLimit({"fetch": 0.02}),)
     assert outcome(world.call("fetch")) == "unknown_outcome"

@@ -213,7 +213,7 @@ def test_a_resumable_program_says_more(data: bytes, expected: Frame) -> None:
 
 
 @pytest.mark.parametrize(("data", "reason"), BAD_AGAIN.values(), ids=BAD_AGAIN.keys())
-def test_what_it_says_besides_is_a_violation(data: bytes, reason: str) -> None:
+def test_output_outside_the_protocol_is_a_violation(data: bytes, reason: str) -> None:
     with pytest.raises(ProtocolViolation) as violation:
         list(again().receive(data))
     assert str(violation.value) == reason

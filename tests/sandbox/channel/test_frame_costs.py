@@ -131,7 +131,7 @@ HONEST: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("value", HONEST.values(), ids=HONEST.keys())
-def test_what_an_honest_program_sends_arrives_as_it_is(value: Any) -> None:
+def test_frames_of_an_honest_program_arrive_unchanged(value: Any) -> None:
     data = child_wire.encode('["call",1,2,false,', {"value": value}, 1 << 22)
     reader = channel()
     found = [

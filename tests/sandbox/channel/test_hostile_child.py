@@ -547,7 +547,7 @@ async def test_so_it_is_on_a_loop(data: bytes, stop: str, detail: str) -> None:
     assert (live.stop, live.detail) == (stop, detail)
 
 
-def test_what_it_calls_beyond_its_record_goes_the_normal_road() -> None:
+def test_a_call_beyond_the_record_takes_the_normal_path() -> None:
     """An attacker in the child has only the power of the stubs: the call is asked about like any other."""
     asked: list[ProgramCall] = []
 

@@ -33,7 +33,7 @@ def test_every_family_of_errors_has_its_class() -> None:
     assert {"tool", *exceptions.FAMILIES} == set(get_args(AnswerFamily))
 
 
-def test_what_may_be_imported_is_what_is_there() -> None:
+def test_host_and_child_list_the_same_modules() -> None:
     assert (imports.CORE_MODULES, imports.MORE_MODULES) == (CORE_MODULES, MORE_MODULES)
     assert imports.MODULES == PROGRAM_MODULES
     assert imports.PARTS == source_checks.PARTS

@@ -69,7 +69,7 @@ AT_ONCE = {
 
 
 @pytest.mark.parametrize("source", AT_ONCE.values(), ids=AT_ONCE.keys())
-def test_what_is_not_awaited_gives_its_value_at_once(run: Runner, source: str) -> None:
+def test_a_call_without_await_gives_its_value_at_once(run: Runner, source: str) -> None:
     result = run(source)
     assert (result.status, result.value) == ("finished", "x")
 

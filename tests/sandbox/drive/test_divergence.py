@@ -231,7 +231,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize(("calls", "message"), MESSAGES.values(), ids=MESSAGES.keys())
-def test_what_differs_is_said(
+def test_a_difference_is_reported(
     run: Runner, recorded: dict[str, tuple[Recorded, ...]], calls: Calls, message: str
 ) -> None:
     error = run.sandbox.run(program(lines(calls), recorded["lines"]), Approver()).error

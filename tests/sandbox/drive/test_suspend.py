@@ -37,7 +37,7 @@ def test_parallel_calls_are_parked_together(run: Runner, on_loop: bool) -> None:
     assert (len(runs), runs[1].value) == (2, [1, 2, 3])
 
 
-def test_what_was_printed_is_kept(run: Runner) -> None:
+def test_printed_output_is_kept(run: Runner) -> None:
     result = run.sandbox.run(program("print('before')\necho(1)\nprint('after')"), Approver([1]))
     assert (result.status, result.stdout, result.has_value) == ("suspended", "before\n", False)
     assert result.error is not None

@@ -216,7 +216,7 @@ NO_HINT = ["1 / 0", "raise ValueError('my own')", "x = {}\nx['nothing at all']",
 
 
 @pytest.mark.parametrize("source", NO_HINT[:2] + NO_HINT[3:])
-def test_where_we_cannot_tell_there_is_no_hint(run: Runner, source: str) -> None:
+def test_an_unclear_mistake_gets_no_hint(run: Runner, source: str) -> None:
     error = run(source).error
     assert error is not None
     assert error.hint == ""

@@ -54,7 +54,7 @@ LOOKS = {
 
 @pytest.mark.threat(48)
 @pytest.mark.parametrize("name", LOOKS)
-def test_what_a_program_finds_around_it(open_sandbox: Sandbox, name: str) -> None:
+def test_the_environment_that_a_program_finds(open_sandbox: Sandbox, name: str) -> None:
     expression, expected = LOOKS[name]
     if ALONE:
         assert outcome(open_sandbox, expression.replace("HOST", str(os.getpid()))) == expected

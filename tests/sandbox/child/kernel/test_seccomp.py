@@ -278,6 +278,6 @@ def test_a_program_is_refused_with_eperm(run: Runner, attempt: str) -> None:
     assert run(source, source_checks=False).value == 1
 
 
-def test_what_cannot_fail_is_not_refused(run: Runner) -> None:
+def test_a_call_that_cannot_fail_is_not_refused(run: Runner) -> None:
     source = "os = random._os\n[os.getppid() >= 0, os.getpid() > 0, os.getuid() >= 0, os.getgid() >= 0]"
     assert run(source, source_checks=False).value == [True] * 4

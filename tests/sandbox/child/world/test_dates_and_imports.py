@@ -47,7 +47,7 @@ __result__ = [Moment(2024, 1, 1).label(), year(datetime(2023, 1, 1)), year(None)
     assert run(source).value == ["2024", 2023, 0, "Moment"]
 
 
-def test_a_text_that_is_no_date_says_which_form_is_meant(run: Runner) -> None:
+def test_a_text_that_is_not_a_date_names_the_accepted_form(run: Runner) -> None:
     error = run("datetime.parse('31.01.2024')").error
     assert error is not None
     assert error.message == ("datetime.parse: '31.01.2024' is not ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z")

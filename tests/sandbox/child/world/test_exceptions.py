@@ -134,7 +134,7 @@ def test_an_error_in_async_code_has_its_own_lines(run: Runner) -> None:
     ]
 
 
-def test_what_was_printed_comes_before_the_error_and_the_hint(run: Runner) -> None:
+def test_printed_output_comes_before_the_error_and_the_hint(run: Runner) -> None:
     # Newer ones add the nearest name themselves.
     suggested = ". Did you mean: 'search'?" if sys.version_info >= (3, 12) else ""
     assert run("print('start')\nserch('x')").for_model == (

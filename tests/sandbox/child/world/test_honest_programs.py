@@ -23,7 +23,7 @@ def test_an_honest_program_finishes(run: Runner, source: str) -> None:
 
 
 @pytest.mark.parametrize("name", LAZY)
-def test_what_is_imported_late_elsewhere_is_there_already(run: Runner, name: str) -> None:
+def test_lazily_imported_modules_are_loaded_in_advance(run: Runner, name: str) -> None:
     # Modules of other versions of Python are not there to be imported.
     result = run(f"import {name}", source_checks=False)
     assert result.status == "finished" or name in ("_colorize", "_pylong", "_sha2")

@@ -156,14 +156,14 @@ AS_DATA = {
 
 
 @pytest.mark.parametrize(("source", "value"), AS_DATA.items())
-def test_what_modules_make_leaves_the_program_as_data(run: Runner, source: str, value: Any) -> None:
+def test_values_made_by_modules_leave_the_program_as_data(run: Runner, source: str, value: Any) -> None:
     lines = source.splitlines()
     assert run("\n".join([*lines[:-1], f"__result__ = {lines[-1]}"])).value == value
     assert run("\n".join([*lines[:-1], f"echo({lines[-1]})"])).value == value
 
 
 @pytest.mark.parametrize("value", ["fractions.Fraction(1, 3)", "dataclasses.dataclass(type('P', (), {}))", "math"])
-def test_what_is_no_data_is_refused_by_its_kind(run: Runner, value: str) -> None:
+def test_a_value_that_is_not_data_is_refused_by_its_type(run: Runner, value: str) -> None:
     error = run(f"__result__ = {value}").error
     assert error is not None
     assert (error.type, error.message.split(" holds ")[0]) == ("TypeError", "__result__")
