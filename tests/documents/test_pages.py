@@ -1,0 +1,67 @@
+"""Every Python block of every page runs, prints what its comments say, and is found from the index."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import ROOT
+from tests.documents.pages import PAGES, blocks_of, run_blocks, said_by, text_of
+
+OWN = {
+    "README.md": "test_readme.py",
+    "docs/approvals.md": "test_approvals_page.py",
+    "docs/limitations/sandbox.md": "test_sandbox_page.py",
+    "docs/observers.md": "test_observers_page.py",
+    "docs/permissions.md": "test_permissions_page.py",
+    "docs/protocols.md": "test_protocols_page.py",
+    "docs/testing.md": "test_testing_page.py",
+    "docs/toolkits.md": "test_toolkits_page.py",
+    "docs/tools.md": "test_tools_page.py",
+    "docs/tracing.md": "test_tracing_page.py",
+}
+"""Pages whose blocks another test runs: it checks values that are not printed, or needs a stand-in for a provider."""
+PLAIN = [page for page in PAGES if page not in OWN and blocks_of(page)]
+
+
+@pytest.mark.parametrize("page", PLAIN)
+def test_a_page_prints_what_its_comments_say(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOOLWIRE_KEY", "00" * 32)
+    run_blocks(page)
+    assert capsys.readouterr().out == said_by(page)
+
+
+@pytest.mark.parametrize("page", PLAIN)
+def test_a_page_shows_some_output(page: str) -> None:
+    assert said_by(page) != ""
+
+
+def test_another_test_reads_each_page_with_a_test_of_its_own() -> None:
+    folder = Path(__file__).parent
+    assert [page for page, test in OWN.items() if page.removeprefix("docs/") not in (folder / test).read_text()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_path_that_a_page_names_exists(page: str) -> None:
+    text = text_of(page)
+    paths = re.findall(r"`((?:tests|src|docs|examples)/[\w./-]+)`", text)
+    links = [Path(page).parent / link for link in re.findall(r"\]\(([\w./-]+\.md)\)", text)]
+    assert [path for path in (*paths, *links) if not (ROOT / path).exists()] == []
+
+
+def test_the_index_leads_to_every_page_and_to_sections_that_exist() -> None:
+    folder = ROOT / "docs"
+    rows = re.findall(r'\]\(([\w./-]+\.md)\)(?:, "(.+?)")? \|$', text_of("docs/README.md"), re.MULTILINE)
+    found = {(folder / page).resolve() for page, _ in rows}
+    assert {ROOT / page for page in PAGES if page != "docs/README.md"} - found == set()
+    missing = [
+        (page, section)
+        for page, section in rows
+        if section and f"\n## {section}\n" not in (folder / page).read_text("utf-8")
+    ]
+    assert missing == []
