@@ -66,6 +66,7 @@ bench-approvals: $(BENCH)/.stamp  ## one saved approval resumed twice, and edite
 	$(BENCH)/bin/python -m benchmarks.approvals
 
 soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
+	$(BIN)/python -m pytest -n 2 --whole
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m tests.soak.mixed
 	$(BIN)/python -m tests.soak.flood

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Generator
 from typing import Any
@@ -17,6 +18,24 @@ settings.load_profile("suite")
 # A shell that starts the suite in the background ignores Ctrl-C for it, and every process of a test inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--whole", action="store_true", help="run only the proofs that have a short form, and run them whole"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("whole"):
+        items[:] = [item for item in items if "whole" in getattr(item, "fixturenames", ())]
+
+
+def pytest_collection_finish() -> None:
+    """Freezes the collected tests and the imported modules: otherwise each full collection goes through all of them,
+    which takes a second of processor time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -35,6 +54,12 @@ def encodable(value: Any) -> Any:
             return type(value)(map(encodable, value))
         case _:
             return value
+
+
+@pytest.fixture
+def whole(request: pytest.FixtureRequest) -> bool:
+    """True under `make soak`, which runs every case of a proof; the suite runs some of them."""
+    return bool(request.config.getoption("whole"))
 
 
 @pytest.fixture

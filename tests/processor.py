@@ -26,6 +26,7 @@ def ratio(
     enough: float,
     floor: float = 0,
     least_rounds: int = LEAST_ROUNDS,
+    rounds: int = ROUNDS,
 ) -> float:
     """The cost of a work as a multiple of the cost of another.
 
@@ -34,7 +35,7 @@ def ratio(
     """
     least_cost = least_base = float("inf")
     found = float("inf")
-    for number in range(1, ROUNDS + 1):
+    for number in range(1, rounds + 1):
         least_base = min(least_base, base())
         least_cost = min(least_cost, cost())
         found = least_cost / max(least_base, floor)
@@ -43,7 +44,7 @@ def ratio(
     return found
 
 
-def growth(work: Callable[[T], object], small: T, large: T, *, enough: float = LINEAR) -> float:
+def growth(work: Callable[[T], object], small: T, large: T, *, enough: float = LINEAR, rounds: int = ROUNDS) -> float:
     """How many times longer the work takes for the large input, of four times the size, than for the small one.
 
     The small work is done four times in a row: a short measurement finds a quiet moment more often than a long one.
@@ -52,7 +53,7 @@ def growth(work: Callable[[T], object], small: T, large: T, *, enough: float = L
     def small_s() -> float:
         return thread_s(lambda: [work(small) for _ in range(4)]) / 4
 
-    return ratio(lambda: thread_s(lambda: work(large)), small_s, enough=enough, floor=_FLOOR_S)
+    return ratio(lambda: thread_s(lambda: work(large)), small_s, enough=enough, floor=_FLOOR_S, rounds=rounds)
 
 
 def milliseconds(work: Callable[[], object], *, enough: float) -> float:

@@ -40,7 +40,8 @@ def test_work_in_proportion_to_the_text_passes() -> None:
     "work", [searches_again_from_each_word, copies_the_rest_of_each_line, reads_and_has_a_small_quadratic_part]
 )
 def test_quadratic_work_is_caught(work: Callable[[str], object]) -> None:
-    assert growth(work, "x" * (SIZE // 4), "x" * SIZE) > LINEAR
+    # Each further round can only lower both costs, and the two differ by far more than such a change.
+    assert growth(work, "x" * (SIZE // 4), "x" * SIZE, rounds=5) > LINEAR
 
 
 def test_a_cost_is_that_of_the_work_alone() -> None:

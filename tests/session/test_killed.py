@@ -17,7 +17,7 @@ from tests.session.killed import DOUBT, MADE, Attempt, damage, go, happened, res
 
 SPAWN = multiprocessing.get_context("forkserver")
 SPAWN.set_forkserver_preload(["tests.session.killed"])
-RUNS = 40
+RUNS = 12
 
 
 class Died(Exception):
@@ -69,12 +69,15 @@ def moments(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, int]:
 
 
 @pytest.mark.threat(16)
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("is_program", [False, True], ids=["calls", "program"])
-def test_a_run_that_is_killed_at_any_moment_goes_on(tmp_path: Path, moments: dict[bool, int], is_program: bool) -> None:
+def test_a_run_that_is_killed_at_any_moment_goes_on(
+    tmp_path: Path, moments: dict[bool, int], is_program: bool, whole: bool
+) -> None:
     doubts = kills = 0
-    # A program is killed at every sixth moment: each costs three processes and a sandbox, and the ledger is the same.
-    step = 6 if is_program else 1
+    # A plain call has eight moments: three at `begin`, two around its effect, three at `settle`. A stride of five
+    # reaches each of them. A program's moments are the same, and each costs three processes and a sandbox.
+    step = 1 if whole else 6 if is_program else 5
     for moment in range(1, moments[is_program] + 1, step):
         effects = tmp_path / f"effects{moment}"
         attempt = Attempt(
@@ -97,7 +100,7 @@ def test_a_run_that_is_killed_at_any_moment_goes_on(tmp_path: Path, moments: dic
         # Only a tool whose owner cannot look is ever in doubt.
         unclear = [tool for (tool, _), text in zip(MADE, end["texts"], strict=False) if DOUBT in text]
         assert is_program or set(unclear) <= {"pay"}
-    assert kills >= (13 if is_program else 80)
+    assert kills >= (80 if is_program else 100) // step
     # Some of these moments lie between an effect and its record: there must have been something to be in doubt of.
     assert doubts >= 1 + (not is_program)
 

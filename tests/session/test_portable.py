@@ -57,19 +57,21 @@ async def kept(name: str = "one call", store: RunStore | None = None, **options:
 
 
 @pytest.mark.threat(2)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", REPLIES)
-async def test_no_changed_byte_of_a_portable_form_resumes_anything(name: str) -> None:
+async def test_no_changed_byte_of_a_portable_form_resumes_anything(name: str, whole: bool) -> None:
     run = await kept(name)
     asked = list(run.till.asked)
     meant, codes = json.loads(run.text), set[str]()
-    count = 0
-    for place, letter in enumerate(run.text):
+    count, step = 0, 1 if whole else 4
+    for place in range(0, len(run.text), step):
+        letter = run.text[place]
         changed = run.text[:place] + chr(ord(letter) ^ 1) + run.text[place + 1 :]
         if not _says(changed, meant):
             count += 1
             codes.add(await run.resumed(changed))
     assert codes <= {"bad_mac", "malformed", "schema_too_new", "unknown_run"}
-    assert (count >= 900, run.till.paid, run.till.asked) == (True, [], asked)
+    assert (count >= 900 // step, run.till.paid, run.till.asked) == (True, [], asked)
     # Nothing that was handed in with them was taken down either; the form as it was written still counts.
     assert tuple(run.store.pending(run.run_id)) == run.requests
     assert (await run.resumed(run.text), run.till.paid != []) == ("ran", True)
@@ -96,28 +98,35 @@ def changed_leaves(text: str) -> list[str]:
 
 
 @pytest.mark.threat(2)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", REPLIES)
-async def test_no_changed_leaf_of_a_portable_form_resumes_anything(name: str) -> None:
+async def test_no_changed_leaf_of_a_portable_form_resumes_anything(name: str, whole: bool) -> None:
     run = await kept(name)
     asked = list(run.till.asked)
     changed = changed_leaves(run.text)
     assert len(changed) >= 200
-    assert {await run.resumed(each) for each in changed} <= {"bad_mac", "malformed", "schema_too_new"}
+    # Each leaf has 13 or 14 changes: a stride of three takes all kinds of them in turn.
+    assert {await run.resumed(each) for each in changed[:: 1 if whole else 3]} <= {
+        "bad_mac",
+        "malformed",
+        "schema_too_new",
+    }
     assert (run.till.paid, run.till.asked, tuple(run.store.pending(run.run_id))) == ([], asked, run.requests)
 
 
 @pytest.mark.threat(2)
-async def test_without_the_signature_changed_forms_resume(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_signature_changed_forms_resume(monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     """The control: the same changes, to a reader that does not look at the signature."""
     monkeypatch.setattr("toolwire.session.wire._check_mac", lambda document, key: None)
     run = await kept()
     ran = 0
-    for changed in changed_leaves(run.text):
+    step = 1 if whole else 3
+    for changed in changed_leaves(run.text)[::step]:
         fresh = await kept()
         document = {**json.loads(changed), "run_id": fresh.run_id}
         ran += await fresh.resumed(json.dumps(document)) == "ran"
         assert fresh.till.paid in ([], [5])
-    assert ran >= 50
+    assert ran >= 50 // step
 
 
 @pytest.mark.threat(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks import fuzz_frames
 
-CONVERSATIONS = 60
+CONVERSATIONS = 20
 
 
 @pytest.mark.threat(47)
