@@ -125,7 +125,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "tag that lies": (
         frame("call", 1, 2, False, {"value": {"$t": "date", "v": "x"}}),
-        "a value that cannot be read: a value that is no date",
+        "a value that cannot be read: a value that is not of the type date",
     ),
     "drop of nothing": (frame("drop", 1), "a drop of no known call"),
     "print, no text": (frame("print", 1), "output that is not text"),
