@@ -120,10 +120,8 @@ def test_public_classes_and_functions_say_what_they_are() -> None:
 
 TESTING = [
     "CHECKS",
-    "OBSERVER_CHECKS",
     "PROTOCOL_CHECKS",
     "ApproverFails",
-    "MakeObserver",
     "MemoryRun",
     "MemoryStore",
     "PortFails",
@@ -135,7 +133,6 @@ TESTING = [
     "ScriptTools",
     "ScriptedRunner",
     "check_approver",
-    "check_observer",
     "check_protocol",
     "programs_run_by",
 ]

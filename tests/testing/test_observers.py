@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.testing.kits.observers import OBSERVER_CHECKS, check_observer
 from toolwire import ToolEvent
 from toolwire.facade.observing.events import EventObserver
 from toolwire.journal.log import ExecutionLog
-from toolwire.testing import OBSERVER_CHECKS, PortFails, check_observer
+from toolwire.testing import PortFails
 
 
 @pytest.mark.parametrize("check", OBSERVER_CHECKS)

@@ -21,10 +21,23 @@ from toolwire.protocols.native.gemini import Gemini
 from toolwire.protocols.native.openai import OpenAi
 from toolwire.protocols.native.openai_responses import OpenAiResponses
 from toolwire.protocols.native.strict_schema import strict_problems
+from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, ReplyStream, StreamEvent, TextDelta
 from toolwire.protocols.xml.protocol import Xml
 from toolwire.vocabulary.errors import ConfigurationError
 
-__all__ = ["get", "names", "recognise", "strict_problems"]
+__all__ = [
+    "ArgumentsDelta",
+    "CallEnded",
+    "CallStarted",
+    "CallingProtocol",
+    "ReplyStream",
+    "StreamEvent",
+    "TextDelta",
+    "get",
+    "names",
+    "recognise",
+    "strict_problems",
+]
 
 # `recognise` tries them in this order.
 _PROTOCOLS: dict[str, CallingProtocol] = {

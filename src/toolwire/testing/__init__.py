@@ -4,17 +4,14 @@ from toolwire.facade.programs import programs_run_by
 from toolwire.testing.approvers import CHECKS, ApproverFails, Said, check_approver
 from toolwire.testing.cassette import Recorder, Replayer
 from toolwire.testing.checks import PortFails
-from toolwire.testing.observers import OBSERVER_CHECKS, MakeObserver, check_observer
 from toolwire.testing.protocols import PROTOCOL_CHECKS, check_protocol
 from toolwire.testing.runner import Script, ScriptCallFailed, ScriptedRunner, ScriptTools
 from toolwire.testing.store import MemoryRun, MemoryStore
 
 __all__ = [
     "CHECKS",
-    "OBSERVER_CHECKS",
     "PROTOCOL_CHECKS",
     "ApproverFails",
-    "MakeObserver",
     "MemoryRun",
     "MemoryStore",
     "PortFails",
@@ -26,7 +23,6 @@ __all__ = [
     "ScriptTools",
     "ScriptedRunner",
     "check_approver",
-    "check_observer",
     "check_protocol",
     "programs_run_by",
 ]
