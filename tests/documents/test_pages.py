@@ -17,7 +17,6 @@ OWN = {
     "docs/observers.md": "test_observers_page.py",
     "docs/permissions.md": "test_permissions_page.py",
     "docs/protocols.md": "test_protocols_page.py",
-    "docs/testing.md": "test_testing_page.py",
     "docs/toolkits.md": "test_toolkits_page.py",
     "docs/tools.md": "test_tools_page.py",
     "docs/tracing.md": "test_tracing_page.py",
