@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolwire.journal.ledger import RunLedger
+from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.run import RunStart
 from toolwire.journal.store import Store
 from toolwire.vocabulary.calls import ToolCall

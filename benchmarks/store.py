@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from benchmarks.kills import begun, start_of, step_number
 from benchmarks.timing import Figure
-from toolwire.journal.ledger import RunLedger
+from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.store import Store
 from toolwire.vocabulary.results import ToolResult
 

@@ -40,7 +40,6 @@ SHARED_MODULES = {
         "blocking",
         "code_execution",
         "events",
-        "keys",
     ),
     *("policies", "prompt", "results", "run", "store", "stream", "suspended", "tables", "tool"),
     *("tracing", "values", "wire"),

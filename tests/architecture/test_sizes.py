@@ -18,7 +18,6 @@ FOLDER_FILES = 20
 LONGER_FOLDERS = {
     "cli": 24,
     "facade": 32,
-    "journal": 36,
 }
 """Folders that are still to be divided. Shrink, never grow."""
 

@@ -18,4 +18,8 @@ def test_every_file_of_the_package_is_in_the_wheel(tmp_path: Path) -> None:
         shipped = {name for name in wheel.namelist() if name.startswith("toolwire/")}
     files = {path for path in PACKAGE.rglob("*") if path.is_file() and path.parent.name != "__pycache__"}
     assert shipped == {path.relative_to(PACKAGE.parent).as_posix() for path in files}
-    assert {"toolwire/catalogue/thesaurus.txt", "toolwire/journal/migrations/env.py", "toolwire/py.typed"} <= shipped
+    assert {
+        "toolwire/catalogue/thesaurus.txt",
+        "toolwire/journal/database/migrations/env.py",
+        "toolwire/py.typed",
+    } <= shipped

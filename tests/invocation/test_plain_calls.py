@@ -12,7 +12,7 @@ SETUP = """
     from toolwire.invocation.batch import invoke_all
     from toolwire.invocation.blocking import BlockingPorts, needs_loop
     from toolwire.invocation.scope import Scope
-    from toolwire.journal.log import ExecutionLog
+    from toolwire.journal.log.memory_log import ExecutionLog
     from toolwire.permission.policy import Policy, Rule
     from toolwire.runtime.runtime import default_runtime
     from toolwire.runtime.step import step

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from tests.patience import PATIENCE_S
-from toolwire.journal.ledger import RunLedger
+from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.run import RunStart
 from toolwire.journal.store import Store
 from toolwire.permission.approval import ApprovalRequest

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from tests.session.till import calls, program
 from toolwire import ApprovalRequest, CallContext, Decision, Session, ToolSpec, Turn
-from toolwire.journal.ledger import RunLedger
+from toolwire.journal.ledger.run_ledger import RunLedger
 from toolwire.journal.store import Store
 from toolwire.permission.approval import DecisionRefused
 

@@ -11,8 +11,8 @@ from sqlalchemy import update
 
 from tests.session.till import Till, calls, program
 from toolwire import Decision
+from toolwire.journal.database.tables import REQUESTS
 from toolwire.journal.store import Store
-from toolwire.journal.tables import REQUESTS
 from toolwire.permission.approval import REQUEST_LIFE_S, DecisionRefused
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore

@@ -17,9 +17,9 @@ from tests.session.saved import FOLDERS, KEY, PROGRAMS, REPLIES, Counter
 from tests.session.test_suspended import decided
 from tests.session.test_wire import signed
 from toolwire import Turn
-from toolwire.journal.forms import FORM
-from toolwire.journal.schema import REVISIONS
-from toolwire.journal.sealing import Sealer
+from toolwire.journal.database.schema import REVISIONS
+from toolwire.journal.database.sealing import Sealer
+from toolwire.journal.ledger.forms import FORM
 from toolwire.journal.store import Store
 from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.sandbox.answers import replay_engine

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import toolwire.invocation.ask
-import toolwire.journal.owner
+import toolwire.journal.ledger.leases
 import toolwire.journal.store
 import toolwire.session.resume
 from tests.session.saved import FOLDERS, KEY, REPLIES, Counter
 from tests.session.test_suspended import decided, waiting
 from toolwire import Decision, Turn
 from toolwire.approvals import Decider
-from toolwire.journal.schema import REVISIONS
+from toolwire.journal.database.schema import REVISIONS
 from toolwire.journal.store import Store
 
 FOR_EVER_S = 200 * 365 * 86_400.0
@@ -61,7 +61,7 @@ def main() -> int:
 def _wait_for_ever() -> None:
     toolwire.session.resume.RUN_LIFE_S = toolwire.invocation.ask.REQUEST_LIFE_S = FOR_EVER_S
     # An unknown host and an expired lease: a session that opens the store can take the crashed run.
-    toolwire.journal.owner.this_host = lambda: "elsewhere - -"
+    toolwire.journal.ledger.leases.this_host = lambda: "elsewhere - -"
     toolwire.journal.store.LEASE_S = -FOR_EVER_S
 
 

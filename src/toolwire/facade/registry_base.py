@@ -26,7 +26,7 @@ from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
 
 if TYPE_CHECKING:
     from toolwire.facade.background import BackgroundCalls
-    from toolwire.journal.log import ExecutionLog
+    from toolwire.journal.log.memory_log import ExecutionLog
     from toolwire.journal.store import Store
     from toolwire.permission.explain import Explanation
 
@@ -166,7 +166,7 @@ class RegistryBase(Traced, Observed, Switching):
             ConfigurationError: another log is enabled already; or the URL or a bound is not valid.
             StoreUnavailable: the store cannot be used.
         """
-        from toolwire.journal.log import ExecutionLog
+        from toolwire.journal.log.memory_log import ExecutionLog
 
         parts = self._parts
         log = parts.log
@@ -179,7 +179,7 @@ class RegistryBase(Traced, Observed, Switching):
                 raise ConfigurationError("keep_days and keep_entries bound a log in a store: give store=... as well")
             log = ExecutionLog()
         else:
-            from toolwire.journal.durable_log import durable_log
+            from toolwire.journal.log.durable_log import durable_log
 
             log = durable_log(store, keep_days=keep_days, keep_entries=keep_entries)
         parts.log = log

@@ -66,6 +66,6 @@ def span_tracer(
 
 def default_redact() -> Callable[[Any], Any]:
     """Returns a function that removes values which look like secrets, or have the name of one, from a JSON value."""
-    from toolwire.journal.redaction import redact
+    from toolwire.journal.log.redaction import redact
 
     return redact

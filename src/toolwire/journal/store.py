@@ -13,24 +13,23 @@ from typing import Any, Self
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from toolwire.journal import approvals, history
-from toolwire.journal.chain import LogCheck, append, verify
-from toolwire.journal.compare import missing
-from toolwire.journal.database import Database
-from toolwire.journal.events import run_event
-from toolwire.journal.fence import Lease
-from toolwire.journal.forms import run_form, written
-from toolwire.journal.history import LogFilter, LogRow
-from toolwire.journal.ledger import RunLedger
-from toolwire.journal.location import Location, location_of
-from toolwire.journal.owner import LEASE_S
-from toolwire.journal.pruning import Prune, pruned
-from toolwire.journal.reopen import info_of, reopened
-from toolwire.journal.run import RunStart, RunStatus
-from toolwire.journal.runs import RunInfo
-from toolwire.journal.steps import Story
-from toolwire.journal.tables import RUNS
-from toolwire.journal.work import Work
+from toolwire.journal.database.database import Database
+from toolwire.journal.database.location import Location, location_of
+from toolwire.journal.database.tables import RUNS
+from toolwire.journal.database.work import Work
+from toolwire.journal.ledger import approvals
+from toolwire.journal.ledger.forms import run_form, written
+from toolwire.journal.ledger.leases import LEASE_S, Lease
+from toolwire.journal.ledger.reopen import info_of, reopened
+from toolwire.journal.ledger.run_ledger import RunLedger
+from toolwire.journal.ledger.steps import Story
+from toolwire.journal.log import rows as history
+from toolwire.journal.log.chain import LogCheck, append, verify
+from toolwire.journal.log.compare import missing
+from toolwire.journal.log.events import run_event
+from toolwire.journal.log.pruning import Prune, pruned
+from toolwire.journal.log.rows import LogFilter, LogRow
+from toolwire.journal.run import RunInfo, RunStart, RunStatus
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.policy import Rule
 from toolwire.runtime.runtime import Runtime, default_runtime
@@ -50,7 +49,7 @@ class Store:
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
 
     Runs, their calls, requests and decisions are encrypted. The log is not. It holds the arguments and results of
-    logged calls after redaction (`journal/redaction.py`). Anyone with access to the database can read them.
+    logged calls after redaction (`journal/log/redaction.py`). Anyone with access to the database can read them.
 
     Attributes:
         url: The URL of the store, without a password.
@@ -290,7 +289,7 @@ class Store:
         return pruned(self._database, Prune(before=before, keep=keep))
 
     def tell(self, event: Mapping[str, Any]) -> None:
-        """Queues an event (`journal/events.py`) for the end of the log.
+        """Queues an event (`journal/log/events.py`) for the end of the log.
 
         Blocks only while the writer's queue is full.
         """

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self, cast
 
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
 from toolwire.invocation.owners_fault import owners_fault
-from toolwire.journal.forms import result_form, result_of
-from toolwire.journal.redaction import redact
+from toolwire.journal.ledger.forms import result_form, result_of
+from toolwire.journal.log.redaction import redact
 from toolwire.testing.checks import PortFails
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from toolwire.invocation.ports import CallRecord, Part
-from toolwire.journal.log import copied, copy_of, cut, row_of
-from toolwire.journal.redaction import redact, redact_text
+from toolwire.journal.log.memory_log import copied, copy_of, cut, row_of
+from toolwire.journal.log.redaction import redact, redact_text
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock
 from toolwire.vocabulary.call_events import (

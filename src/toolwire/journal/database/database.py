@@ -1,0 +1,175 @@
+"""One open database in one process: its engine, its writer, its key, and the process as an owner of runs."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from toolwire.journal.database.engine import FILE_GONE, file_of, make_engine, prepare, writing
+from toolwire.journal.database.forking import GATE, gate_of
+from toolwire.journal.database.location import Location
+from toolwire.journal.database.schema import is_current, upgrade
+from toolwire.journal.database.sealing import Sealer, key_of
+from toolwire.journal.database.tables import META
+from toolwire.journal.database.work import Work
+from toolwire.journal.database.writer import Writer
+from toolwire.journal.ledger.leases import Owner, Renewal, leave, renew
+from toolwire.journal.log.chain import LogRows, begin_chain
+from toolwire.vocabulary.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+
+class Held(Protocol):
+    """The ledger of a run."""
+
+    run_id: str
+
+
+L = TypeVar("L", bound=Held)
+
+_KEY_CHECK = "key_check"
+
+
+class Database:
+    """An open database.
+
+    A runtime owns it: it is opened at first use, closed with the runtime, and opened anew after a fork.
+
+    Raises:
+        StoreUnavailable: The database cannot be reached, is damaged, or was written with another key.
+        DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
+    """
+
+    def __init__(self, location: Location, key: bytes | None = None) -> None:
+        self.location = location
+        self.owner = Owner.this()
+        self.held: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+        """The ledgers of this process by run id, held weakly."""
+        self.handles: set[object] = set()
+        """The `Store` objects that use this database."""
+        self._has_held = False
+        self._engine = make_engine(location)
+        self._gate = gate_of(self._engine)
+        with self._gate:
+            self._open(key)
+            self._file = file_of(self._engine)
+            self.log = LogRows(self.sealer)
+            """The kind of record that goes to the log."""
+            self.writer = Writer(writing(self._engine))
+            self._renewal = Renewal(self._renew)
+            if location.path is not None:
+                GATE.add(self)
+
+    def run(
+        self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
+    ) -> Future[T]:
+        """Queues a job for the writer; the future resolves after the commit. See `Work` for `otherwise`."""
+        return self.writer.run(job, otherwise)
+
+    def put(self, work: Work) -> None:
+        """Queues work for the writer."""
+        self.writer.put(work)
+
+    def settled(self) -> None:
+        """Returns after all work that was queued before is written."""
+        if not self.writer.is_idle:
+            self.writer.run(lambda _: None).result()
+
+    def read(self, job: Callable[[Connection], T], *, is_one_state: bool = False) -> T:
+        """Runs a reading job in this thread. With `is_one_state` the job sees one snapshot of the database.
+
+        Raises:
+            StoreUnavailable: The database failed, or its file was deleted or replaced.
+        """
+        if file_of(self._engine) != self._file:
+            raise StoreUnavailable(f"the store {self.location.shown} could not be read: {FILE_GONE}")
+        try:
+            with self._gate, self._engine.connect() as connection:
+                if is_one_state and self.location.path is None:
+                    connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                return job(connection)
+        except DBAPIError as error:
+            raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error.orig}") from error
+        except PoolTimeout as error:
+            raise StoreUnavailable(f"the store {self.location.shown} could not be read: {error}") from error
+
+    def hold(self, ledger: L) -> L:
+        """Registers a ledger and returns it. The process renews the lease of its run as long as the ledger exists."""
+        self._has_held = True
+        self.held[ledger.run_id] = ledger
+        self._renewal.start()
+        return ledger
+
+    def close(self) -> None:
+        """Writes the queued work, releases the runs of this process, and closes the database."""
+        self._renewal.stop()
+        if self._has_held:
+            self.writer.run(lambda connection: leave(connection, self.owner))
+        self.writer.close()
+        self._engine.dispose()
+
+    def let_go(self) -> None:
+        """Closes the connections before a fork."""
+        self.writer.let_go()
+        self._engine.dispose()
+
+    def after_fork(self) -> None:
+        """Drops the connections in the child without closing them: they belong to the parent."""
+        self.writer.after_fork()
+        self._engine.dispose(close=False)
+
+    def _open(self, key: bytes | None) -> None:
+        if self.location.path is not None:
+            GATE.check(self.location.shown)
+        try:
+            prepare(self._engine, self.location)
+            self._upgrade()
+            self.sealer = self._sealer(key)
+        except DBAPIError as error:
+            self._engine.dispose()
+            raise StoreUnavailable(f"{self.location.shown} cannot be used: {error.orig}") from error
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    def _upgrade(self) -> None:
+        try:
+            with self._engine.connect() as connection:
+                if is_current(connection):
+                    return
+            with writing(self._engine).begin() as connection:
+                upgrade(connection)
+        except DBAPIError as error:
+            raise StoreUnavailable(f"{self.location.shown} could not be upgraded: {error.orig}") from error
+
+    def _sealer(self, key: bytes | None) -> Sealer:
+        with self._engine.connect() as connection:
+            kept = connection.execute(select(META.c.value).where(META.c.name == _KEY_CHECK)).scalar()
+        sealer = Sealer(key or key_of(self.location, is_new=kept is None))
+        check = sealer.mac(_KEY_CHECK)
+        if kept is None:
+            with writing(self._engine).begin() as connection:
+                connection.execute(_keep_first(connection), [{"name": _KEY_CHECK, "value": check}, begin_chain(sealer)])
+                kept = connection.execute(select(META.c.value).where(META.c.name == _KEY_CHECK)).scalar_one()
+        if kept != check:
+            raise StoreUnavailable(f"{self.location.shown} was written with another key than the one given")
+        return sealer
+
+    def _renew(self) -> None:
+        if self.held:
+            with self._gate, writing(self._engine).begin() as connection:
+                renew(connection, self.owner, time.time())
+
+
+def _keep_first(connection: Connection) -> Any:
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    return insert(META).on_conflict_do_nothing()

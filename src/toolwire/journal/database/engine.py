@@ -1,0 +1,199 @@
+"""The SQLAlchemy engine of a store: the settings of each connection, and how a writing transaction begins.
+
+PostgreSQL is behind a network that may fail or hang: every wait for the server has a limit.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from toolwire.journal.database.driver import is_begun, run
+from toolwire.journal.database.location import Location
+from toolwire.vocabulary.errors import StoreUnavailable
+
+BUSY_TIMEOUT_S = 10.0
+"""Seconds that a write waits for another process to finish writing. One write takes about a thousandth of that."""
+
+WAL_LIMIT_BYTES = 8 * 1024 * 1024
+"""Bytes of write-ahead log kept on disk between checkpoints: twice the size at which SQLite makes a checkpoint."""
+
+READERS = 8
+"""Connections for concurrent readers; further readers wait. The writer has one more."""
+
+CONNECT_LIMIT_S = 10
+"""Seconds allowed for connecting; libpq takes whole seconds only. A handshake takes three round trips."""
+
+STATEMENT_LIMIT_S = 20.0
+"""Seconds after which the server cancels a statement, lock waits included.
+
+A record takes about a thousandth of that.
+"""
+
+SILENCE_LIMIT_S = 25.0
+"""Seconds without a byte from the server during a statement. It exceeds `STATEMENT_LIMIT_S`, so the server gives up
+first.
+"""
+
+FILE_GONE = "its file was deleted or replaced while the store was open"
+"""Reason why a store is unavailable. SQLite would go on writing to a file that vanishes when this process ends."""
+
+_WRITES = "toolwire_writes"
+
+
+def make_engine(location: Location) -> Engine:
+    """Creates an engine for the location. It does not connect yet, but it creates a missing database file.
+
+    Raises:
+        StoreUnavailable: The driver is not installed, or the file cannot be created.
+    """
+    if location.path is None:
+        return _postgres(location)
+    try:
+        # SQLite gives its side files the mode of the database file.
+        os.close(os.open(location.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StoreUnavailable(f"{location.path} cannot be made: {error.strerror}") from error
+    engine = create_engine(
+        location.url,
+        connect_args={"timeout": BUSY_TIMEOUT_S, "isolation_level": None, "check_same_thread": False},
+        pool_size=READERS + 1,
+        max_overflow=0,
+    )
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _postgres(location: Location) -> Engine:
+    try:
+        engine = create_engine(
+            location.url,
+            connect_args=connect_arguments(location.url.query),
+            pool_size=READERS + 1,
+            max_overflow=0,
+            pool_pre_ping=True,
+        )
+    except ImportError as error:
+        raise StoreUnavailable("PostgreSQL needs the driver psycopg\nRun: pip install 'toolwire[postgres]'") from error
+    event.listen(engine, "do_connect", connect)
+    return engine
+
+
+def file_of(engine: Engine) -> tuple[int, int] | None:
+    """Returns the device and inode of the database file; None for a server or a missing file."""
+    if engine.dialect.name != "sqlite":
+        return None
+    try:
+        found = os.stat(str(engine.url.database))  # noqa: PTH116 - a microsecond faster per record
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def writing(engine: Engine) -> Engine:
+    """Returns the engine for writing: its transactions take the write lock first, so that none fails halfway."""
+    return engine.execution_options(**{_WRITES: True})
+
+
+def prepare(engine: Engine, location: Location) -> None:
+    """Checks that the database is intact, and turns on the write-ahead log of SQLite.
+
+    Raises:
+        StoreUnavailable: The database cannot be reached, or is damaged.
+    """
+    try:
+        with engine.connect() as connection:
+            if location.path is not None:
+                _use_wal(connection)
+                found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+                if found != "ok":
+                    raise StoreUnavailable(f"{location.shown} is damaged: {found}")
+    except DBAPIError as error:
+        raise StoreUnavailable(f"{location.shown} cannot be used: {error.orig}") from error
+
+
+def _use_wal(connection: Connection) -> None:
+    # SQLite calls no busy handler while it changes the mode, so it does not wait for other processes that open the
+    # file.
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    driver: Any = connection.connection.dbapi_connection
+    while True:
+        try:
+            driver.execute("COMMIT") if driver.in_transaction else None
+            if driver.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",):
+                return
+        except driver.OperationalError as error:
+            if time.monotonic() > deadline:
+                raise OperationalError("PRAGMA journal_mode=WAL", None, error) from error
+        time.sleep(0.01)
+
+
+def _set_up(driver: Any, _: object) -> None:
+    for pragma in (
+        f"busy_timeout={int(BUSY_TIMEOUT_S * 1000)}",
+        # FULL: a commit survives a power failure once it was reported.
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"journal_size_limit={WAL_LIMIT_BYTES}",
+        "trusted_schema=OFF",
+    ):
+        driver.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin(connection: Connection) -> None:
+    if not is_begun(connection):
+        run(connection, "BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
+
+
+def connect_arguments(given: Any) -> dict[str, Any]:
+    """Returns the arguments for a new connection. Values in the URL's query (`given`) take precedence."""
+    limit_ms = int(STATEMENT_LIMIT_S * 1000)
+    arguments: dict[str, Any] = {
+        "connect_timeout": CONNECT_LIMIT_S,
+        # Ends the wait for data that the other end does not acknowledge. `SILENCE_LIMIT_S` ends every other wait.
+        "tcp_user_timeout": limit_ms,
+    }
+    arguments = {name: value for name, value in arguments.items() if name not in given}
+    # If a setting occurs twice, the server uses the last one.
+    arguments["options"] = f"-c statement_timeout={limit_ms} {given.get('options', '')}".rstrip()
+    return arguments
+
+
+def connect(dialect: Any, _: object, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Handler for SQLAlchemy's `do_connect`: opens a connection whose statements fail when the server stays silent."""
+    return _limited(dialect.loaded_dbapi).connect(*arguments, **named)
+
+
+@cache
+def _limited(psycopg: Any) -> Any:
+    class Limited(psycopg.Connection):
+        def wait(self, gen: Any, *more: Any, **named: Any) -> Any:
+            return psycopg.Connection.wait(self, _answered(self, gen), *more, **named)
+
+    def _answered(connection: Any, operation: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Wraps the operation. Each turn sends it the socket's readiness, or 0 if nothing arrived for a while."""
+        heard_at, ready = time.monotonic(), None
+        while True:
+            try:
+                wanted = operation.send(ready)
+            except StopIteration as end:
+                return end.value
+            ready = yield wanted
+            if ready:
+                heard_at = time.monotonic()
+            elif time.monotonic() - heard_at > SILENCE_LIMIT_S:
+                operation.close()
+                # A late reply must not be read as the reply to another statement.
+                connection.close()
+                raise psycopg.OperationalError(f"the server did not answer within {SILENCE_LIMIT_S:g} s")
+
+    return Limited

@@ -1,0 +1,121 @@
+"""The writer's transactions: one batch each, tried again while another process is in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from toolwire.journal.database.driver import begin, commit
+from toolwire.journal.database.engine import FILE_GONE, file_of
+from toolwire.journal.database.forking import gate_of
+from toolwire.journal.database.location import shown
+from toolwire.journal.database.work import Work, answer, fail, write
+from toolwire.vocabulary.errors import StoreUnavailable
+
+TRIES = 4
+"""Times that a batch is begun while another process holds the database: 40 seconds, then its futures raise."""
+
+
+class Transactions:
+    """Writes batches on one connection, for one thread.
+
+    The connection stays open between transactions, since a checkout from the pool costs as much as writing a record.
+    It is closed after a failure.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.shown = shown(engine.url)
+        """The store, for messages."""
+        self.count = 0
+        """Transactions committed so far."""
+        self._engine = engine
+        self._gate = gate_of(engine)
+        self._file = file_of(engine)
+        self._connection: Connection | None = None
+
+    def write(self, batch: Sequence[Work]) -> None:
+        """Writes a batch and resolves its futures. If one work fails, the others are written without it."""
+        try:
+            self._commit_patiently(batch)
+        except _Unavailable as error:
+            for work in batch:
+                unavailable = StoreUnavailable(f"the store {self.shown} could not be written: {error.__cause__}")
+                fail(work, unavailable, self.shown)
+        except Exception as error:  # noqa: BLE001 - a job's exception goes to the future of that job
+            if len(batch) == 1:
+                self._refuse(batch[0], error)
+                return
+            for work in batch:
+                self.write([work])
+        else:
+            answer(batch)
+
+    def close(self) -> None:
+        """Closes the connection. An open transaction is rolled back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _commit_patiently(self, batch: Sequence[Work]) -> None:
+        for tries_left in reversed(range(TRIES)):
+            try:
+                with self._gate:
+                    return self._commit(batch)
+            except DBAPIError as error:
+                if not _is_passing(error):
+                    raise
+                if not tries_left:
+                    raise _Unavailable from error.orig
+        raise AssertionError("a batch is tried at least once")
+
+    def _commit(self, batch: Sequence[Work]) -> None:
+        if file_of(self._engine) != self._file:
+            raise _Unavailable from FileNotFoundError(FILE_GONE)
+        connection = self._connected()
+        try:
+            begin(connection)
+            write(connection, batch)
+            try:
+                commit(connection)
+            except DBAPIError as error:
+                # A server that went away during COMMIT may have committed: the batch must not be written again.
+                raise _Unavailable from error.orig
+        except BaseException:
+            self.close()
+            raise
+        self.count += 1
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            try:
+                self._connection = self._engine.connect()
+            except PoolTimeout as error:
+                raise _Unavailable from error
+            except DBAPIError as error:
+                raise _Unavailable from error.orig
+        return self._connection
+
+    def _refuse(self, work: Work, error: Exception) -> None:
+        if work.otherwise is None:
+            fail(work, error, self.shown)
+            return
+        try:
+            with self._gate, self._engine.begin() as connection:
+                work.answer = work.otherwise(connection, error)
+        except Exception as second:  # noqa: BLE001 - as above
+            fail(work, second, self.shown)
+        else:
+            answer([work])
+
+
+class _Unavailable(Exception):
+    """The database could not be reached, or did not say whether it committed. The batch is not tried again."""
+
+
+def _is_passing(error: DBAPIError) -> bool:
+    """True if another process was in the way or the connection broke, so that the batch is not to blame."""
+    name = getattr(error.orig, "sqlite_errorname", "")
+    return error.connection_invalidated or name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))

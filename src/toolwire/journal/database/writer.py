@@ -1,0 +1,183 @@
+"""Group commit: one thread writes a database. All work that waits goes into one transaction, and its futures resolve
+after the commit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine
+
+from toolwire.journal.database.transactions import Transactions
+from toolwire.journal.database.work import RecordFuture, Work, fail
+from toolwire.vocabulary.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+BATCH_LIMIT = 512
+"""Works in one transaction: a few milliseconds' work, so that no caller waits long for the work of others."""
+
+QUEUE_LIMIT = 10_000
+"""Works that may wait. Beyond that no new call begins, so that a slow disk does not fill the memory."""
+
+CLOSE_LIMIT_S = 30.0
+"""Seconds that `close` waits for the rest of the queue to be written."""
+
+UNASKED_S = 0.005
+"""Seconds that work without a future waits for other work, to share its transaction."""
+
+GATHER_PART = 0.5
+"""A part of the last transaction's time: the pause without a new caller that ends gathering. Callers whose futures
+resolved together tend to come again together, and a transaction for each of them would make all of them wait."""
+
+GATHER_LIMIT = 2.0
+"""Times the last transaction's time after which gathering ends in any case."""
+
+
+class Writer:
+    """The queue of a database and the thread that writes it. Any thread may add work."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._transactions = Transactions(engine)
+        self._waiting: deque[Work] = deque()
+        # Reentrant: a signal's handler may add work while its own thread is inside.
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._is_writing = False
+        self._awaited = 0
+        """Futures in the queue."""
+        self._wanted = 0
+        """The number of them at which the thread is woken."""
+        self._expected = 1
+        """Futures that the last transaction resolved, and those that came meanwhile."""
+        self._took_s = 0.0
+        """Time of the last transaction."""
+
+    @property
+    def commits(self) -> int:
+        """Transactions so far."""
+        return self._transactions.count
+
+    @property
+    def is_full(self) -> bool:
+        """True if `QUEUE_LIMIT` works wait."""
+        return len(self._waiting) >= QUEUE_LIMIT
+
+    @property
+    def is_idle(self) -> bool:
+        """True if all work that was added is written."""
+        with self._changed:
+            return not self._waiting and not self._is_writing
+
+    def run(
+        self, job: Callable[[Connection], T], otherwise: Callable[[Connection, Exception], T] | None = None
+    ) -> Future[T]:
+        """Adds a job. The future resolves with its return value after the commit; `otherwise` is that of `Work`."""
+        future = RecordFuture[T]()
+        self.put(Work(future=future, job=job, otherwise=otherwise))
+        return future
+
+    def put(self, work: Work) -> None:
+        """Adds work. After `close`, or without a thread, its future raises `StoreUnavailable`."""
+        with self._changed:
+            refusal = self._refusal()
+            if refusal is None:
+                self._waiting.append(work)
+                if work.future is not None:
+                    work.future.shown, work.future.writer = self._transactions.shown, self._thread
+                    self._awaited += 1
+                if len(self._waiting) == 1 or self._awaited == self._wanted:
+                    self._changed.notify_all()
+                return
+        fail(work, StoreUnavailable(f"the store {self._transactions.shown} {refusal}"), self._transactions.shown)
+
+    def wait_for_room(self) -> None:
+        """Returns when the queue is not full. This is the back-pressure for work that no caller waits for."""
+        if self.is_full and self._thread is not threading.current_thread():
+            with self._changed:
+                self._changed.wait_for(lambda: not self.is_full or self._closed)
+
+    def close(self) -> None:
+        """Writes the rest of the queue and ends the thread. Later work is refused."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread not in (None, threading.current_thread()):
+            thread.join(CLOSE_LIMIT_S)
+
+    def let_go(self) -> None:
+        """Closes the connection. The caller ensures that the thread is not writing."""
+        self._transactions.close()
+
+    def after_fork(self) -> None:
+        """Makes a forked child's copy refuse all work: the thread and the connection are the parent's."""
+        self.__init__(self._engine)
+        self._closed = True
+
+    def _refusal(self) -> str | None:
+        """The reason why work is refused, or None. Starts the thread at the first work."""
+        if self._closed:
+            return "was closed"
+        if self._thread is None:
+            thread = threading.Thread(target=self._work, name="toolwire-store", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                return f"cannot be written: {error}"
+            self._thread = thread
+        return None
+
+    def _work(self) -> None:
+        while batch := self._next():
+            began = time.monotonic()
+            self._transactions.write(batch)
+            self._expected = sum(work.future is not None for work in batch)
+            self._took_s = time.monotonic() - began
+            # The thread must not keep the last batch alive while it waits.
+            del batch
+        self._transactions.close()
+
+    def _next(self) -> Sequence[Work]:
+        """Waits for work and takes a batch of it; nothing when the writer is closed and all work is written."""
+        with self._changed:
+            self._is_writing = False
+            while not self._waiting:
+                if self._closed:
+                    return ()
+                self._changed.wait()
+            self._expected = min(BATCH_LIMIT, self._expected + self._awaited)
+            if self._awaited:
+                self._gather()
+            else:
+                self._wait(wanted=1, seconds=UNASKED_S)
+            return self._take()
+
+    def _gather(self) -> None:
+        """Waits while callers keep coming, until as many wait as are expected."""
+        end, before = time.monotonic() + self._took_s * GATHER_LIMIT, 0
+        while before < self._awaited < self._expected and time.monotonic() < end:
+            before = self._awaited
+            self._wait(wanted=self._expected, seconds=self._took_s * GATHER_PART)
+
+    def _wait(self, *, wanted: int, seconds: float) -> None:
+        if not self._closed:
+            self._wanted = wanted
+            self._changed.wait(seconds)
+            self._wanted = 0
+
+    def _take(self) -> Sequence[Work]:
+        was_full = self.is_full
+        batch = [self._waiting.popleft() for _ in range(min(BATCH_LIMIT, len(self._waiting)))]
+        self._awaited -= sum(work.future is not None for work in batch)
+        self._is_writing = True
+        if was_full:
+            self._changed.notify_all()
+        return batch

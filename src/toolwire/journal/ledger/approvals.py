@@ -1,0 +1,236 @@
+"""Requests and decisions in the database. A call is asked about once, decided once, and its approval is used once."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from typing import Any
+
+from sqlalchemy import Connection, exists, insert, select, update
+
+from toolwire.journal.database.sealing import Sealer
+from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES, RUNS
+from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
+from toolwire.journal.log.chain import append
+from toolwire.journal.log.events import decision_event, request_event
+from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.permission.deciding import ALLOWING, check, narrowed
+from toolwire.permission.policy import Rule
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.run_step import Start
+
+
+def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tuple[ApprovalRequest, Decision | None]:
+    """Records the request for this attempt at the call.
+
+    Returns the first recorded request, with its decision if it has one.
+    """
+    same = (
+        REQUESTS.c.run_id == request.run_id,
+        REQUESTS.c.call_id == request.call_id,
+        REQUESTS.c.attempt == request.attempt,
+    )
+    row = connection.execute(_WITH_DECISION.where(*same)).one_or_none()
+    if row is not None:
+        return _request_of(sealer, row), _decision_of(sealer, row)
+    connection.execute(
+        insert(REQUESTS).values(
+            request_id=request.id,
+            run_id=request.run_id,
+            call_id=request.call_id,
+            attempt=request.attempt,
+            state="pending",
+            created_at=request.created_at,
+            expires_at=request.expires_at,
+            request=sealer.seal(written(plain_form(request)), "requests", request.run_id, request.id),
+        )
+    )
+    append(connection, sealer, [request_event(request)])
+    return request, None
+
+
+def decide(
+    connection: Connection, sealer: Sealer, request_id: str, decision: Decision, *, is_vetted: bool = False
+) -> Decision:
+    """Records the decision and returns it in its final form. `is_vetted`: the policy already checked the decider.
+
+    Raises:
+        DecisionRefused: The decision does not count; nothing was written.
+    """
+    row = _locked(connection, request_id)
+    if row is None:
+        raise DecisionRefused("unknown_request", f"there is no request {request_id!r}", request_id=request_id)
+    request, first = _request_of(sealer, row), _decision_of(sealer, row)
+    if first is not None:
+        raise DecisionRefused(
+            "already_decided",
+            (
+                f"request {request_id} was decided before: {first.verdict} by "
+                f"{first.by.principal or 'an unnamed approver'}"
+            ),
+            request_id=request_id,
+            decided=first,
+        )
+    now = time.time()
+    if row.state != "pending" or (request.expires_at and now > request.expires_at):
+        raise DecisionRefused("expired", f"request {request_id} is no longer waiting", request_id=request_id)
+    check(request, decision, is_vetted=is_vetted)
+    decision = dataclasses.replace(
+        decision,
+        request_id=request_id,
+        at=decision.at or now,
+        seen_arguments_digest=decision.seen_arguments_digest or request.arguments_digest,
+    )
+    _take_down(connection, sealer, request, decision, now)
+    return decision
+
+
+def _locked(connection: Connection, request_id: str) -> Any:
+    """Returns the request with its decision, locked until the end of the transaction."""
+    # Two statements: after a wait, PostgreSQL would return the joined row as it was before the wait.
+    connection.execute(select(REQUESTS.c.request_id).where(REQUESTS.c.request_id == request_id).with_for_update())
+    return connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
+
+
+def _take_down(
+    connection: Connection, sealer: Sealer, request: ApprovalRequest, decision: Decision, now: float
+) -> None:
+    state = "approved" if decision.verdict in ALLOWING else "stopped" if decision.verdict == "stop_run" else "denied"
+    sealed = sealer.seal(written(plain_form(decision)), "decisions", request.id)
+    connection.execute(insert(DECISIONS).values(request_id=request.id, decided_at=now, decision=sealed))
+    connection.execute(update(REQUESTS).where(REQUESTS.c.request_id == request.id).values(state=state))
+    connection.execute(update(RUNS).where(RUNS.c.run_id == request.run_id).values(rev=RUNS.c.rev + 1, updated_at=now))
+    if decision.remember is not None:
+        kept = narrowed(decision.remember, request)
+        rule = sealer.seal(written(plain_form(kept)), "rules", request.id)
+        connection.execute(insert(RULES).values(rule_id=request.id, run_id=request.run_id, created_at=now, rule=rule))
+    append(connection, sealer, [decision_event(request, decision)])
+
+
+def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool) -> ToolResult | None:
+    """Uses up the approval of the step. Returns a failure if the approval does not allow the step, else None."""
+    row = _locked(connection, start.request_id)
+    if row is None or row.call_id != start.step.key:
+        return _not_run(start, "denied", "it was approved for another call")
+    request, decision = _request_of(sealer, row), _decision_of(sealer, row)
+    if decision is None or decision.verdict not in ALLOWING:
+        return _not_run(start, "denied", "no one approved it")
+    if decision.verdict == "approve" and request.arguments_digest != start.arguments_digest:
+        return _not_run(start, "approval_mismatch", "it was approved with other arguments")
+    if request.tool_digest and request.tool_digest != start.tool_digest:
+        return _not_run(start, "approval_mismatch", "the tool has changed since it was approved")
+    if row.state == "reserved" and is_again:
+        return None
+    if row.state != "approved":
+        return _not_run(start, "denied", "its approval has already been used")
+    connection.execute(update(REQUESTS).where(REQUESTS.c.request_id == start.request_id).values(state="reserved"))
+    return None
+
+
+def pending(connection: Connection, sealer: Sealer, run_id: str | None, now: float) -> list[ApprovalRequest]:
+    """Returns the requests that wait and have not expired, oldest first."""
+    query = _WITH_DECISION.where(waits(now)).order_by(REQUESTS.c.created_at, REQUESTS.c.request_id)
+    if run_id is not None:
+        query = query.where(REQUESTS.c.run_id == run_id)
+    return [_request_of(sealer, row) for row in connection.execute(query)]
+
+
+def asked_calls(connection: Connection, sealer: Sealer, run_id: str) -> frozenset[str]:
+    """Returns the ids of the calls that a person was asked about.
+
+    It reads every request and decision, so that a damaged row is found before the run continues.
+
+    Raises:
+        DecisionRefused: `bad_mac`, or `schema_too_new`.
+    """
+    asked: set[str] = set()
+    for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id)):
+        asked.add(_request_of(sealer, row).call_id)
+        _decision_of(sealer, row)
+    return frozenset(asked)
+
+
+def waits(now: float) -> Any:
+    """Returns the SQL condition for a request that waits."""
+    return (REQUESTS.c.state == "pending") & ((REQUESTS.c.expires_at == 0) | (REQUESTS.c.expires_at >= now))
+
+
+def supersede(connection: Connection, run_id: str) -> None:
+    """Marks the run's pending requests as superseded: the run no longer waits for them."""
+    connection.execute(
+        update(REQUESTS).where(REQUESTS.c.run_id == run_id, REQUESTS.c.state == "pending").values(state="superseded")
+    )
+
+
+def is_stopped(connection: Connection, run_id: str) -> bool:
+    """True if a person stopped the run."""
+    stops = exists().where(REQUESTS.c.run_id == run_id, REQUESTS.c.state == "stopped")
+    return bool(connection.execute(select(stops)).scalar())
+
+
+def request_and_decision(
+    connection: Connection, sealer: Sealer, request_id: str
+) -> tuple[ApprovalRequest, Decision | None] | None:
+    """Returns a request with the decision that counts; None if the id is unknown."""
+    row = connection.execute(_WITH_DECISION.where(REQUESTS.c.request_id == request_id)).one_or_none()
+    return None if row is None else (_request_of(sealer, row), _decision_of(sealer, row))
+
+
+def remembered(connection: Connection, sealer: Sealer, run_id: str | None) -> list[Rule]:
+    """Returns the rules that people chose to remember, oldest first."""
+    query = select(RULES).order_by(RULES.c.created_at, RULES.c.rule_id)
+    if run_id is not None:
+        query = query.where(RULES.c.run_id == run_id)
+    return [
+        read(sealer.open(row.rule, "rules", row.rule_id), lambda form: plain_of(Rule, form))
+        for row in connection.execute(query)
+    ]
+
+
+def decided_to_remember(
+    connection: Connection, sealer: Sealer, run_id: str | None
+) -> list[tuple[ApprovalRequest, Decision]]:
+    """Returns the decisions that carry a rule, oldest first, each with its request.
+
+    A decision whose call has not started yet is left out.
+    """
+    query = _WITH_DECISION.join(RULES, RULES.c.rule_id == REQUESTS.c.request_id).where(REQUESTS.c.state != "approved")
+    if run_id is not None:
+        query = query.where(REQUESTS.c.run_id == run_id)
+    found = [
+        (_request_of(sealer, row), _decision_of(sealer, row))
+        for row in connection.execute(query.order_by(RULES.c.created_at, RULES.c.rule_id))
+    ]
+    return [(request, decision) for request, decision in found if decision is not None]
+
+
+_WITH_DECISION = select(
+    REQUESTS.c.request_id,
+    REQUESTS.c.run_id,
+    REQUESTS.c.call_id,
+    REQUESTS.c.state,
+    REQUESTS.c.expires_at,
+    REQUESTS.c.request,
+    DECISIONS.c.decision,
+).select_from(REQUESTS.outerjoin(DECISIONS, DECISIONS.c.request_id == REQUESTS.c.request_id))
+
+
+def _request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
+    data = sealer.open(row.request, "requests", row.run_id, row.request_id)
+    request = read(data, lambda form: plain_of(ApprovalRequest, form))
+    # The lists use the column. If the column and the sealed request differ, the earlier time counts: a request in no
+    # list cannot be decided.
+    if row.expires_at and row.expires_at < (request.expires_at or math.inf):
+        return dataclasses.replace(request, expires_at=row.expires_at)
+    return request
+
+
+def _decision_of(sealer: Sealer, row: Any) -> Decision | None:
+    if row.decision is None:
+        return None
+    return read(sealer.open(row.decision, "decisions", row.request_id), lambda form: plain_of(Decision, form))
+
+
+def _not_run(start: Start, kind: Any, why: str) -> ToolResult:
+    return ToolResult.failed(kind, f"{start.step.tool!r} was not run: {why}.", data={"request_id": start.request_id})

@@ -1,0 +1,159 @@
+"""Begins a step that needs a query first, and explains why a step was not begun."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from toolwire.journal.database.sealing import Sealer
+from toolwire.journal.ledger.approvals import use
+from toolwire.journal.ledger.forms import call_of
+from toolwire.journal.ledger.leases import Lease, LeaseLost, touch
+from toolwire.journal.ledger.steps import BEGUN, KeptStep, begin_again, is_begun
+from toolwire.journal.run import RUN_LIMIT_BYTES
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.run_step import Start, Step
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("toolwire.store")
+
+
+class MustNotRun(Exception):
+    """The step was not begun. `result` gives the reason."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.error)
+        self.result = result
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    """A step that the ledger marked as begun in memory, until the database confirms or refuses it."""
+
+    run_id: str
+    lock: threading.Lock
+    """The ledger's lock, held while its steps change."""
+    steps: dict[str, KeptStep]
+    """The ledger's steps by key."""
+    kept: KeptStep
+    """The new state of the step."""
+    before: KeptStep | None
+    """The state of the step on record; None for a new step."""
+
+    def refused(self, connection: Connection, error: Exception) -> ToolResult:
+        """Undoes the mark and returns the result that says why the step must not run. Raises any other error again."""
+        self._forget()
+        return why_not(connection, error, self.run_id, self.kept.step)
+
+    def failed(self, error: Exception) -> ToolResult:
+        """Undoes the mark and returns the result that says that the database failed."""
+        self._forget()
+        return ToolResult.failed("unavailable", f"{self.kept.step.tool!r} was not run: {error}.")
+
+    def _forget(self) -> None:
+        key = self.kept.step.key
+        with self.lock:
+            if self.steps.get(key) is not self.kept:
+                return
+            if self.before is None:
+                del self.steps[key]
+            else:
+                self.steps[key] = self.before
+
+
+def begin(
+    connection: Connection, sealer: Sealer, lease: Lease, start: Start, row: Mapping[str, Any], *, is_again: bool
+) -> float:
+    """Begins the step, uses up its approval, and returns its start time.
+
+    Raises:
+        MustNotRun: The approval does not allow it, or the step was begun elsewhere in the meantime.
+        LeaseLost: Another process holds the run.
+    """
+    touch(connection, lease, time.time())
+    if start.request_id:
+        refused = use(connection, sealer, start, is_again=is_again)
+        if refused is not None:
+            raise MustNotRun(refused)
+    if not is_again:
+        BEGUN.write(connection, [row])
+    elif not begin_again(connection, row):
+        raise MustNotRun(may_have_run(start.step, "another caller has begun it meanwhile"))
+    return row["started_at"]
+
+
+def why_not(connection: Connection, error: Exception, run_id: str, step: Step) -> ToolResult:
+    """Returns the result of a step that was not begun. Raises any other error again."""
+    if isinstance(error, MustNotRun):
+        return error.result
+    if isinstance(error, IntegrityError):
+        return may_have_run(step, "another caller has begun it meanwhile")
+    if not isinstance(error, LeaseLost):
+        raise error
+    if is_begun(connection, run_id, step.key):
+        return may_have_run(step, "another caller has begun it meanwhile")
+    return taken_over(run_id)
+
+
+def may_have_run(step: Step, why: str) -> ToolResult:
+    """Returns the failure for a step that has been begun before; its outcome is unknown here."""
+    return ToolResult.failed(
+        "unknown_outcome", f"{step.tool!r} was not run: {why}, and how it ended is not known.", data={"step": step.key}
+    )
+
+
+def taken_over(run_id: str) -> ToolResult:
+    """Returns the failure for a run that this process no longer holds."""
+    return ToolResult.failed("interrupted", f"Run {run_id} was given up here; another process may continue it.")
+
+
+def too_much_to_begin(step: Step) -> ToolResult:
+    """Returns the failure for a run that has no room for another call."""
+    return ToolResult.failed(
+        "limit",
+        f"{step.tool!r} was not run: this turn has {_LIMIT_MB} MB on record, and may have no more.",
+        hint="It did not run. Ask for it again in your next message, and for less at a time.",
+        data={"limit_bytes": RUN_LIMIT_BYTES, "is_started": False},
+        call=call_of(step),
+    )
+
+
+def too_much_to_keep(step: Step, call: ToolCall | None, size: int) -> ToolResult:
+    """Returns the failure for a call that ran, in a run that has no room for its result."""
+    return ToolResult.failed(
+        "limit",
+        f"{step.tool!r} ran, but its result of {size:,} bytes was not kept: a turn may have {_LIMIT_MB} MB on record.",
+        hint="It may have taken effect. Ask for less at a time.",
+        data={"limit_bytes": RUN_LIMIT_BYTES, "size_bytes": size, "is_started": True},
+        call=call,
+    )
+
+
+def not_settled(run_id: str, answer: T, _: Connection, error: Exception) -> T:
+    """Returns the answer anyway if the run now belongs to another process. Raises any other error again."""
+    if not isinstance(error, LeaseLost):
+        raise error
+    _LOG.error("run %s was taken over by another process; the outcome of a call that ran here is lost", run_id)
+    return answer
+
+
+_LIMIT_MB = RUN_LIMIT_BYTES // 1024 // 1024
+
+
+def divergence(kept: Step, step: Step) -> ToolResult:
+    """Returns the failure for a run that asks for another step than the one on record."""
+    changed = f"{step.tool!r} now" if step.tool != kept.tool else "the same tool with other arguments now"
+    return ToolResult.failed(
+        "divergence",
+        f"Step {step.key} was {kept.tool!r} when it was recorded and is {changed}: the run was stopped.",
+        data={"step": step.key},
+    )

@@ -1,0 +1,324 @@
+"""The written forms of sealed data: results, steps, requests, decisions and starts of runs. They hold data only."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import chain, repeat
+from operator import attrgetter
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from toolwire.journal.ledger.large_values import Shared, whole
+from toolwire.journal.run import RunStart
+from toolwire.permission.approval import DecisionRefused
+from toolwire.vocabulary.blocks import TextBlock
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.exact import dumper
+from toolwire.vocabulary.failures import FAILURE_RULES, Failure
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.run_step import Start, Step
+from toolwire.vocabulary.values import tag, untag
+
+T = TypeVar("T")
+
+FORM = 2
+"""The newest form that this version reads. It goes up when a form changes its meaning; older forms are still read."""
+
+WHOLE = 1
+"""The form of a record that refers to no other record. Every record that is not large has it."""
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(f"a record cannot hold a {type(value).__name__}")
+
+
+_encoded = dumper(_refuse, allow_nan=True)
+
+
+# Computed once: `dataclasses.fields` inspects the whole class, and every record needs both.
+_START_FIELDS = tuple(field.name for field in dataclasses.fields(Start))
+_STEP_FIELDS = tuple(field.name for field in dataclasses.fields(Step))
+_start_values = attrgetter(*_START_FIELDS)
+_step_values = attrgetter(*_STEP_FIELDS)
+
+
+def written(form: Mapping[str, Any], version: int = WHOLE) -> bytes:
+    """Encodes a form as bytes."""
+    return _encoded({"form": version, **form}).encode("utf-8", "surrogatepass")
+
+
+def read(data: bytes, make: Callable[[dict[str, Any]], T]) -> T:
+    """Decodes a form and returns the result of `make`.
+
+    Raises:
+        DecisionRefused: `schema_too_new`, or `bad_mac` for a form that toolwire did not write.
+    """
+    try:
+        form = json.loads(data.decode("utf-8", "surrogatepass"))
+        if form["form"] > FORM:
+            raise DecisionRefused("schema_too_new", "it was written by a newer toolwire: upgrade toolwire")
+        return make(form)
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise DecisionRefused("bad_mac", f"the record in the store is not in toolwire's format: {error}") from error
+
+
+def result_form(result: ToolResult) -> dict[str, Any]:
+    """Returns the form of a result, without its call and its exception object."""
+    failure = result.failure
+    blocks, data = _blocks(result), None
+    try:
+        data = tag(result.data)
+    except Unrepresentable as error:
+        blocks = blocks or [TextBlock(type="text", text=f"<{error}>")]
+    return {
+        "success": result.success,
+        "data": data,
+        "error": result.error,
+        "metadata": _representable(result.metadata),
+        "blocks": blocks,
+        "failure": None
+        if failure is None
+        else {
+            "kind": failure.kind,
+            "hint": failure.hint,
+            "path": failure.path,
+            "data": _representable(failure.data),
+        },
+    }
+
+
+def result_of(form: Mapping[str, Any], call: ToolCall | None) -> ToolResult:
+    """Returns the result that a form holds.
+
+    Raises:
+        ValueError: The form has an unknown kind of failure.
+    """
+    kept = form["failure"]
+    if kept is not None and kept["kind"] not in FAILURE_RULES:
+        raise ValueError(f"unknown kind of failure: {kept['kind']!r}")
+    failure = None
+    if kept is not None:
+        failure = Failure(kind=kept["kind"], hint=kept["hint"], path=kept["path"], data=_untagged(kept["data"]))
+    return ToolResult(
+        form["success"],
+        untag(form["data"]),
+        form["error"],
+        _untagged(form["metadata"]),
+        content=tuple(untag(block) for block in form["blocks"]),
+        failure=failure,
+        call=call,
+    )
+
+
+def ended_form(step: Step, result: ToolResult) -> dict[str, Any]:
+    """Returns the form of a step that ended."""
+    return {"step": _step_form(step), "result": result_form(result)}
+
+
+def ended_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
+    """Returns the step and its result. The result carries the step's call."""
+    step = _step_of(form["step"])
+    return step, result_of(form["result"], call_of(step))
+
+
+def shortened(form: Mapping[str, Any], shared: Shared, *, is_begun: bool) -> dict[str, Any]:
+    """Returns the form of an ended step without data on record elsewhere.
+
+    These are the arguments of a step that was begun, and large values.
+    """
+    step, result = dict(form["step"]), form["result"]
+    if is_begun:
+        del step["given"]
+    values = {name: shared.shortened(result[name]) for name in _LARGE}
+    return {"step": step, "result": {**result, **values}}
+
+
+_LARGE = ("data", "blocks", "metadata")
+"""The parts of a result that can hold another step's value. The metadata of a program hold the results of its calls."""
+
+
+def lengthened(form: Mapping[str, Any], start: Start | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Restores a form that `shortened` made. `data` maps the key of each earlier step to its tagged data."""
+    if form["form"] == WHOLE:
+        return form
+    step, result = form["step"], form["result"]
+    if "given" not in step and start is not None:
+        step = {**step, "given": start.step.given}
+    return {"step": step, "result": {**result, **{name: whole(result[name], data) for name in _LARGE}}}
+
+
+def call_of(step: Step) -> ToolCall:
+    """Returns the call that the step records."""
+    given = untag(step.given)
+    return ToolCall(step.tool, given, id=step.key, parent=step.parent)
+
+
+def start_form(start: Start) -> dict[str, Any]:
+    """Returns the form of a step that is about to run."""
+    kept = dict(zip(_START_FIELDS, _start_values(start), strict=True))
+    kept["arguments"], kept["step"] = tag(start.arguments), _step_form(start.step)
+    return kept
+
+
+def start_of(form: Mapping[str, Any]) -> Start:
+    """Returns the `Start` that a form holds."""
+    # Earlier versions wrote fewer fields. If a field without a default is missing, `Start` raises TypeError.
+    kept: dict[str, Any] = {name: form[name] for name in _START_FIELDS if name in form}
+    kept["arguments"], kept["step"] = untag(form["arguments"]), _step_of(form["step"])
+    return Start(**kept)
+
+
+def run_form(start: RunStart) -> dict[str, Any]:
+    """Returns the form of a run's start. Its reply is in JSON types already."""
+    return {**plain_form(dataclasses.replace(start, reply={})), "reply": dict(start.reply)}
+
+
+def run_of(form: Mapping[str, Any]) -> RunStart:
+    """Returns the start of a run that a form holds."""
+    return dataclasses.replace(plain_of(RunStart, {**form, "reply": {}}), reply=form["reply"])
+
+
+def texts_of(start: RunStart) -> list[str]:
+    """Returns the model's own text for each call of the run."""
+    return [call.get("raw_text", "") for call in start.reply.get("calls", ())]
+
+
+def results_form(results: Sequence[ToolResult], steps: Mapping[str, Step], texts: Sequence[str]) -> dict[str, Any]:
+    """Returns the form of a run's results, each with its call.
+
+    A result whose call is in `steps` is written as a reference to that step. `texts` holds the model's own text for
+    each call.
+    """
+    return {
+        "results": [
+            _outcome_form(result, steps, text)
+            for result, text in zip(results, chain(texts, repeat(None)), strict=False)
+        ]
+    }
+
+
+def results_of(
+    form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], texts: Sequence[str]
+) -> tuple[ToolResult, ...]:
+    """Returns the results that a form holds. `steps` maps the key of each step of the run to its result.
+
+    Raises:
+        LookupError: The form refers to a step that is missing.
+    """
+    return tuple(
+        _outcome_of(one, steps, text) for one, text in zip(form["results"], chain(texts, repeat(None)), strict=False)
+    )
+
+
+def _outcome_form(result: ToolResult, steps: Mapping[str, Step], text: str | None) -> dict[str, Any]:
+    call = result.call
+    if call is None or call.id not in steps:
+        return {"call": _call_form(call), "result": result_form(result)}
+    form = _call_form(call)
+    assert form is not None
+    # A person may have edited the arguments, so the result's call can differ from the step's.
+    if form["arguments"] == steps[call.id].given:
+        del form["arguments"]
+    if form["raw_text"] == text:
+        del form["raw_text"]
+    return {"step": call.id, "call": form}
+
+
+def _outcome_of(form: Mapping[str, Any], steps: Mapping[str, ToolResult | None], text: str | None) -> ToolResult:
+    if "step" not in form:
+        return result_of(form["result"], _call_of(form["call"]))
+    result = steps.get(form["step"])
+    if result is None or result.call is None:
+        raise LookupError(f"step {form['step']} is missing")
+    call = {"arguments": _representable(result.call.arguments), "raw_text": text, **form["call"]}
+    return ToolResult(
+        result.success,
+        result.data,
+        result.error,
+        result.metadata,
+        content=result.blocks,
+        failure=result.failure,
+        call=_call_of(call),
+    )
+
+
+def plain_form(value: object) -> dict[str, Any]:
+    """Returns the form of a dataclass with simple fields: a request, a decision or a rule."""
+    fields = dataclasses.fields(cast("Any", value))
+    return {field.name: tag(getattr(value, field.name)) for field in fields}
+
+
+def plain_of(kind: type[T], form: Mapping[str, Any]) -> T:
+    """Returns the dataclass that a form holds. Fields that this version does not know are ignored.
+
+    Raises:
+        ValueError: The form does not fit the dataclass.
+    """
+    names = {field.name for field in dataclasses.fields(cast("Any", kind))}
+    values = {name: untag(value) for name, value in form.items() if name in names}
+    try:
+        return _adapter(kind).validate_python(values)
+    except ValidationError as error:
+        raise ValueError(str(error)) from error
+
+
+@cache
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(kind)
+
+
+def _step_form(step: Step) -> dict[str, Any]:
+    return dict(zip(_STEP_FIELDS, _step_values(step), strict=True))
+
+
+def _step_of(form: Mapping[str, Any]) -> Step:
+    return Step(**{field.name: form[field.name] for field in dataclasses.fields(Step)})
+
+
+def _call_form(call: ToolCall | None) -> dict[str, Any] | None:
+    if call is None:
+        return None
+    return {
+        "name": call.name,
+        "arguments": _representable(call.arguments),
+        "id": call.id,
+        "parent": call.parent,
+        "raw_text": call.raw_text,
+    }
+
+
+def _call_of(form: Mapping[str, Any] | None) -> ToolCall | None:
+    if form is None:
+        return None
+    arguments = _untagged(form["arguments"])
+    return ToolCall(form["name"], arguments, id=form["id"], parent=form["parent"], raw_text=form["raw_text"])
+
+
+def _blocks(result: ToolResult) -> list[Any]:
+    try:
+        return [tag(block) for block in result.blocks]
+    except Unrepresentable:
+        return [TextBlock(type="text", text=result.text)]
+
+
+def _representable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the tagged entries that have a written form.
+
+    The others are the host's own objects, useless after the run.
+    """
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        try:
+            found[str(name)] = tag(value)
+        except Unrepresentable:
+            continue
+    return found
+
+
+def _untagged(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: untag(value) for name, value in values.items()}

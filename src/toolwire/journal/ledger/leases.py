@@ -1,0 +1,257 @@
+"""Leases: a run belongs to one process at a time. A process without the lease cannot write to the run.
+
+A thread renews the leases of this process. The process that owns a run is checked for life before another takes over.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from toolwire.journal.database.driver import run_many
+from toolwire.journal.database.tables import RUNS
+from toolwire.permission.approval import DecisionRefused
+from toolwire.vocabulary.errors import ToolwireError
+
+LEASE_S = 60.0
+"""Seconds without a renewal after which a process on another host is taken for dead."""
+
+RENEW_S = 15.0
+"""Seconds between two renewals. Three may fail before another process takes over."""
+
+_PROC = Path("/proc")
+_GONE = frozenset({"Z", "X", "x"})
+"""States of a process that has ended and has not been reaped yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """One opening of a store by one process."""
+
+    host: str
+    """The host with its boot id and its namespace of process ids."""
+    process_id: int
+    started: str
+    """Start time of the process in kernel ticks, because process ids are reused."""
+    opening: str
+    """Random text that distinguishes two openings by the same process."""
+
+    @classmethod
+    def this(cls) -> Owner:
+        """Returns a new owner for this process."""
+        process_id = os.getpid()
+        started = _started(process_id) or ""
+        return cls(host=this_host(), process_id=process_id, started=started, opening=secrets.token_hex(8))
+
+    @classmethod
+    def read(cls, text: str) -> Owner:
+        """Parses the text that `str` returned."""
+        host, process_id, started, opening = text.rsplit(" ", 3)
+        return cls(host=host, process_id=int(process_id), started=started, opening=opening)
+
+    def __str__(self) -> str:
+        return f"{self.host} {self.process_id} {self.started or '-'} {self.opening}"
+
+    def is_alive(self, *, renewed_until: float, now: float) -> bool:
+        """True if the process may still be at work. For a process on another host only the lease tells."""
+        if self.host != this_host():
+            return now < renewed_until
+        found = _started(self.process_id)
+        if found is None:
+            return False
+        return self.started in ("-", found) or not found
+
+
+@cache
+def this_host() -> str:
+    """Identifies this machine since its boot, and this process's namespace of process ids.
+
+    Two containers are two hosts.
+    """
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+        names = str((_PROC / "self/ns/pid").readlink())
+    except OSError:
+        boot, names = "-", "-"
+    return f"{socket.gethostname()} {boot} {names}"
+
+
+def _started(process_id: int) -> str | None:
+    """Returns the start time of a process; empty if the system does not tell; None if the process is gone."""
+    if not (_PROC / "self/stat").exists():
+        return _is_there(process_id)
+    try:
+        text = (_PROC / str(process_id) / "stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    # The command stands in brackets and may contain any character.
+    fields = text[text.rindex(")") + 2 :].split()
+    return None if fields[0] in _GONE else fields[19]
+
+
+def _is_there(process_id: int) -> str | None:
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        return ""
+    return ""
+
+
+class LeaseLost(Exception):
+    """This process does not hold the run any more. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lease:
+    """The right to write one run, until another process takes the run over."""
+
+    run_id: str
+    owner: str
+    number: int
+    """Goes up with every owner of the run."""
+
+
+_TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ?, lease_until = ? WHERE run_id = ? AND owner = ? AND lease = ?"
+
+
+class Touch:
+    """The record that precedes every other record of a run. It fails unless the lease still holds.
+
+    It increments the run's revision and renews the lease.
+    """
+
+    rank = 0
+
+    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes one statement per run, however many of its records are in the transaction.
+
+        Raises:
+            LeaseLost: Another process holds one of the runs.
+        """
+        times = Counter[Lease](row["lease"] for row in rows)
+        now = max(row["now"] for row in rows)
+        until = now + LEASE_S
+        values = [(more, now, until, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
+        if run_many(connection, _TOUCH, values) != len(times):
+            raise LeaseLost
+
+
+TOUCH = Touch()
+
+
+def touch(connection: Connection, lease: Lease, now: float) -> None:
+    """Does the same for one run.
+
+    Raises:
+        LeaseLost: Another process holds the run.
+    """
+    TOUCH.write(connection, [{"lease": lease, "now": now}])
+
+
+def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ours: bool) -> Lease:
+    """Takes the lease of a run that no living process holds.
+
+    `is_ours`: no ledger in this process holds the run any more.
+
+    Raises:
+        DecisionRefused: `unknown_run`, or `run_busy` if another process may still hold the run.
+    """
+    # The row stays locked until the end of the transaction. SQLite has only one writer anyway.
+    columns = select(RUNS.c.owner, RUNS.c.lease, RUNS.c.lease_until)
+    row = connection.execute(columns.where(RUNS.c.run_id == run_id).with_for_update()).one_or_none()
+    if row is None:
+        raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
+    if row.owner and not (row.owner == str(owner) and is_ours):
+        holder = Owner.read(row.owner)
+        if holder.is_alive(renewed_until=row.lease_until, now=now):
+            raise DecisionRefused(
+                "run_busy",
+                f"run {run_id!r} is in use by process {holder.process_id} on {holder.host.split()[0]}",
+            )
+    lease = Lease(run_id=run_id, owner=str(owner), number=row.lease + 1)
+    connection.execute(
+        update(RUNS)
+        .where(RUNS.c.run_id == run_id)
+        .values(owner=lease.owner, lease=lease.number, lease_until=now + LEASE_S, rev=RUNS.c.rev + 1, updated_at=now)
+    )
+    return lease
+
+
+def give_up(connection: Connection, lease: Lease) -> None:
+    """Releases the run for any process. Does nothing if another process already holds it."""
+    connection.execute(
+        update(RUNS)
+        .where(RUNS.c.run_id == lease.run_id, RUNS.c.owner == lease.owner, RUNS.c.lease == lease.number)
+        .values(owner="", lease_until=0.0)
+    )
+
+
+def renew(connection: Connection, owner: Owner, now: float) -> None:
+    """Extends every lease of this process."""
+    connection.execute(update(RUNS).where(RUNS.c.owner == str(owner)).values(lease_until=now + LEASE_S))
+
+
+def leave(connection: Connection, owner: Owner) -> None:
+    """Releases every lease of an owner that exits normally."""
+    connection.execute(update(RUNS).where(RUNS.c.owner == str(owner)).values(owner="", lease_until=0.0))
+
+
+RETRY_S = 1.0
+"""Seconds before a failed renewal is tried again. That allows 45 attempts before a lease expires."""
+
+_LOG = logging.getLogger("toolwire.store")
+
+
+class Renewal:
+    """A thread that renews leases between `start` and `stop`.
+
+    It uses its own connection and takes none of the writer's locks.
+    """
+
+    def __init__(self, renew: Callable[[], None], *, every_s: float = RENEW_S, retry_s: float = RETRY_S) -> None:
+        self._renew = renew
+        self._every_s, self._retry_s = every_s, retry_s
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Starts the thread. The first run that is held starts it; later calls do nothing."""
+        if self._thread is not None:
+            return
+        with self._lock:
+            if self._thread is None and not self._ended.is_set():
+                self._thread = threading.Thread(target=self._go, name="toolwire-leases", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Stops the thread and waits for a renewal that is in progress."""
+        self._ended.set()
+        with self._lock:
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _go(self) -> None:
+        pause_s = self._every_s
+        while not self._ended.wait(pause_s):
+            pause_s = self._every_s
+            try:
+                self._renew()
+            except (SQLAlchemyError, ToolwireError):
+                _LOG.exception("renewing the leases of this process failed; it is tried again in %g s", self._retry_s)
+                pause_s = self._retry_s

@@ -1,0 +1,78 @@
+"""Reads a run back from the store: in full to continue it, or as one line of a list."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from toolwire.journal.database.database import Database
+from toolwire.journal.database.tables import REQUESTS, RUNS, STEPS
+from toolwire.journal.ledger import approvals
+from toolwire.journal.ledger.forms import read, result_of, results_of, run_of, texts_of
+from toolwire.journal.ledger.leases import Owner, take
+from toolwire.journal.ledger.run_ledger import RunLedger
+from toolwire.journal.ledger.steps import story_of
+from toolwire.journal.log.chain import append
+from toolwire.journal.log.events import run_event
+from toolwire.journal.run import RunInfo, RunStatus
+from toolwire.permission.approval import DecisionRefused
+
+
+def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
+    """Returns the ledger of a run from its row in `runs`. Takes the lease unless the run has ended.
+
+    Raises:
+        DecisionRefused: See `Store.reopen`.
+    """
+    sealer, run_id = database.sealer, str(row.run_id)
+    start = read(sealer.open(row.start, "runs", run_id, "start"), run_of)
+    outcome = divergence = lease = None
+    if row.divergence is not None:
+        divergence = read(
+            sealer.open(row.divergence, "runs", run_id, "divergence"), lambda form: result_of(form["result"], None)
+        )
+    status: RunStatus = row.status
+    if row.outcome is None and divergence is None:
+        now = time.time()
+        if start.expires_at and now > start.expires_at:
+            raise DecisionRefused("expired", f"run {run_id!r} was not continued in time")
+        lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
+        status = "running"
+        append(connection, sealer, [run_event(run_id, "resumed", process=database.owner.process_id)])
+    # Only after the lease is taken: until then another process may add to the story.
+    story = story_of(connection, sealer, run_id)
+    story.size += len(row.start)
+    if lease is not None:
+        story.asked = approvals.asked_calls(connection, sealer, run_id)
+    if row.outcome is not None:
+        results = {key: kept.result for key, kept in story.steps.items()}
+        sealed = sealer.open(row.outcome, "runs", run_id, "outcome")
+        outcome = read(sealed, lambda form: results_of(form, results, texts_of(start)))
+    rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
+    return RunLedger(
+        database, start, lease, status=status, rev=rev, story=story, outcome=outcome, divergence=divergence
+    )
+
+
+def info_of(connection: Connection, database: Database, row: Any, now: float) -> RunInfo:
+    """Returns the description of a run from its row in `runs`."""
+    start = read(database.sealer.open(row.start, "runs", row.run_id, "start"), run_of)
+    steps = select(func.count()).where(STEPS.c.run_id == row.run_id, STEPS.c.ended.is_not(None))
+    waiting = select(func.count()).where(REQUESTS.c.run_id == row.run_id, approvals.waits(now))
+    held = bool(row.owner) and Owner.read(row.owner).is_alive(renewed_until=row.lease_until, now=now)
+    return RunInfo(
+        run_id=row.run_id,
+        status=row.status,
+        rev=row.rev,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        protocol=start.protocol,
+        tools=tuple(start.tools),
+        caller=start.caller,
+        steps=connection.execute(steps).scalar_one(),
+        pending=connection.execute(waiting).scalar_one(),
+        is_held=held,
+    )

@@ -1,0 +1,186 @@
+"""The hash chain of the log, which reveals changes: each row's hash covers the row before, and the head is signed.
+
+It cannot detect that the whole database was restored to an earlier state.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Connection, exists, func, insert, select, update
+
+from toolwire.journal.database.sealing import Sealer
+from toolwire.journal.database.tables import LOG, META
+from toolwire.journal.log.redaction import redact
+
+HEAD = "log_head"
+GENESIS = "0" * 64
+_READ_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The two ends of the chain."""
+
+    seq: int = 0
+    """Number of the last row."""
+    hash: str = GENESIS
+    """Hash of the last row."""
+    pruned: int = 0
+    """Number of the last pruned row; the log begins after it."""
+    pruned_hash: str = GENESIS
+    """Hash of the last pruned row."""
+    is_broken: bool = False
+    """True once the signature did not match. Later appends do not repair it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogCheck:
+    """The result of `Store.verify`.
+
+    Attributes:
+        rows: Number of rows that were intact before the check ended.
+        bad_seq: The first row that was changed, is missing or was put in; None if the chain is intact.
+        problem: A description of that fault; empty if the chain is intact.
+        missing: Runs and steps that the log mentions and the store no longer has, at most 100.
+    """
+
+    rows: int
+    bad_seq: int | None
+    problem: str
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the log is intact and no run or step is missing."""
+        return self.bad_seq is None and not self.missing
+
+
+class LogRows:
+    """The kind of record that is appended to the chain. The writing thread redacts it."""
+
+    rank = 9
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+
+    def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Appends the rows in order.
+
+        A row with `is_once` is skipped if the log has a row of the same kind and subject.
+        """
+        new = [row for row in rows if not row.get("is_once") or not _is_there(connection, row)]
+        if new:
+            append(connection, self._sealer, new)
+
+
+def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Appends rows to the chain, inside the caller's transaction."""
+    head = locked_head(connection, sealer)
+    written: list[dict[str, Any]] = []
+    for row in rows:
+        columns = {
+            "seq": head.seq + 1,
+            "at": float(row["at"]),
+            "kind": row["kind"],
+            **{name: clear_text(str(redact(row[name]))) for name in ("run_id", "subject", "tool", "status")},
+            "entry": json.dumps(redact(row["entry"]), sort_keys=True, separators=(",", ":")),
+        }
+        head = replace(head, seq=columns["seq"], hash=_hash(head.hash, columns))
+        written.append({**columns, "hash": head.hash})
+    connection.execute(insert(LOG), written)
+    keep_head(connection, sealer, head)
+
+
+def begin_chain(sealer: Sealer) -> dict[str, Any]:
+    """Returns the row of `meta` that holds the head of an empty log."""
+    return {"name": HEAD, "value": _signed(sealer, Head())}
+
+
+def verify(connection: Connection, sealer: Sealer) -> LogCheck:
+    """Checks the whole log."""
+    head = _read_head(sealer, connection.execute(select(META.c.value).where(META.c.name == HEAD)).scalar())
+    query = select(LOG).order_by(LOG.c.seq).execution_options(yield_per=_READ_AT_ONCE)
+    with connection.execute(query) as found:
+        return _checked(head, (dict(row.items()) for row in found.mappings()))
+
+
+def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
+    expected, before, rows = head.pruned + 1, head.pruned_hash, 0
+    for row in found:
+        if row["seq"] != expected:
+            is_missing = row["seq"] > expected
+            return _bad(rows, min(expected, row["seq"]), "it is missing" if is_missing else "it was put in")
+        before = _hash(before, row)
+        if row["hash"] != before:
+            return _bad(rows, expected, "it was changed or moved")
+        rows, expected = rows + 1, expected + 1
+    if expected <= head.seq:
+        return _bad(rows, expected, "it is missing, and so are all entries after it")
+    if expected > head.seq + 1 or before != head.hash or head.is_broken:
+        return _bad(rows, min(expected - 1, head.seq + 1), "the end of the log is not the one that was signed")
+    return LogCheck(rows=rows, bad_seq=None, problem="")
+
+
+def clear_text(text: str) -> str:
+    """Returns the text in a form that every database accepts: NUL and lone surrogates are escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+_COLUMNS = ("seq", "at", "kind", "run_id", "subject", "tool", "status", "entry")
+
+
+def _hash(before: str, columns: Mapping[str, Any]) -> str:
+    row = json.dumps([columns[name] for name in _COLUMNS], separators=(",", ":"))
+    return sha256(f"{before}\n{row}".encode()).hexdigest()
+
+
+def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
+    same = exists().where(LOG.c.kind == row["kind"], LOG.c.subject == clear_text(row["subject"]))
+    return bool(connection.execute(select(same)).scalar())
+
+
+def locked_head(connection: Connection, sealer: Sealer) -> Head:
+    """Returns the head and locks it until the end of the transaction."""
+    value = connection.execute(select(META.c.value).where(META.c.name == HEAD).with_for_update()).scalar()
+    head = _read_head(sealer, value)
+    if not head.is_broken:
+        return head
+    last = connection.execute(select(func.max(LOG.c.seq))).scalar() or 0
+    return replace(head, seq=max(head.seq, last))
+
+
+def _read_head(sealer: Sealer, value: bytes | None) -> Head:
+    try:
+        form = json.loads(value or b"")
+        signature = bytes.fromhex(form.pop("mac"))
+        head = Head(**form)
+    except (ValueError, TypeError, LookupError):
+        return Head(is_broken=True)
+    return head if hmac.compare_digest(signature, _mac(sealer, head)) else replace(head, is_broken=True)
+
+
+def keep_head(connection: Connection, sealer: Sealer, head: Head) -> None:
+    """Signs the head and replaces the one in the store."""
+    value = _signed(sealer, head)
+    found = connection.execute(update(META).where(META.c.name == HEAD).values(value=value))
+    if not found.rowcount:
+        connection.execute(insert(META).values(name=HEAD, value=value))
+
+
+def _signed(sealer: Sealer, head: Head) -> bytes:
+    form = {name: getattr(head, name) for name in ("seq", "hash", "pruned", "pruned_hash", "is_broken")}
+    return json.dumps({**form, "mac": _mac(sealer, head).hex()}).encode()
+
+
+def _mac(sealer: Sealer, head: Head) -> bytes:
+    return sealer.mac(HEAD, str(head.seq), head.hash, str(head.pruned), head.pruned_hash, str(head.is_broken))
+
+
+def _bad(rows: int, seq: int, problem: str) -> LogCheck:
+    return LogCheck(rows=rows, bad_seq=seq, problem=problem)

@@ -1,0 +1,102 @@
+"""Compares a store's runs and steps with its log: each run and step that the log mentions must still exist."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from toolwire.journal.database.tables import LOG, RUNS, STEPS
+from toolwire.journal.log.chain import clear_text
+from toolwire.journal.log.redaction import redact
+
+NAMED = 100
+"""Missing runs and steps that are named: more than a person looks through."""
+
+_AT_ONCE = 500
+"""Number of steps in one query."""
+
+
+Span = str | list[Any]
+"""The key of a step, or `[path, first, last]` for keys that differ only in their last number."""
+
+
+def spans(keys: Iterable[str]) -> list[Span]:
+    """Compresses the keys of steps: `["r_1", 1, 3]` stands for `r_1/1`, `r_1/2` and `r_1/3`."""
+    numbers: dict[str, list[int]] = {}
+    found: list[Span] = []
+    for key in keys:
+        path, slash, number = key.rpartition("/")
+        if slash and number.isdecimal() and number.isascii() and str(int(number)) == number:
+            numbers.setdefault(path, []).append(int(number))
+        else:
+            found.append(key)
+    for path, of_path in numbers.items():
+        for _, group in groupby(enumerate(sorted(of_path)), lambda pair: pair[1] - pair[0]):
+            run = [number for _, number in group]
+            found.append([path, run[0], run[-1]])
+    return found
+
+
+def keys_of(spans: Iterable[Span]) -> Iterator[str]:
+    """Returns the keys that `spans` compressed."""
+    for span in spans:
+        if isinstance(span, str):
+            yield span
+        else:
+            path, first, last = span
+            yield from (f"{path}/{number}" for number in range(first, last + 1))
+
+
+def missing(connection: Connection) -> tuple[str, ...]:
+    """Returns the runs and steps that the log mentions and the store no longer has, at most `NAMED`."""
+    runs = {_shown(run_id): run_id for run_id in connection.execute(select(RUNS.c.run_id)).scalars()}
+    found: dict[str, None] = {}
+    for run_id, keys in _told(connection, runs):
+        if run_id not in runs:
+            found[f"run {run_id}"] = None
+        there = _there(connection, runs.get(run_id, run_id), keys)
+        found.update((f"step {key} of run {run_id}", None) for key in keys if key not in there)
+        if len(found) >= NAMED:
+            break
+    return tuple(found)[:NAMED]
+
+
+def _told(connection: Connection, runs: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yields runs with the keys of steps that the log mentions for them."""
+    known = set(runs)
+    columns = (LOG.c.run_id, LOG.c.subject, LOG.c.entry)
+    query = select(*columns).where(LOG.c.kind == "run").order_by(LOG.c.seq)
+    for row in connection.execute(query):
+        known.add(row.run_id)
+        yield row.run_id, list(keys_of(json.loads(row.entry).get("steps", ())))
+    # A failed call may never have been on record: it was interrupted, or the run was full.
+    query = select(*columns).where(LOG.c.kind == "call", LOG.c.status == "success").order_by(LOG.c.seq)
+    for row in connection.execute(query.execution_options(yield_per=_AT_ONCE)):
+        path, _, number = row.subject.rpartition("/")
+        if path != row.run_id or not number.isdecimal():
+            # A tool made this call through its context; the record of the tool's own call stands for it.
+            continue
+        parent = str(json.loads(row.entry).get("parent", "")).rpartition("/")[0]
+        for run_id in (row.run_id, parent):
+            if run_id in known:
+                yield run_id, [row.subject]
+                break
+
+
+def _there(connection: Connection, run_id: str, keys: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for start in range(0, len(keys), _AT_ONCE):
+        wanted = keys[start : start + _AT_ONCE]
+        query = select(STEPS.c.key).where(STEPS.c.run_id == run_id, STEPS.c.key.in_(wanted))
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def _shown(text: str) -> str:
+    """Returns the text as the log shows it."""
+    shown: Any = redact(text)
+    return clear_text(str(shown))

@@ -1,0 +1,85 @@
+"""The events of the log: ended calls, requests, decisions and changes of runs.
+
+They are redacted when they are written.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from toolwire.journal.log.rows import RowKind
+from toolwire.permission.approval import ApprovalRequest, Decision
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import plain
+
+CALL_FIELDS = ("parent", "duration_s", "arguments", "result", "error", "isolation", "approval")
+
+
+def call_event(row: tuple[Any, ...]) -> dict[str, Any]:
+    """Returns the event of a call that ended, made from a row of `log.row_of`."""
+    call_id, run_id, parent, tool, at, status, *rest = row
+    entry = dict(zip(CALL_FIELDS, (parent, *rest), strict=True))
+    return _event("call", at, run_id, call_id, tool, status, entry)
+
+
+def call_row(subject: str, run_id: str, tool: str, at: float, status: str, entry: Any) -> tuple[Any, ...]:
+    """Converts a row of the log into the row that `log.entry_of` reads."""
+    parent, *rest = (entry.get(name) for name in CALL_FIELDS)
+    return (subject, run_id, parent, tool, at, status, *rest)
+
+
+def request_event(request: ApprovalRequest) -> dict[str, Any]:
+    """Returns the event of a person being asked."""
+    entry = {
+        "call_id": request.call_id,
+        "attempt": request.attempt,
+        "arguments": request.arguments,
+        "reasons": request.reasons,
+        "effects": request.effects,
+        "taints": request.taints,
+        "caller": request.caller,
+        "tool_digest": request.tool_digest,
+        "expires_at": request.expires_at,
+    }
+    at = request.created_at or time.time()
+    return _event("request", at, request.run_id, request.id, request.tool, "asked", _plain(entry))
+
+
+def decision_event(request: ApprovalRequest, decision: Decision) -> dict[str, Any]:
+    """Returns the event of a decision."""
+    entry = {
+        "call_id": request.call_id,
+        "by": decision.by,
+        "reason": decision.reason,
+        "arguments": decision.arguments,
+        "remember": decision.remember,
+    }
+    return _event("decision", decision.at, request.run_id, request.id, request.tool, decision.verdict, _plain(entry))
+
+
+def run_event(run_id: str, status: str, **entry: Any) -> dict[str, Any]:
+    """Returns the event of a run that started, resumed, was suspended or ended."""
+    return _event("run", time.time(), run_id, run_id, "", status, _plain(entry))
+
+
+def _event(kind: RowKind, at: float, run_id: str, subject: str, tool: str, status: str, entry: Any) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "at": at,
+        "run_id": run_id,
+        "subject": subject,
+        "tool": tool,
+        "status": status,
+        "entry": entry,
+    }
+
+
+def _plain(entry: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in entry.items():
+        try:
+            found[name] = plain(value)
+        except Unrepresentable as error:
+            found[name] = f"<{error}>"
+    return found

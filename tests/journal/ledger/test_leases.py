@@ -1,0 +1,120 @@
+"""A process keeps its leases whatever else it is busy with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, create_engine, text
+
+import toolwire.journal.ledger.leases
+from tests.journal.world import PAID, done, started, step
+from toolwire.journal.database.location import location_of
+from toolwire.journal.ledger.leases import LEASE_S, RENEW_S, RETRY_S, Owner, Renewal
+from toolwire.journal.store import Store
+from toolwire.vocabulary.errors import StoreUnavailable
+
+_PATIENCE_S = 20.0
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Returns when the condition holds; fails after a while."""
+    pause, end = threading.Event(), time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "the condition did not come true"
+        pause.wait(0.02)
+
+
+def lease_until(url: str, run_id: str) -> float:
+    engine = create_engine(location_of(url).url)
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT lease_until FROM runs WHERE run_id = :id"), {"id": run_id}).scalar_one()
+    engine.dispose()
+    return float(found)
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases are renewed many times a second."""
+    arguments: Any = Renewal.__init__.__kwdefaults__
+    monkeypatch.setitem(arguments, "every_s", 0.05)
+    monkeypatch.setitem(arguments, "retry_s", 0.05)
+
+
+def test_several_renewals_may_fail_before_a_lease_ends() -> None:
+    assert RETRY_S < RENEW_S < LEASE_S / 3
+
+
+@pytest.mark.usefixtures("often")
+def test_a_lease_is_renewed_while_the_event_loop_stands_still(url: str, store: Store) -> None:
+    async def stand_still() -> tuple[float, float]:
+        ledger = started(store)
+        first = lease_until(url, ledger.run_id)
+        # It blocks the loop's own thread.
+        until(lambda: lease_until(url, ledger.run_id) > first)
+        return first, lease_until(url, ledger.run_id)
+
+    first, later = asyncio.run(stand_still())
+    assert later > first
+
+
+@pytest.mark.usefixtures("often")
+def test_a_lease_is_renewed_while_the_writer_is_busy(url: str, store: Store) -> None:
+    ledger, release = started(store), threading.Event()
+    first = lease_until(url, ledger.run_id)
+
+    def stand_still(connection: Connection) -> bool:
+        # SQLite has one writer: a transaction that goes on keeps out the renewal, and every other process too.
+        if connection.dialect.name == "sqlite":
+            driver: Any = connection.connection.dbapi_connection
+            driver.rollback()
+        return release.wait(_PATIENCE_S)
+
+    blocked = store._database.run(stand_still)
+    blocked.add_done_callback(lambda _: None)
+    until(lambda: lease_until(url, ledger.run_id) > first)
+    assert not blocked.done()
+    release.set()
+    assert blocked.exception(_PATIENCE_S) is None or url.startswith("sqlite")
+
+
+@pytest.mark.usefixtures("often")
+def test_a_renewal_that_failed_is_tried_again(
+    store: Store, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures = iter(range(3))
+
+    def fails(connection: Connection, owner: Owner, now: float) -> None:
+        if next(failures, None) is not None:
+            raise StoreUnavailable("gone")
+        renew(connection, owner, now)
+
+    renew = toolwire.journal.ledger.leases.renew
+    monkeypatch.setattr("toolwire.journal.database.database.renew", fails)
+    with caplog.at_level(logging.ERROR, "toolwire.store"):
+        ledger = started(store)
+        first = lease_until(url, ledger.run_id)
+        until(lambda: lease_until(url, ledger.run_id) > first)
+    told = [record.getMessage() for record in caplog.records if "leases" in record.getMessage()]
+    assert told == ["renewing the leases of this process failed; it is tried again in 0.05 s"] * 3
+
+
+def test_a_record_of_a_run_renews_its_lease(store: Store, url: str) -> None:
+    ledger = started(store)
+    first = lease_until(url, ledger.run_id)
+    done(ledger.settle(step(), PAID))
+    assert lease_until(url, ledger.run_id) > first
+
+
+@pytest.mark.usefixtures("often")
+def test_the_thread_ends_with_the_store(store: Store) -> None:
+    done(started(store).release())
+    before = {thread for thread in threading.enumerate() if thread.name == "toolwire-leases"}
+    store.close()
+    until(lambda: not any(thread.is_alive() for thread in before))
+    assert before

@@ -1,0 +1,134 @@
+"""A run or step that was deleted is named: the log tells of it, and the store no longer has it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from tests.journal.world import PAID, done, start, started, step
+from toolwire import Session
+from toolwire.journal.database.location import location_of
+from toolwire.journal.log.compare import NAMED, keys_of, spans
+from toolwire.journal.store import Store
+from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.vocabulary.context import CallContext
+
+PROGRAM = "print([price(n) for n in range(3)])"
+
+
+def price(n: int) -> int:
+    """Gives a price."""
+    return n
+
+
+async def outer(n: int, context: CallContext) -> Any:
+    """Asks for a price itself."""
+    return (await context.call("price", n=n)).data
+
+
+def fails() -> None:
+    """Fails."""
+    raise ValueError("no")
+
+
+def change(url: str, *statements: str, **values: str) -> None:
+    engine = create_engine(location_of(url).url)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement), values)
+    engine.dispose()
+
+
+def ran(store: Store, *calls: ToolCall) -> str:
+    before = {run.run_id for run in store.runs()}
+    session = Session([price, outer, fails], protocol="attp", store=store)
+    asyncio.run(session.turn(Reply(calls=calls)))
+    (run_id,) = {run.run_id for run in store.runs()} - before
+    return run_id
+
+
+def keys(url: str, run_id: str) -> list[str]:
+    engine = create_engine(location_of(url).url)
+    with engine.connect() as connection:
+        query = text("SELECT key FROM steps WHERE run_id = :id ORDER BY key")
+        found = list(connection.execute(query, {"id": run_id}).scalars())
+    engine.dispose()
+    return found
+
+
+CALLS = (
+    ToolCall("price", {"n": 1}),
+    ToolCall("outer", {"n": 2}),
+    ToolCall("fails"),
+    ToolCall("price", {"n": "no number"}),
+    ToolCall(CODE_EXECUTION, {"code": PROGRAM}),
+)
+
+
+@pytest.mark.threat(62)
+def test_each_deleted_step_is_named_and_no_other(store: Store, url: str) -> None:
+    run_id = ran(store, *CALLS)
+    ran(store, ToolCall("price", {"n": 5}))
+    assert store.verify().is_whole
+    found = keys(url, run_id)
+    assert len(found) == len(CALLS) + 3
+    for count, key in enumerate(found, 1):
+        change(url, "DELETE FROM steps WHERE key = :key", key=key)
+        check = store.verify()
+        assert check.bad_seq is None
+        assert sorted(check.missing) == sorted(f"step {gone} of run {run_id}" for gone in found[:count])
+
+
+@pytest.mark.threat(62)
+def test_a_deleted_run_is_named_with_its_steps(store: Store, url: str) -> None:
+    run_id = ran(store, *CALLS)
+    found = keys(url, run_id)
+    change(url, *(f"DELETE FROM {table} WHERE run_id = :id" for table in ("notes", "steps", "runs")), id=run_id)
+    check = store.verify()
+    assert (check.bad_seq, check.missing[0]) == (None, f"run {run_id}")
+    assert sorted(check.missing[1:]) == sorted(f"step {key} of run {run_id}" for key in found)
+
+
+def test_a_step_of_a_run_that_never_ended_is_named_by_its_call(store: Store, url: str) -> None:
+    ledger = started(store, "r_5")
+    done(ledger.begin(start(step("r_5/1"))))
+    done(ledger.settle(step("r_5/1"), PAID))
+    event = {"kind": "call", "at": 1.0, "run_id": "r_5", "subject": "r_5/1", "tool": "pay", "status": "success"}
+    store.tell({**event, "entry": {"parent": ""}})
+    assert store.verify().is_whole
+    change(url, "DELETE FROM steps")
+    assert store.verify().missing == ("step r_5/1 of run r_5",)
+
+
+def test_a_step_that_was_begun_and_is_not_known_to_have_ended_is_no_less_there(store: Store, url: str) -> None:
+    ledger = started(store, "r_6")
+    done(ledger.begin(start(step("r_6/1"))))
+    done(ledger.suspend())
+    assert store.verify().is_whole
+    change(url, "DELETE FROM steps")
+    assert store.verify().missing == ("step r_6/1 of run r_6",)
+
+
+def test_at_most_a_hundred_are_named(store: Store, url: str) -> None:
+    ledger = started(store)
+    for n in range(NAMED + 20):
+        done(ledger.settle(step(f"{ledger.run_id}/{n}"), PAID))
+    done(ledger.finish([]))
+    change(url, "DELETE FROM steps")
+    assert len(store.verify().missing) == NAMED
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ([], []),
+        (["r/2", "r/1", "r/3", "r/7", "p/1"], [["r", 1, 3], ["r", 7, 7], ["p", 1, 1]]),
+        (["1", "r/x", "r/01", "/1", "r/1-2"], ["1", "r/x", "r/01", "r/1-2", ["", 1, 1]]),
+    ],
+)
+def test_keys_are_written_in_few_words(keys: list[str], expected: list[Any]) -> None:
+    assert spans(keys) == expected
+    assert sorted(keys_of(spans(keys))) == sorted(keys)
