@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.command_line import Ended, run_here
 from tests.sandbox.child.kernel.weakened import has_namespaces
-from toolwire.cli import doctor as command
+from toolwire.cli import doctor_command as command
 from toolwire.doctor import Diagnosis, diagnose
 from toolwire.sandbox import zygote as zygote_module
 from toolwire.sandbox.isolation import Layer, diagnosis_of

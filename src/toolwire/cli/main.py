@@ -10,7 +10,16 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from toolwire.cli import approvals, call, doctor, logs, policies, prompt, run, tools
+from toolwire.cli import (
+    approvals_command,
+    call_command,
+    doctor_command,
+    log_command,
+    policy_command,
+    prompt_command,
+    run_command,
+    tools_command,
+)
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.output import Output, hide_tool_errors, open_missing_streams, write_any_text
 from toolwire.cli.waiting import leave
@@ -107,11 +116,11 @@ def _toolwire(  # pyright: ignore[reportUnusedFunction] - typer keeps it
     """Run the tool calls of language models, alone or from programs that a model wrote."""
 
 
-app.command("run", epilog=run.EPILOG)(run.run)
-app.command("prompt", epilog=prompt.EPILOG)(prompt.prompt)
-app.command("tools", epilog=tools.EPILOG)(tools.tools)
-app.command("call", epilog=call.EPILOG)(call.call)
-app.add_typer(policies.policy, name="policy")
-app.add_typer(approvals.approvals, name="approvals")
-app.add_typer(logs.log, name="log")
-app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)
+app.command("run", epilog=run_command.EPILOG)(run_command.run)
+app.command("prompt", epilog=prompt_command.EPILOG)(prompt_command.prompt)
+app.command("tools", epilog=tools_command.EPILOG)(tools_command.tools)
+app.command("call", epilog=call_command.EPILOG)(call_command.call)
+app.add_typer(policy_command.policy, name="policy")
+app.add_typer(approvals_command.approvals, name="approvals")
+app.add_typer(log_command.log, name="log")
+app.command("doctor", epilog=doctor_command.EPILOG)(doctor_command.doctor)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolwire import DecisionRefused, ToolwireError
+from toolwire import Caller, DecisionRefused, ToolwireError
 from toolwire.cli.exit_codes import ExitCode, Stop
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ StoreOption = Annotated[
         help=f"The store: a file or a URL; else ${STORE_VARIABLE}, else {STORE_FILE}.",
     ),
 ]
+
+_RUNS_SEARCHED = 10_000
 
 
 @contextmanager
@@ -52,6 +54,22 @@ def open_store(named: str | None, *, make: bool = False) -> Generator[Store]:
         raise refusal(refused) from refused
     except ToolwireError as error:
         raise unusable_store(error) from error
+
+
+def found_run(store: Store, named: str) -> tuple[str, str, Caller]:
+    """Returns the id, protocol and caller of the run with this id, or with an id that begins like this.
+
+    Raises:
+        Stop: No run matches, or several do.
+    """
+    found = [run for run in store.runs(limit=_RUNS_SEARCHED) if run.run_id.startswith((named, f"r_{named}"))]
+    exactly = [run for run in found if run.run_id == named]
+    if len(exactly or found) != 1:
+        runs = ", ".join(run.run_id for run in found[:5])
+        said = f"{named!r} may be {len(found)} runs: {runs}" if found else f"there is no run {named!r} in the store"
+        raise Stop(ExitCode.WRONG_USAGE, said, hint="See `toolwire approvals list` for those that wait.")
+    run = (exactly or found)[0]
+    return run.run_id, run.protocol, run.caller
 
 
 def refusal(refused: DecisionRefused) -> Stop:

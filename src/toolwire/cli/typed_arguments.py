@@ -8,7 +8,16 @@ from typing import Any, NoReturn, cast
 
 from toolwire.cli.exit_codes import ExitCode, Stop
 
-_JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "null", "object", "array"})
+_JSON_TYPES: dict[type, str] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+"""The JSON type of each class that `json.loads` returns."""
 _REFERENCES_MAX = 32
 """Maximum number of references followed, because schemas may refer to themselves."""
 
@@ -105,7 +114,7 @@ def _types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -
         return frozenset({named})
     if isinstance(named, list):
         return frozenset(cast("list[str]", named))
-    return _JSON_TYPES - {"string"}
+    return frozenset(_JSON_TYPES.values()) - {"string"}
 
 
 def _resolved(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -118,21 +127,7 @@ def _resolved(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _type_of(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+    return _JSON_TYPES.get(value.__class__, "object")
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from toolwire.cli.approvals import SHORT_ID
+from toolwire.cli.approvals_command import SHORT_ID
+from toolwire.cli.display import add_row, moment, one_line, seconds_of, table_text
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
-from toolwire.cli.results import plain
-from toolwire.cli.stores import StoreOption, open_store
-from toolwire.cli.suspended import found_run
-from toolwire.cli.tables import add_row, one_line, table_text
-from toolwire.cli.times import moment, seconds_of
+from toolwire.cli.result_output import plain
+from toolwire.cli.stores import StoreOption, found_run, open_store
 
 if TYPE_CHECKING:
     from toolwire.log import LogRow

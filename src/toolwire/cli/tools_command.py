@@ -10,12 +10,12 @@ import typer
 from rich.table import Table
 
 from toolwire import ToolRegistry, ToolSpec
-from toolwire.cli.collecting import registry_of
+from toolwire.cli.display import add_row, table_text
 from toolwire.cli.exit_codes import EXIT_CODES
+from toolwire.cli.loading import registry_of
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
-from toolwire.cli.policies import honour
-from toolwire.cli.tables import add_row, table_text
+from toolwire.cli.policy_command import honour
 
 EPILOG = f"""\b
 Examples:

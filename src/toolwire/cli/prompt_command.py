@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 import typer
 
 from toolwire import Session, ToolwireError
-from toolwire.cli.collecting import registry_of
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.loading import registry_of
 from toolwire.cli.options import PolicyOption, ToolsOption
 from toolwire.cli.output import Output
-from toolwire.cli.policies import honour
+from toolwire.cli.policy_command import honour
 
 EPILOG = f"""\b
 Examples:

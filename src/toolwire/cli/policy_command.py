@@ -9,12 +9,12 @@ import typer
 from rich.table import Table
 
 from toolwire import Policy, ToolRegistry, ToolwireError, load_policy
-from toolwire.cli.collecting import registry_of
+from toolwire.cli.display import add_row, table_text
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.loading import registry_of
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
-from toolwire.cli.results import plain
-from toolwire.cli.tables import add_row, table_text
+from toolwire.cli.result_output import plain
 from toolwire.cli.typed_arguments import read_pairs
 
 POLICY_FILE = "toolwire.toml"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import shlex
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -17,20 +18,21 @@ from toolwire import (
     ProgramResult,
     SandboxUnavailable,
     Session,
+    SuspendedRun,
     ToolRegistry,
     ToolResult,
     ToolwireError,
     Turn,
 )
-from toolwire.cli.collecting import registry_of
+from toolwire.cli.approvals_command import request_json, request_table
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.loading import registry_of
 from toolwire.cli.options import TIMEOUT_S, JsonOption, PolicyOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output
-from toolwire.cli.policies import honour
+from toolwire.cli.policy_command import honour
 from toolwire.cli.reading import read_bytes
-from toolwire.cli.results import as_json, nothing_came, plain
-from toolwire.cli.stores import StoreOption, open_store
-from toolwire.cli.suspended import found_run, resumed_by, waiting_json, waiting_text
+from toolwire.cli.result_output import as_json, nothing_came, plain
+from toolwire.cli.stores import StoreOption, found_run, open_store
 from toolwire.cli.waiting import within
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def run(
             name = _recognised(content, output) if protocol == AUTO else protocol
             session = _session(registry, name, timeout, opened)
             turn = _turn(lambda: session.turn(content), timeout, lambda: _gave_nothing(session, content, timeout))
-    _told(turn, name, output, resume_with=resumed_by(tools, store), json=json)
+    _told(turn, name, output, resume_with=_resumed_by(tools, store), json=json)
 
 
 def _told(turn: Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:
@@ -99,7 +101,7 @@ def _told(turn: Turn, name: str, output: Output, *, resume_with: str, json: bool
     for problem in turn.reply.problems:
         output.say(_problem_text(problem))
     if turn.suspended is not None:
-        output.say(waiting_text(turn.suspended, resume_with, is_terminal=output.is_terminal))
+        output.say(_waiting_text(turn.suspended, resume_with, is_terminal=output.is_terminal))
     if json:
         output.result_json({"protocol": name, **_report(turn, code)})
     elif turn.suspended is None:
@@ -171,7 +173,7 @@ def _report(turn: Turn, code: ExitCode) -> dict[str, Any]:
         ],
         "results": [_result(result) for result in turn.results],
         "text": turn.text,
-        "suspended": None if turn.suspended is None else waiting_json(turn.suspended),
+        "suspended": None if turn.suspended is None else _waiting_json(turn.suspended),
     }
 
 
@@ -196,3 +198,25 @@ def _program(program: ProgramResult) -> dict[str, Any]:
             for call in program.calls
         ],
     }
+
+
+def _resumed_by(tools: Sequence[str], store: str | None) -> str:
+    """Returns the command line options that resume the run."""
+    named = [part for tool in tools for part in ("--tools", tool)]
+    return shlex.join([*named, *([] if store is None else ["--store", store])])
+
+
+def _waiting_text(run: SuspendedRun, resume_with: str, *, is_terminal: bool) -> str:
+    """Describes the pending requests and the commands that decide them."""
+    count = len(run.pending)
+    return (
+        f"run {run.run_id} waits for {'a decision' if count == 1 else f'{count} decisions'}:\n\n"
+        f"{request_table(run.pending, is_terminal=is_terminal)}\n\n"
+        f"Decide:  toolwire approvals show {run.pending[0].id[:10]}, then approve, deny or edit\n"
+        f"Go on:   toolwire run --resume {run.run_id} {resume_with}"
+    )
+
+
+def _waiting_json(run: SuspendedRun) -> dict[str, Any]:
+    """Returns the same facts as JSON types."""
+    return {"run_id": run.run_id, "rev": run.rev, "pending": [request_json(request) for request in run.pending]}

@@ -15,14 +15,13 @@ from rich.table import Table
 
 from toolwire import ApprovalRequest, Decision, DecisionRefused, Rule, Store, ToolwireError
 from toolwire.approvals import Decider, read_edit, render_request, rule_for
+from toolwire.cli.display import add_row, ago, moment, one_line, seconds_of, span, table_text
 from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
-from toolwire.cli.results import plain
+from toolwire.cli.result_output import plain
 from toolwire.cli.stores import StoreOption, open_store
-from toolwire.cli.tables import add_row, one_line, table_text
-from toolwire.cli.times import ago, moment, seconds_of, span
 
 if TYPE_CHECKING:
     from toolwire import Store
@@ -212,11 +211,8 @@ def _decide(output: Output, named: str | None, id: str, made: Callable[[Approval
 
 
 def _signed(said: Decision, request: ApprovalRequest) -> Decision:
-    return Decision(
-        verdict=said.verdict,
-        arguments=said.arguments,
-        reason=said.reason,
-        remember=said.remember,
+    return replace(
+        said,
         request_id=request.id,
         by=Decider(principal=getpass.getuser(), channel="cli", authn="os-user"),
         at=time.time(),
