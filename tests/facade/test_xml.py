@@ -44,7 +44,7 @@ def test_the_list_says_why_a_call_is_missing_and_one_warning_is_logged(caplog: p
         [("line 2", reason, False)],
     )
     assert [(record.name, record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("toolwire.xml", "WARNING", f"A reply was not read whole; 0 calls were. line 2: {reason}")
+        ("toolwire.xml", "WARNING", f"A reply was read only in part; it gave 0 calls. line 2: {reason}")
     ]
 
 
