@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from toolwire import protocols as protocols
     from toolwire.catalogue.groups import ToolGroup as ToolGroup
     from toolwire.definition.parameters import ToolParameter as ToolParameter
-    from toolwire.facade.base_tool import BaseTool as BaseTool
-    from toolwire.facade.base_tool import ToolPermission as ToolPermission
-    from toolwire.facade.code_execution import CodeExecutionTool as CodeExecutionTool
-    from toolwire.facade.execute_python_code import execute_python_code as execute_python_code
+    from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool as CodeExecutionTool
+    from toolwire.facade.built_in.execute_python_code import execute_python_code as execute_python_code
     from toolwire.facade.observing.observation import Observation as Observation
-    from toolwire.facade.reg_toolspec import reg_toolspec as reg_toolspec
-    from toolwire.facade.registered import RegisteredToolFunction as RegisteredToolFunction
-    from toolwire.facade.registered import ToolFunction as ToolFunction
     from toolwire.facade.registry import ToolRegistry as ToolRegistry
-    from toolwire.facade.tool import ToolSpec as ToolSpec
-    from toolwire.facade.tool import tool as tool
-    from toolwire.facade.toolkit import Toolkit as Toolkit
-    from toolwire.facade.trace_toolkit import trace_toolkit as trace_toolkit
-    from toolwire.facade.xml import ToolCalls as ToolCalls
-    from toolwire.facade.xml import ToolPromptGenerator as ToolPromptGenerator
-    from toolwire.facade.xml import XMLToolCallParser as XMLToolCallParser
-    from toolwire.facade.xml import parse_tool_calls as parse_tool_calls
+    from toolwire.facade.toolkits.registered import RegisteredToolFunction as RegisteredToolFunction
+    from toolwire.facade.toolkits.registered import ToolFunction as ToolFunction
+    from toolwire.facade.toolkits.toolkit import Toolkit as Toolkit
+    from toolwire.facade.toolkits.trace_toolkit import trace_toolkit as trace_toolkit
+    from toolwire.facade.tools.base_tool import BaseTool as BaseTool
+    from toolwire.facade.tools.base_tool import ToolPermission as ToolPermission
+    from toolwire.facade.tools.reg_toolspec import reg_toolspec as reg_toolspec
+    from toolwire.facade.tools.tool_spec import ToolSpec as ToolSpec
+    from toolwire.facade.tools.tool_spec import tool as tool
+    from toolwire.facade.tools.xml_parser import ToolCalls as ToolCalls
+    from toolwire.facade.tools.xml_parser import ToolPromptGenerator as ToolPromptGenerator
+    from toolwire.facade.tools.xml_parser import XMLToolCallParser as XMLToolCallParser
+    from toolwire.facade.tools.xml_parser import parse_tool_calls as parse_tool_calls
     from toolwire.journal.run import SuspendedRun as SuspendedRun
     from toolwire.journal.store import Store as Store
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
@@ -73,15 +73,15 @@ if TYPE_CHECKING:
     AgentToolkit = Toolkit
 
 _HOMES = {
-    "AgentToolkit": "facade.toolkit:Toolkit",
+    "AgentToolkit": "facade.toolkits.toolkit:Toolkit",
     "ApprovalRequest": "permission.approval",
     "AudioBlock": "vocabulary.blocks",
-    "BaseTool": "facade.base_tool",
+    "BaseTool": "facade.tools.base_tool",
     "BindingError": "vocabulary.errors",
     "CallContext": "vocabulary.context",
     "CallFailed": "vocabulary.results",
     "Caller": "vocabulary.calls",
-    "CodeExecutionTool": "facade.code_execution",
+    "CodeExecutionTool": "facade.built_in.code_execution_tool",
     "Condition": "permission.condition",
     "ConfigurationError": "vocabulary.errors",
     "Decision": "permission.approval",
@@ -96,7 +96,7 @@ _HOMES = {
     "Policy": "permission.policy",
     "Problem": "vocabulary.calls",
     "ProgramResult": "sandbox.report",
-    "RegisteredToolFunction": "facade.registered",
+    "RegisteredToolFunction": "facade.toolkits.registered",
     "RegistrationError": "vocabulary.errors",
     "Reply": "vocabulary.calls",
     "Rule": "permission.policy",
@@ -107,33 +107,33 @@ _HOMES = {
     "SuspendedRun": "journal.run",
     "TextBlock": "vocabulary.blocks",
     "ToolCall": "vocabulary.calls",
-    "ToolCalls": "facade.xml",
+    "ToolCalls": "facade.tools.xml_parser",
     "ToolChunk": "vocabulary.call_events",
     "ToolCompleted": "vocabulary.call_events",
     "ToolEvent": "vocabulary.call_events",
-    "ToolFunction": "facade.registered",
+    "ToolFunction": "facade.toolkits.registered",
     "ToolGroup": "catalogue.groups",
     "ToolParameter": "definition.parameters",
-    "ToolPermission": "facade.base_tool",
-    "ToolPromptGenerator": "facade.xml",
+    "ToolPermission": "facade.tools.base_tool",
+    "ToolPromptGenerator": "facade.tools.xml_parser",
     "ToolRegistry": "facade.registry",
     "ToolResponse": "vocabulary.response",
     "ToolResult": "vocabulary.results",
-    "ToolSpec": "facade.tool",
+    "ToolSpec": "facade.tools.tool_spec",
     "ToolStarted": "vocabulary.call_events",
     "ToolUseBlock": "vocabulary.blocks",
-    "Toolkit": "facade.toolkit",
+    "Toolkit": "facade.toolkits.toolkit",
     "ToolwireError": "vocabulary.errors",
     "Turn": "session.turn",
-    "XMLToolCallParser": "facade.xml",
-    "execute_python_code": "facade.execute_python_code",
+    "XMLToolCallParser": "facade.tools.xml_parser",
+    "execute_python_code": "facade.built_in.execute_python_code",
     "load_policy": "permission.policy_file",
     "middleware": "",
-    "parse_tool_calls": "facade.xml",
+    "parse_tool_calls": "facade.tools.xml_parser",
     "protocols": "",
-    "reg_toolspec": "facade.reg_toolspec",
-    "tool": "facade.tool",
-    "trace_toolkit": "facade.trace_toolkit",
+    "reg_toolspec": "facade.tools.reg_toolspec",
+    "tool": "facade.tools.tool_spec",
+    "trace_toolkit": "facade.toolkits.trace_toolkit",
 }
 
 _MOVED = {

@@ -113,7 +113,7 @@ def test_the_page_and_this_test_give_the_same_table() -> None:
 
 def test_nothing_that_a_model_wrote_can_reach_code_run_in_this_process() -> None:
     importers = {module.name for module in modules() if "toolwire.definition.from_code" in module.imports}
-    assert importers == {"toolwire.facade.tool"}
+    assert importers == {"toolwire.facade.tools.tool_spec"}
     callers = [
         module.name
         for module in modules()

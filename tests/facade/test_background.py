@@ -13,8 +13,8 @@ from tests.invocation.world import outcome
 from tests.patience import PATIENCE_S
 from toolwire import ApprovalRequest, CallContext, Caller, Decision, Session, ToolRegistry, ToolSpec
 from toolwire.builtin.background_calls import WAIT_LIMIT_S
-from toolwire.facade import background
-from toolwire.facade.background import BackgroundCall
+from toolwire.facade.built_in import background
+from toolwire.facade.built_in.background import BackgroundCall
 
 
 class Slow:

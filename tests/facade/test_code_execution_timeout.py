@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire import ConfigurationError, Session, ToolCall, ToolRegistry, execute_python_code, protocols
-from toolwire.facade.programs import programs_run_by
+from toolwire.facade.built_in.program_entry import programs_run_by
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
 from toolwire.sandbox.report import ProgramResult

@@ -30,7 +30,7 @@ from toolwire import (
 )
 from toolwire.approvals import Decider
 from toolwire.facade.observing import observation as observing
-from toolwire.facade.observing.events import SECRET_WINDOW
+from toolwire.facade.observing.event_observer import SECRET_WINDOW
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.testing import MemoryStore
 

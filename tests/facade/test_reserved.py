@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.tool import ToolSpec
-from toolwire.facade.toolkit import Toolkit
+from toolwire.facade.toolkits.toolkit import Toolkit
+from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import RESERVED_NAMES
 from toolwire.vocabulary.errors import RegistrationError

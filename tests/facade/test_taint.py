@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.tool import ToolSpec
+from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.permission.policy import Rule
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall

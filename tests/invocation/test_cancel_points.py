@@ -17,7 +17,7 @@ from tests.invocation.world import World
 from tests.patience import PATIENCE_S
 from toolwire import ToolRegistry, ToolResult
 from toolwire.definition.from_function import from_function
-from toolwire.facade.programs import shared_sandbox
+from toolwire.facade.built_in.program_entry import shared_sandbox
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.concurrency import Concurrency
 from toolwire.invocation.middleware.retry import Retry

@@ -13,7 +13,7 @@ import pytest
 from toolwire.definition.from_function import from_function
 from toolwire.definition.shape import Validated
 from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.tool import ToolSpec
+from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.mcp.convert import from_mcp, to_mcp
 from toolwire.permission.policy import Rule
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError

@@ -9,7 +9,7 @@ import pytest
 from tests.sandbox.child.kernel.weakened import VOID, weakened
 from tests.sandbox.programs import Runner, answer
 from toolwire import ConfigurationError, SandboxUnavailable, Session, ToolCall, ToolRegistry
-from toolwire.facade import programs as facade_programs
+from toolwire.facade.built_in import program_entry as facade_programs
 from toolwire.runtime.runtime import Runtime
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.isolation import require

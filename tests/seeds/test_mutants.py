@@ -74,7 +74,7 @@ new = "return call_text(tool, dict(arguments))"
 
 [[mutant]]
 id = "spec.docs.signature"
-file = "facade/tool.py"
+file = "facade/tools/tool_spec.py"
 old = "class ToolSpec:"
 new = "class ToolSpec(Nothing):"
 """,

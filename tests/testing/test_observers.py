@@ -9,7 +9,7 @@ import pytest
 
 from tests.testing.kits.observers import OBSERVER_CHECKS, check_observer
 from toolwire import ToolEvent
-from toolwire.facade.observing.events import EventObserver
+from toolwire.facade.observing.event_observer import EventObserver
 from toolwire.journal.log.memory_log import ExecutionLog
 from toolwire.testing import PortFails
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire import ConfigurationError, Decision, Session, ToolCall, ToolRegistry, execute_python_code
-from toolwire.facade.programs import program_runner, shared_sandbox
+from toolwire.facade.built_in.program_entry import program_runner, shared_sandbox
 from toolwire.runtime.runtime import default_runtime
 from toolwire.testing import MemoryStore, Script, ScriptCallFailed, ScriptedRunner, ScriptTools, programs_run_by
 

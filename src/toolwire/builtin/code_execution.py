@@ -79,7 +79,7 @@ STOPPED: Mapping[ProgramStatus, FailureKind] = {
 """The kind of failure for each way to stop; any other status is the program's own fault, a tool_error."""
 
 
-class Inside(Entered, Protocol):
+class ProgramHost(Entered, Protocol):
     """The path's interface for a tool that makes calls of its own."""
 
     @property
@@ -177,7 +177,7 @@ class CodeExecution:
         """`tr_ptc_` and hex digits: the id that all calls of the program that ended last share; None before the first.
         """
 
-    async def __call__(self, validated: Validated, inside: Inside) -> Outcome:
+    async def __call__(self, validated: Validated, inside: ProgramHost) -> Outcome:
         """Runs the program and returns its output and result as text; `metadata["program"]` has the whole
         `ProgramResult`.
 
@@ -197,7 +197,7 @@ class CodeExecution:
             return Pending(call=inside.call, request_ids=tuple(sorted(ids)))
         return result_of_program(result, inside)
 
-    async def run(self, source: str, inside: Inside, waiting: list[Pending] | None = None) -> ProgramResult:
+    async def run(self, source: str, inside: ProgramHost, waiting: list[Pending] | None = None) -> ProgramResult:
         """Runs the program and returns how it ended; `waiting` receives its calls that wait for a person.
 
         Raises:
@@ -253,7 +253,7 @@ class CodeExecution:
         mistakes.raise_first()
         return result
 
-    def _program(self, source: str, inside: Inside, replay: Replay | None) -> Program:
+    def _program(self, source: str, inside: ProgramHost, replay: Replay | None) -> Program:
         limits = self.limits
         if inside.deadline is not None:
             left = max(inside.deadline - time.monotonic(), 0.001)
@@ -270,7 +270,7 @@ class CodeExecution:
         )
 
 
-def _gone(inside: Inside) -> ToolResult | None:
+def _gone(inside: ProgramHost) -> ToolResult | None:
     """Returns the failure of a program that called a removed tool, since it cannot be replayed; else None."""
     called = dict.fromkeys(str(note["tool"]) for note in inside.notes)
     there = {name for name, _ in inside.tools} if called else set[str]()
@@ -319,7 +319,7 @@ def _answer(result: ToolResult) -> Answer:
     return Answer(error=AnswerError(type_name=name, message=message, family=family))
 
 
-def result_of_program(result: ProgramResult, inside: Inside) -> ToolResult:
+def result_of_program(result: ProgramResult, inside: ProgramHost) -> ToolResult:
     """Returns the result of the call that ran the program."""
     isolation = {"level": result.isolation.level, "report": dict(result.isolation.report)}
     metadata = {"program": result, "isolation": isolation, "invocation_id": result.invocation_id}

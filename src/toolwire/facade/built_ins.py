@@ -24,8 +24,8 @@ from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
-    from toolwire.facade.background import BackgroundCalls
-    from toolwire.facade.code_execution import CodeExecutionTool
+    from toolwire.facade.built_in.background import BackgroundCalls
+    from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation
     from toolwire.vocabulary.kept_text import Spill
@@ -56,7 +56,7 @@ class BuiltInTools(RegistryBase):
             ConfigurationError: `timeout` is not a finite number above 0, or `modules` names a module that programs may
                 not import.
         """
-        from toolwire.facade.programs import programs_entry
+        from toolwire.facade.built_in.program_entry import programs_entry
         from toolwire.sandbox.limits import Limits
 
         parts = self._parts
@@ -85,7 +85,7 @@ class BuiltInTools(RegistryBase):
         Raises:
             RegistrationError: a tool of yours has that name.
         """
-        from toolwire.facade.finding import finder_in, search_entry
+        from toolwire.facade.built_in.finding import finder_in, search_entry
 
         parts = self._parts
         entry = search_entry(lambda: parts.scope, always=always)
@@ -94,7 +94,7 @@ class BuiltInTools(RegistryBase):
 
     def disable_tool_search(self) -> None:
         """Removes `search_tools` again; sessions then list all tools. Does nothing when it is not registered."""
-        from toolwire.facade.finding import finder_in
+        from toolwire.facade.built_in.finding import finder_in
 
         if finder_in(self._parts.scope.catalogue) is not None:
             self._parts.scope.catalogue.remove(SEARCH_TOOLS)
@@ -109,7 +109,7 @@ class BuiltInTools(RegistryBase):
         Raises:
             RegistrationError: a tool of yours has that name.
         """
-        from toolwire.facade.pages import pages_entry
+        from toolwire.facade.built_in.pages import pages_entry
 
         there = self._parts.scope.catalogue.find(READ_RESULT)
         self._parts.scope.catalogue.add(pages_entry(spill), replace=there is not None and there.spill is not None)
@@ -124,7 +124,7 @@ class BuiltInTools(RegistryBase):
     @property
     def background(self) -> BackgroundCalls:
         """Calls that run in the background: `start`, `poll`, `wait`, `cancel`."""
-        from toolwire.facade.background import BackgroundCalls
+        from toolwire.facade.built_in.background import BackgroundCalls
 
         parts = self._parts
         if parts.background is None:

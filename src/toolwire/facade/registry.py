@@ -16,9 +16,9 @@ from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
 from toolwire.facade.built_ins import BuiltInTools
 from toolwire.facade.driving import call_blocking
-from toolwire.facade.policies import PolicySource, joined_policy, refuse_wrong_rules
-from toolwire.facade.reg_toolspec import marked_methods
-from toolwire.facade.toolkit import Toolkit
+from toolwire.facade.policy_sources import PolicySource, joined_policy, refuse_wrong_rules
+from toolwire.facade.toolkits.toolkit import Toolkit
+from toolwire.facade.tools.reg_toolspec import marked_methods
 from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Rule
 from toolwire.runtime.identity import new_id
@@ -27,7 +27,7 @@ from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
-    from toolwire.facade.tool import ToolSpec
+    from toolwire.facade.tools.tool_spec import ToolSpec
     from toolwire.sandbox.limits import Limits
     from toolwire.sandbox.report import MinIsolation, ProgramResult
 
@@ -154,7 +154,7 @@ class ToolRegistry(BuiltInTools):
                 it, which an outside tool can never replace.
             ConfigurationError: a rule names the tool and can never apply to a call of it.
         """
-        from toolwire.facade.intake import entries_of
+        from toolwire.facade.tools.intake import entries_of
 
         parts = self._parts
         entries = partial(
@@ -199,7 +199,7 @@ class ToolRegistry(BuiltInTools):
 
     def to_toolspecs(self) -> dict[str, ToolSpec]:
         """Returns a live `ToolSpec` for each tool, by name: a binding on it also counts for this registry's calls."""
-        from toolwire.facade.tool import ToolSpec
+        from toolwire.facade.tools.tool_spec import ToolSpec
 
         return {
             entry.name: entry.handle if isinstance(entry.handle, ToolSpec) else ToolSpec(entry.tool)
@@ -259,7 +259,7 @@ class ToolRegistry(BuiltInTools):
             SandboxUnavailable: the required isolation cannot be had here; the message says what to do.
             Overloaded: too many programs are running already.
         """
-        from toolwire.facade.programs import run_program
+        from toolwire.facade.built_in.program_entry import run_program
 
         return run_program(
             code,

@@ -13,10 +13,10 @@ from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.definition.tool import Permission
 from toolwire.facade.driving import awaited, new_scope
 from toolwire.facade.observing.observation import Observed, Watchers
-from toolwire.facade.policies import PolicySource, with_rules
+from toolwire.facade.observing.traced import Traced
+from toolwire.facade.policy_sources import PolicySource, with_rules
 from toolwire.facade.switching import Switching
-from toolwire.facade.toolkit import Toolkit
-from toolwire.facade.tracing import Traced
+from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.judge import judged_by_name
 from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Scope
@@ -25,7 +25,7 @@ from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
 
 if TYPE_CHECKING:
-    from toolwire.facade.background import BackgroundCalls
+    from toolwire.facade.built_in.background import BackgroundCalls
     from toolwire.journal.log.memory_log import ExecutionLog
     from toolwire.journal.store import Store
     from toolwire.permission.explain import Explanation
@@ -79,8 +79,8 @@ class RegistryBase(Traced, Observed, Switching):
         return parts
 
     def _add_method(self, parts: RegistryParts, method: str, options: Mapping[str, Any]) -> None:
-        from toolwire.facade.reserved import check_reserved
-        from toolwire.facade.tool import ToolSpec
+        from toolwire.facade.tools.intake import check_reserved
+        from toolwire.facade.tools.tool_spec import ToolSpec
 
         spec = ToolSpec.from_function(getattr(self, method), **options)
         spec.__tool__().verify()

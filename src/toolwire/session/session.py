@@ -10,16 +10,16 @@ from typing import Any
 from toolwire.catalogue.catalogue import Catalogue, Overlay
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission, Tool
+from toolwire.facade.built_in.finding import allowed, offer_search, offered
+from toolwire.facade.built_in.program_entry import modules_told, program_modules, programs_entry
 from toolwire.facade.driving import awaited, call_blocking, new_scope
-from toolwire.facade.finding import allowed, offer_search, offered
-from toolwire.facade.intake import entries_of
 from toolwire.facade.observing.observation import Observed, Watchers
-from toolwire.facade.policies import PolicySource, policy_of, refuse_wrong_rules
-from toolwire.facade.programs import modules_told, program_modules, programs_entry
+from toolwire.facade.observing.traced import Traced
+from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.store import logged, opened
-from toolwire.facade.toolkit import Toolkit
-from toolwire.facade.tracing import Traced
+from toolwire.facade.store_opening import logged, opened
+from toolwire.facade.toolkits.toolkit import Toolkit
+from toolwire.facade.tools.intake import entries_of
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.ports import Tracer

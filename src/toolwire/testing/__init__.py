@@ -1,6 +1,6 @@
 """Fakes, recorded calls, and conformance kits for your own parts. Toolwire itself does not import this package."""
 
-from toolwire.facade.programs import programs_run_by
+from toolwire.facade.built_in.program_entry import programs_run_by
 from toolwire.testing.approvers import CHECKS, ApproverFails, Said, check_approver
 from toolwire.testing.cassette import Recorder, Replayer
 from toolwire.testing.checks import PortFails

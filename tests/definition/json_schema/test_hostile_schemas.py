@@ -20,7 +20,7 @@ from toolwire.definition.json_schema.keywords import STEPS_LIMIT
 from toolwire.definition.json_schema.schema_limits import SCHEMA_LEVELS_LIMIT, SCHEMA_NODES_LIMIT, SCHEMA_TEXT_LIMIT
 from toolwire.definition.shape import Invalid
 from toolwire.facade.registry import ToolRegistry
-from toolwire.facade.tool import ToolSpec
+from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.errors import DefinitionError
 
 SECONDS = 1.0

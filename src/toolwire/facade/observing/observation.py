@@ -87,7 +87,7 @@ class Observation:
 
     def __init__(self, function: Callable[[ToolEvent], Any], watchers: Watchers, start: Start) -> None:
         """Adds `function` to the observers. `start` runs a coroutine for async functions."""
-        from toolwire.facade.observing.events import EventObserver
+        from toolwire.facade.observing.event_observer import EventObserver
 
         self._function = function
         self._is_async = _is_async(function)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from opentelemetry import context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_tracer, set_span_in_context
 
-from toolwire.facade.tracing import default_redact
+from toolwire.facade.observing.traced import default_redact
 from toolwire.observability import names
 from toolwire.observability.content import Redact, content_text
 from toolwire.observability.tracing import OUTER, Outer, record_exception

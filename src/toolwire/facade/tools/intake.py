@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, cast
@@ -10,14 +11,15 @@ from typing import Any, cast
 from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.definition.from_function import from_function, name_of, tool_of
+from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Permission, Tool
-from toolwire.facade.base_tool import BaseTool
-from toolwire.facade.code_execution import CodeExecutionTool
-from toolwire.facade.finding import ToolFinder
-from toolwire.facade.prefix import check_prefix, prefixed
-from toolwire.facade.reg_toolspec import marked_methods
-from toolwire.facade.reserved import check_reserved
-from toolwire.vocabulary.errors import DefinitionError
+from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool
+from toolwire.facade.built_in.finding import ToolFinder
+from toolwire.facade.tools.base_tool import BaseTool
+from toolwire.facade.tools.reg_toolspec import marked_methods
+from toolwire.protocols.tool_names import PROVIDER_NAME_LIMIT
+from toolwire.vocabulary.calls import RESERVED_NAMES
+from toolwire.vocabulary.errors import DefinitionError, RegistrationError
 from toolwire.vocabulary.gate import Gate
 
 
@@ -125,3 +127,66 @@ def _is_method(thing: object, name: str) -> bool:
     """Looks at the class, so that no property runs."""
     found = inspect.getattr_static(type(thing), name, None)
     return isinstance(found, FunctionType | classmethod | staticmethod)
+
+
+_PREFIX = re.compile(r"[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
+"""Names that programs and all providers accept unchanged, so that no model sees another spelling."""
+
+
+def check_prefix(prefix: object, name: str | None, thing: object) -> None:
+    """Raises if the prefix cannot stand before the tools of an instance.
+
+    Raises:
+        DefinitionError: models could not spell it, a name is given too, or `thing` is a single tool.
+    """
+    if not isinstance(prefix, str) or _PREFIX.fullmatch(prefix) is None:
+        raise DefinitionError(
+            f"prefix={prefix!r:.80}: write ASCII letters, digits and '_' with a letter first, and no '_' at the end: "
+            "prefix='mail' makes mail_send of send"
+        )
+    if name is not None:
+        raise DefinitionError(f"name={name!r} beside prefix={prefix!r:.80}: give one of them")
+    if isinstance(thing, type) or hasattr(thing, "__tool__") or callable(thing):
+        raise DefinitionError(
+            f"prefix={prefix!r:.80} for {thing!r:.80}: only an instance with several tools has a prefix, "
+            "give name='...'"
+        )
+
+
+def prefixed(prefix: str, name: str) -> str:
+    """Returns the tool's name with the prefix and `_` before it.
+
+    Raises:
+        DefinitionError: the name is too long for providers, which would cut it.
+    """
+    whole = f"{prefix}_{name}"
+    if len(whole) > PROVIDER_NAME_LIMIT:
+        raise DefinitionError(
+            f"prefix={prefix!r:.80}: the name of its tool {name!r} would have {len(whole)} characters, and models are "
+            f"told of {PROVIDER_NAME_LIMIT}: write a shorter prefix"
+        )
+    return whole
+
+
+def check_reserved(name: str, tool: Tool, *, replace: bool = False) -> None:
+    """Raises if the name is reserved. The owner's own tool may take a reserved name with `replace`.
+
+    Raises:
+        RegistrationError: the name is reserved, or programs would write a reserved name for it.
+    """
+    written = program_name(name)
+    if not {name, written} & RESERVED_NAMES and not _is_special(name) and not _is_special(written):
+        return
+    if tool.is_outside:
+        raise RegistrationError(
+            f"the name {name!r} is reserved, and no tool from outside may take it: register it under another name="
+        )
+    if not replace:
+        raise RegistrationError(
+            f"the name {name!r} is reserved for a tool of toolwire or for Python: give another name=, or register it "
+            "with replace=True to put yours in its place"
+        )
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")

@@ -10,7 +10,7 @@ from toolwire.definition.chat_form import chat_form, from_chat_form, from_tool_f
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.parameters import ToolParameter, parameters_of
 from toolwire.definition.tool import Tool
-from toolwire.facade.base_tool import ToolPermission
+from toolwire.facade.tools.base_tool import ToolPermission
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.blocks import ContentBlock, new_blocks
 from toolwire.vocabulary.calls import ToolCall
@@ -21,7 +21,7 @@ from toolwire.vocabulary.results import ToolResult
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from toolwire.facade.stream import ToolStream
+    from toolwire.facade.toolkits.tool_stream import ToolStream
 
 
 class ToolFunction(Protocol):

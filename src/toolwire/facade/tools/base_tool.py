@@ -10,7 +10,7 @@ from typing import Any
 from toolwire.definition.live_tool import LiveTool
 from toolwire.definition.parameters import ToolParameter
 from toolwire.definition.tool import Tool
-from toolwire.facade import direct
+from toolwire.facade.tools import direct
 from toolwire.vocabulary.results import ToolResult
 
 

@@ -13,8 +13,8 @@ from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.driving import awaited, new_scope
 from toolwire.facade.observing.observation import Observed, Watchers
+from toolwire.facade.observing.traced import Traced
 from toolwire.facade.switching import Switching
-from toolwire.facade.tracing import Traced
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Scope
@@ -26,8 +26,8 @@ from toolwire.vocabulary.results import ToolResult
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from toolwire.facade.registered import RegisteredToolFunction, ToolFunction
-    from toolwire.facade.stream import ToolStream
+    from toolwire.facade.toolkits.registered import RegisteredToolFunction, ToolFunction
+    from toolwire.facade.toolkits.tool_stream import ToolStream
     from toolwire.vocabulary.blocks import ToolUseBlock
     from toolwire.vocabulary.response import ToolResponse
 
@@ -81,7 +81,7 @@ class Toolkit(Traced, Observed, Switching):
     @property
     def tools(self) -> Mapping[str, RegisteredToolFunction]:
         """The registered tools by name, those of inactive groups too."""
-        from toolwire.facade.registered import RegisteredToolFunction
+        from toolwire.facade.toolkits.registered import RegisteredToolFunction
 
         return MappingProxyType(
             {entry.name: RegisteredToolFunction(entry, self._stream, self.execute_tool) for entry in self._catalogue}
@@ -99,7 +99,7 @@ class Toolkit(Traced, Observed, Switching):
             DefinitionError: it cannot be a tool.
             RegistrationError: another tool has the name.
         """
-        from toolwire.facade.intake import entries_of
+        from toolwire.facade.tools.intake import entries_of
 
         self._catalogue.add_all(entries_of(tool))
 
@@ -137,8 +137,8 @@ class Toolkit(Traced, Observed, Switching):
             DefinitionError: it cannot be a tool, or the json_schema has another form (a TypeError).
             BindingError: the function does not take a preset, or the preset does not fit (a ValueError).
         """
-        from toolwire.facade.registered import check_postprocess, tool_for
-        from toolwire.facade.reserved import check_reserved
+        from toolwire.facade.toolkits.registered import check_postprocess, tool_for
+        from toolwire.facade.tools.intake import check_reserved
 
         self._groups.known([group_name])
         check_postprocess(postprocess_func)
@@ -189,7 +189,7 @@ class Toolkit(Traced, Observed, Switching):
             RegistrationError: a group does not exist.
         """
         from toolwire.definition.chat_form import chat_form
-        from toolwire.facade.finding import usable_finder
+        from toolwire.facade.built_in.finding import usable_finder
 
         scope, selection = self._call_scope, self._selection()
         finder = usable_finder(selection)
@@ -259,7 +259,7 @@ class Toolkit(Traced, Observed, Switching):
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the active groups and the registered tools, by name, as JSON values; presets are left out."""
-        from toolwire.facade.toolkit_state import state_of
+        from toolwire.facade.toolkits.toolkit_state import state_of
 
         return state_of(self._catalogue, self._groups)
 
@@ -269,7 +269,7 @@ class Toolkit(Traced, Observed, Switching):
         Raises:
             ConfigurationError: it is of a newer version, has an unknown key, or is not such a state (a ValueError).
         """
-        from toolwire.facade.toolkit_state import load_state
+        from toolwire.facade.toolkits.toolkit_state import load_state
 
         load_state(state_dict, self._catalogue, self._groups)
 
@@ -299,7 +299,7 @@ class Toolkit(Traced, Observed, Switching):
         Raises:
             DefinitionError: it is not such a mapping.
         """
-        from toolwire.facade.tool_use import call_of
+        from toolwire.facade.toolkits.tool_stream import call_of
 
         return self._stream(call_of(tool_call), state)
 
@@ -327,7 +327,7 @@ class Toolkit(Traced, Observed, Switching):
         return made[1]
 
     def _stream(self, call: ToolCall, state: Mapping[str, Any] | None = None) -> ToolStream:
-        from toolwire.facade.stream import stream_call
+        from toolwire.facade.toolkits.tool_stream import stream_call
 
         return stream_call(call, awaited(self._call_scope.with_state(state)))
 

@@ -30,8 +30,8 @@ async def execute_python_code(
     from toolwire.builtin.code_execution import CodeExecution, code_execution_tool
     from toolwire.catalogue.catalogue import Catalogue
     from toolwire.catalogue.entry import Entry
+    from toolwire.facade.built_in.program_entry import program_runner
     from toolwire.facade.driving import awaited, new_scope
-    from toolwire.facade.programs import program_runner
     from toolwire.invocation.invoker import invoke
     from toolwire.invocation.scope import ended
     from toolwire.runtime.identity import new_id

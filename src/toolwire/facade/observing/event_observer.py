@@ -60,7 +60,7 @@ class EventObserver:
 
     def parts(self, call: ToolCall, invocation_id: str, /) -> Callable[[Part], None]:
         """Returns what tells of the parts of one call."""
-        text = _Text()
+        text = _TextBuffer()
 
         def tell(part: Part) -> None:
             whole = part.response if part.response is not None and part.response.is_cumulative else None
@@ -94,7 +94,7 @@ class EventObserver:
         self._deliver(event)
 
 
-class _Text:
+class _TextBuffer:
     """Redacts text that comes in parts: a secret that spans parts is hidden as soon as it can be recognised."""
 
     def __init__(self) -> None:

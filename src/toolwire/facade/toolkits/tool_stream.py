@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from toolwire.invocation.amend import AmendFailed, amended, amended_result
 from toolwire.invocation.fold import interrupted
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.ports import Part
 from toolwire.invocation.scope import Scope, ended
+from toolwire.runtime.identity import new_id
 from toolwire.runtime.rendezvous import Rendezvous
 from toolwire.vocabulary.blocks import Content, ContentBlock, new_blocks
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import Outcome, ToolResult
 
@@ -226,3 +228,20 @@ async def _stopped(task: asyncio.Task[Any]) -> None:
     finally:
         task.cancel()
     await asyncio.wait((task,), timeout=STOP_GRACE_S)
+
+
+def call_of(block: object) -> ToolCall:
+    """Returns the call that a block asks for, under the block's id if it has one.
+
+    Raises:
+        DefinitionError: it is not a mapping with a name and an input.
+    """
+    if isinstance(block, Mapping):
+        fields = cast("Mapping[str, Any]", block)
+        name, arguments, given_id = fields.get("name"), fields.get("input"), fields.get("id")
+        if isinstance(name, str) and (arguments is None or isinstance(arguments, Mapping)):
+            call_id = given_id if isinstance(given_id, str) and given_id else new_id("r")
+            return ToolCall(name, cast("Mapping[str, Any] | None", arguments), id=call_id)
+    raise DefinitionError(
+        f"{block!r:.200} is not a tool use: give a mapping with a name (a str) and an input (a mapping)"
+    )

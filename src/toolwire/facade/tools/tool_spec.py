@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from toolwire.definition.tool import MISSING, Tool
-from toolwire.facade import direct
+from toolwire.facade.tools import direct
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 from toolwire.builtin.code_execution import CodeExecution, code_execution_tool, result_of_program
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
-from toolwire.facade.code_execution import CodeExecutionTool
+from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool
+from toolwire.facade.built_in.finding import offered
 from toolwire.facade.driving import awaited
-from toolwire.facade.finding import offered
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Inside, Scope
 from toolwire.protocols.base import CallingProtocol

@@ -1,0 +1,1 @@
+"""Toolwire's own tools, with what they need from a registry, toolkit or session."""

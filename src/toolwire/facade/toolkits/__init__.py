@@ -1,0 +1,1 @@
+"""Toolkits: the tools of one agent, and their calls as streams."""

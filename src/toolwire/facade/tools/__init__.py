@@ -1,0 +1,1 @@
+"""Tools as users define, hold and register them."""
