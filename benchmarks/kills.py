@@ -21,7 +21,7 @@ from toolwire.journal.run import RunStart
 from toolwire.journal.store import Store
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.run_step import Doubt, Start, Step, step_of
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, step_of
 from toolwire.vocabulary.values import digest
 
 KILLS = 1_000
@@ -147,7 +147,7 @@ def _look(store: Store, run_id: str, lines: list[str]) -> tuple[int, int]:
         known = ledger.recall(step_number(int(number))) if word != "run" else None
         if word == "begun":
             lost += known is None
-            doubtful += isinstance(known, Doubt)
+            doubtful += isinstance(known, InDoubtStep)
         elif word == "ended":
             lost += not isinstance(known, ToolResult) or known.data != {"paid": int(number)}
     ledger.release().result(_PATIENCE_S)

@@ -18,7 +18,7 @@ from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.testing import PortFails
 from toolwire.testing.ledger import MemoryLedger, Records
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.run_step import Doubt, Start, Step
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 
 
 def in_memory(kind: type[MemoryLedger] = MemoryLedger) -> Callable[[], Ledger]:
@@ -96,7 +96,7 @@ class BeginsTwice(MemoryLedger):
 class IgnoresDigests(MemoryLedger):
     """Gives the result of whatever had the key."""
 
-    def recall(self, step: Step) -> ToolResult | Doubt | None:
+    def recall(self, step: Step) -> ToolResult | InDoubtStep | None:
         kept = self.records.steps.get(step.key)
         return super().recall(step if kept is None else replace(step, digest=kept.step.digest))
 

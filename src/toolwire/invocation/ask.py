@@ -18,14 +18,14 @@ from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Pending, ToolResult
-from toolwire.vocabulary.run_step import Doubt
+from toolwire.vocabulary.run_step import InDoubtStep
 from toolwire.vocabulary.values import digest, plain
 
 _LOG = logging.getLogger("toolwire.approval")
 
 
 async def ask(
-    prepared: Prepared, verdict: Verdict, scope: Scope, doubt: Doubt | None = None
+    prepared: Prepared, verdict: Verdict, scope: Scope, doubt: InDoubtStep | None = None
 ) -> Decision | Pending | ToolResult:
     """Returns the decision that counts, `Pending` if the call waits for one, or a result if none is possible."""
     decision = None
@@ -214,7 +214,7 @@ def _mismatch(call: ToolCall, request: ApprovalRequest) -> ToolResult:
     )
 
 
-def _expired(call: ToolCall, request: ApprovalRequest, doubt: Doubt | None) -> ToolResult:
+def _expired(call: ToolCall, request: ApprovalRequest, doubt: InDoubtStep | None) -> ToolResult:
     if doubt is not None:
         return _in_doubt(call, "no decision came in time", {"request_id": request.id})
     return ToolResult.failed(
@@ -226,7 +226,7 @@ def _expired(call: ToolCall, request: ApprovalRequest, doubt: Doubt | None) -> T
 
 
 def _needs_a_person(
-    call: ToolCall, verdict: Verdict, request_id: str, what_happened: str, doubt: Doubt | None
+    call: ToolCall, verdict: Verdict, request_id: str, what_happened: str, doubt: InDoubtStep | None
 ) -> ToolResult:
     data = {"reasons": list(verdict.reasons), "request_id": request_id}
     if doubt is not None:

@@ -17,11 +17,11 @@ from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Outcome, ToolResult
-from toolwire.vocabulary.run_step import Doubt
+from toolwire.vocabulary.run_step import InDoubtStep
 from toolwire.vocabulary.values import digest
 
 
-async def authorize(prepared: Prepared, scope: Scope, doubt: Doubt | None = None) -> Prepared | Outcome:
+async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None = None) -> Prepared | Outcome:
     """Returns the call as it may run, or the outcome that replaces it. A person may have edited the call."""
     if doubt is not None:
         cleared = await reconciled(prepared, scope, doubt)

@@ -30,7 +30,7 @@ from toolwire.invocation.validate import Prepared, validate
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import Outcome, ToolResult
-from toolwire.vocabulary.run_step import Doubt, Step
+from toolwire.vocabulary.run_step import InDoubtStep, Step
 
 
 def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:
@@ -120,7 +120,7 @@ async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, watch: _Watch
     return await settle(step, outcome, scope, ledger)
 
 
-async def _go(call: ToolCall, scope: Scope, doubt: Doubt | None, step: Step | None = None) -> Outcome:
+async def _go(call: ToolCall, scope: Scope, doubt: InDoubtStep | None, step: Step | None = None) -> Outcome:
     entry = resolve(call, scope)
     if isinstance(entry, ToolResult):
         return entry

@@ -16,7 +16,7 @@ from toolwire.vocabulary.context import Progress
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import Outcome, ToolResult
-from toolwire.vocabulary.run_step import Doubt, Start, Step
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 
 T = TypeVar("T")
 Q = TypeVar("Q")
@@ -56,8 +56,8 @@ class Ledger(Protocol):
     run_id: str
     """The run's id."""
 
-    def recall(self, step: Step) -> ToolResult | Doubt | None:
-        """Returns the recorded result of a step, a `Doubt` if it may have run, or None for a new step.
+    def recall(self, step: Step) -> ToolResult | InDoubtStep | None:
+        """Returns the recorded result of a step, an `InDoubtStep` if it may have run, or None for a new step.
 
         A step that differs from its record fails as `divergence`, and so do all later ones.
         """

@@ -17,11 +17,11 @@ from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.effects import Reconcile
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Outcome, ToolResult
-from toolwire.vocabulary.run_step import Doubt, Start, Step, idempotency_key, step_of
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key, step_of
 from toolwire.vocabulary.values import digest
 
 
-def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[Step, ToolResult | Doubt | None]:
+def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[Step, ToolResult | InDoubtStep | None]:
     """Returns the call as a step with its recorded result or its doubt; or the failure of a call that cannot run.
 
     This comes before everything else. The record does not depend on the tools and rules of today.
@@ -122,7 +122,7 @@ _LOG = logging.getLogger("toolwire.ledger")
 DONE_ALREADY = "It was done before a crash; its result was lost."
 
 
-async def reconciled(prepared: Prepared, scope: Scope, doubt: Doubt) -> Doubt | ToolResult | None:
+async def reconciled(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> InDoubtStep | ToolResult | None:
     """Returns None if the call may run again, a result if it was done, or the doubt if only a person can decide.
 
     A composite may run again, because its calls have their own records. So may an idempotent tool. The owner's
@@ -149,7 +149,7 @@ async def reconciled(prepared: Prepared, scope: Scope, doubt: Doubt) -> Doubt | 
     return doubt
 
 
-async def _found(reconcile: Reconcile, prepared: Prepared, scope: Scope, doubt: Doubt) -> Any:
+async def _found(reconcile: Reconcile, prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> Any:
     try:
         return await scope.ports.ask(reconcile, doubt.idempotency_key)
     except Exception:  # noqa: BLE001 - the owner's code: if it fails, the outcome stays unknown
@@ -157,7 +157,7 @@ async def _found(reconcile: Reconcile, prepared: Prepared, scope: Scope, doubt: 
         return None
 
 
-def evidence(doubt: Doubt) -> str:
+def evidence(doubt: InDoubtStep) -> str:
     """Describes the earlier attempt for the person who decides."""
     began = datetime.datetime.fromtimestamp(doubt.started_at, datetime.UTC).isoformat(timespec="seconds")
     return (

@@ -22,8 +22,8 @@ from toolwire.journal.ledger.forms import run_form, written
 from toolwire.journal.ledger.leases import LEASE_S, Lease
 from toolwire.journal.ledger.reopen import info_of, reopened
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.ledger.steps import Story
-from toolwire.journal.log import rows as history
+from toolwire.journal.ledger.steps import ReplayHistory
+from toolwire.journal.log import rows as log_rows
 from toolwire.journal.log.chain import LogCheck, append, verify
 from toolwire.journal.log.compare import missing
 from toolwire.journal.log.events import run_event
@@ -117,7 +117,7 @@ class Store:
                     lease,
                     status="running",
                     rev=1,
-                    story=Story(steps={}, ended=[], notes=[], size=len(sealed)),
+                    history=ReplayHistory(steps={}, ended=[], notes=[], size=len(sealed)),
                 )
             )
 
@@ -240,20 +240,22 @@ class Store:
         database = self._database
         database.settled()
         return database.read(
-            lambda connection: history.rows(connection, wanted or LogFilter(), limit=limit, newest_first=newest_first)
+            lambda connection: log_rows.rows(connection, wanted or LogFilter(), limit=limit, newest_first=newest_first)
         )
 
     def log_length(self, wanted: LogFilter | None = None) -> int:
         """Returns the number of rows that match."""
         database = self._database
         database.settled()
-        return database.read(lambda connection: history.count(connection, wanted or LogFilter()))
+        return database.read(lambda connection: log_rows.count(connection, wanted or LogFilter()))
 
     def follow(self, after: int = 0) -> Iterator[LogRow]:
         """Yields the rows after `after` in order, then new rows as they come, until the store is closed."""
         while not self._closing.is_set():
             found = self._database.read(
-                lambda connection, after=after: history.rows(connection, LogFilter(after=after), limit=FOLLOWED_AT_ONCE)
+                lambda connection, after=after: log_rows.rows(
+                    connection, LogFilter(after=after), limit=FOLLOWED_AT_ONCE
+                )
             )
             for row in found:
                 yield row

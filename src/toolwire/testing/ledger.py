@@ -12,7 +12,7 @@ from typing import Any
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.testing.futures import done
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.run_step import Doubt, Start, Step, idempotency_key
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class MemoryLedger:
         self._running: set[str] = set()
         """Keys of the steps that were begun here and have not ended."""
 
-    def recall(self, step: Step) -> ToolResult | Doubt | None:
+    def recall(self, step: Step) -> ToolResult | InDoubtStep | None:
         """Implements `Ledger.recall`."""
         records = self.records
         if records.diverged is not None:
@@ -67,7 +67,7 @@ class MemoryLedger:
         if kept.result is not None or kept.start is None:
             return kept.result
         start = kept.start
-        return Doubt(
+        return InDoubtStep(
             idempotent=start.idempotent,
             is_composite=start.is_composite,
             started_at=kept.started_at,

@@ -51,7 +51,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
+class InDoubtStep:
     """A step that was begun and never ended. It may have taken effect."""
 
     idempotent: Idempotency

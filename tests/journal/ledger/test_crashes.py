@@ -20,7 +20,7 @@ from toolwire.journal.ledger import leases
 from toolwire.journal.store import Store
 from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.vocabulary.errors import StoreUnavailable
-from toolwire.vocabulary.run_step import Doubt
+from toolwire.vocabulary.run_step import InDoubtStep
 
 
 @pytest.mark.threat(16, 58)
@@ -139,7 +139,7 @@ def test_a_killed_workers_run_is_taken_over_at_once_and_says_what_is_unclear(url
                 break
             time.sleep(0.01)
         ledger = done(store.reopen("r_1"))
-        assert isinstance(ledger.recall(step("1")), Doubt)
+        assert isinstance(ledger.recall(step("1")), InDoubtStep)
     os.waitpid(child, 0)
     os.close(reading)
     os.close(writing)
@@ -188,7 +188,7 @@ def test_a_server_that_went_away_in_between_is_connected_to_again(server: Server
         )
         assert isinstance(done(ledger.begin(start(step("1")))), float)
         done(ledger.release())
-        assert isinstance(again(store, ledger.run_id).recall(step("1")), Doubt)
+        assert isinstance(again(store, ledger.run_id).recall(step("1")), InDoubtStep)
     server.drop("away")
 
 

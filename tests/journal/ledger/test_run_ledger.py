@@ -15,7 +15,7 @@ from toolwire.permission.approval import Decision, DecisionRefused
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.run_step import Doubt
+from toolwire.vocabulary.run_step import InDoubtStep
 from toolwire.vocabulary.values import digest
 
 
@@ -113,7 +113,7 @@ def test_a_step_that_was_begun_and_never_ended_is_in_doubt(store: Store, idempot
     ledger = started(store)
     began = done(ledger.begin(start(step("1/1"), idempotent=idempotent)))
     done(ledger.release())
-    assert again(store, ledger.run_id).recall(step("1/1")) == Doubt(
+    assert again(store, ledger.run_id).recall(step("1/1")) == InDoubtStep(
         idempotent=idempotent,
         is_composite=False,
         started_at=began,

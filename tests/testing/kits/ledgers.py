@@ -15,7 +15,7 @@ from toolwire.testing.checks import holds, run_checks
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.effects import Idempotency
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.run_step import Doubt, Start, Step, idempotency_key, step_of
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key, step_of
 from toolwire.vocabulary.values import digest
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def _doubts_what_never_ended(make: MakeLedger) -> None:
         ledger, step = opening(), _step()
         started_at = _begun(ledger, _start(step, idempotent=idempotent, attempt=2))
         known = opening().recall(step)
-        wanted = Doubt(
+        wanted = InDoubtStep(
             idempotent=idempotent,
             is_composite=False,
             started_at=started_at,
@@ -83,7 +83,7 @@ def _an_interrupted_step_is_in_doubt(make: MakeLedger) -> None:
     ledger.interrupted(step)
     for when, one in (("at once", ledger), ("after a restart", opening())):
         known = one.recall(step)
-        holds(isinstance(known, Doubt), f"{when}, a step that was interrupted is known as {known!r}")
+        holds(isinstance(known, InDoubtStep), f"{when}, a step that was interrupted is known as {known!r}")
 
 
 def _another_digest_has_no_result(make: MakeLedger) -> None:
@@ -273,7 +273,7 @@ def _decided(ledger: Ledger, request: ApprovalRequest, verdict: Any) -> str:
         return "nothing" if refused.decided is None else refused.decided.verdict
 
 
-def _kind(known: ToolResult | Doubt | None) -> str:
+def _kind(known: ToolResult | InDoubtStep | None) -> str:
     if isinstance(known, ToolResult):
         return "a result" if known.failure is None else known.failure.kind
     return "new" if known is None else "in doubt"

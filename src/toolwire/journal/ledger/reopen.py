@@ -13,7 +13,7 @@ from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.forms import read, result_of, results_of, run_of, texts_of
 from toolwire.journal.ledger.leases import Owner, take
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.ledger.steps import story_of
+from toolwire.journal.ledger.steps import history_of
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RunInfo, RunStatus
@@ -41,18 +41,18 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
         append(connection, sealer, [run_event(run_id, "resumed", process=database.owner.process_id)])
-    # Only after the lease is taken: until then another process may add to the story.
-    story = story_of(connection, sealer, run_id)
-    story.size += len(row.start)
+    # Only after the lease is taken: until then another process may add to the history.
+    history = history_of(connection, sealer, run_id)
+    history.size += len(row.start)
     if lease is not None:
-        story.asked = approvals.asked_calls(connection, sealer, run_id)
+        history.asked = approvals.asked_calls(connection, sealer, run_id)
     if row.outcome is not None:
-        results = {key: kept.result for key, kept in story.steps.items()}
+        results = {key: kept.result for key, kept in history.steps.items()}
         sealed = sealer.open(row.outcome, "runs", run_id, "outcome")
         outcome = read(sealed, lambda form: results_of(form, results, texts_of(start)))
     rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
     return RunLedger(
-        database, start, lease, status=status, rev=rev, story=story, outcome=outcome, divergence=divergence
+        database, start, lease, status=status, rev=rev, history=history, outcome=outcome, divergence=divergence
     )
 
 

@@ -36,7 +36,7 @@ from toolwire.journal.ledger.steps import (
     NOTED,
     USED,
     KeptStep,
-    Story,
+    ReplayHistory,
     begun_row,
     end_of,
     ended_row,
@@ -48,7 +48,7 @@ from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RUN_LIMIT_BYTES, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.run_step import Doubt, Start, Step, idempotency_key
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
 
 T = TypeVar("T")
 
@@ -64,12 +64,12 @@ class RunLedger:
         *,
         status: RunStatus,
         rev: int,
-        story: Story,
+        history: ReplayHistory,
         outcome: tuple[ToolResult, ...] | None = None,
         divergence: ToolResult | None = None,
     ) -> None:
         self.run_id = start.run_id
-        self.start, self.asked = start, story.asked
+        self.start, self.asked = start, history.asked
         """The run's start, and the ids of the calls that a person was asked about."""
         self.status: RunStatus = status
         self.rev = rev
@@ -80,14 +80,14 @@ class RunLedger:
         self._lease = lease
         self._is_given_up = lease is None
         self._lock = threading.Lock()
-        self._story, self._steps, self._ended, self._notes = story, story.steps, story.ended, story.notes
+        self._history, self._steps, self._ended, self._notes = history, history.steps, history.ended, history.notes
         self._stopped = divergence
         """The failure that keeps steps from running; None while the run goes on."""
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
-    def recall(self, step: Step) -> ToolResult | Doubt | None:
-        """Returns the recorded result of the step, a `Doubt` if it may have run, or None if it is new.
+    def recall(self, step: Step) -> ToolResult | InDoubtStep | None:
+        """Returns the recorded result of the step, an `InDoubtStep` if it may have run, or None if it is new.
 
         A step that differs from its record returns the failure `divergence`, and so does every later step.
         """
@@ -101,7 +101,7 @@ class RunLedger:
                 return self._diverge(kept.step, step)
             if kept.result is not None or kept.start is None:
                 return kept.result
-            return Doubt(
+            return InDoubtStep(
                 idempotent=kept.start.idempotent,
                 is_composite=kept.start.is_composite,
                 started_at=kept.started_at,
@@ -121,7 +121,7 @@ class RunLedger:
         with self._lock:
             self._notes.append((parent, dict(entry)))
             row = note_row(self._database.sealer, self.run_id, parent, entry, len(self._notes))
-            self._story.size += len(row["entry"].data)
+            self._history.size += len(row["entry"].data)
             self._put([(NOTED, row)])
 
     def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
@@ -169,7 +169,7 @@ class RunLedger:
             if before is not None and start.is_composite:
                 kept.started_at = before.started_at
             self._steps[start.step.key] = kept
-            self._story.size += len(data)
+            self._history.size += len(data)
         row = begun_row(self._database.sealer, self.run_id, start, data, kept.started_at)
         attempt = Attempt(run_id=self.run_id, lock=self._lock, steps=self._steps, kept=kept, before=before)
         work = Work(
@@ -192,12 +192,12 @@ class RunLedger:
         future, now = RecordFuture[ToolResult](), time.time()
         with self._lock:
             is_begun = (before := self._steps.get(step.key)) is not None and before.start is not None
-        end = end_of(step, result, self._story.shared, is_begun=is_begun)
+        end = end_of(step, result, self._history.shared, is_begun=is_begun)
         with self._lock:
-            is_kept = self._story.size + len(end.data) <= RUN_LIMIT_BYTES
+            is_kept = self._history.size + len(end.data) <= RUN_LIMIT_BYTES
             if not is_kept:
                 result = too_much_to_keep(step, result.call, len(end.data))
-                end = end_of(step, result, self._story.shared, is_begun=is_begun)
+                end = end_of(step, result, self._history.shared, is_begun=is_begun)
             kept = self._steps.setdefault(step.key, KeptStep(step=step))
             kept.result, kept.is_running = result, False
             if not is_kept and not is_begun:
@@ -205,9 +205,9 @@ class RunLedger:
                 future.set_result(result)
                 return future
             self._ended.append(step.key)
-            self._story.size += len(end.data)
+            self._history.size += len(end.data)
             if end.is_large:
-                self._story.share(step.key, end.value)
+                self._history.share(step.key, end.value)
             # Under the lock, so that the writer receives the steps in the order of their places.
             row = ended_row(self._database.sealer, self.run_id, end, len(self._ended), now)
             records: list[tuple[Kind, Mapping[str, Any]]] = [(ENDED, row)]
@@ -228,7 +228,7 @@ class RunLedger:
     def finish(self, results: Sequence[ToolResult]) -> Future[None]:
         """Records the results of the run and releases it. Every later `Store.reopen` returns these results."""
         kept = tuple(results)
-        sealed = self._sealed(self._story.outcome(kept, texts_of(self.start)), "outcome")
+        sealed = self._sealed(self._history.outcome(kept, texts_of(self.start)), "outcome")
 
         def job(connection: Connection) -> None:
             self._touch(connection)
@@ -282,7 +282,7 @@ class RunLedger:
         connection.execute(update(RUNS).where(RUNS.c.run_id == self.run_id).values(status=status, **values))
         give_up(connection, lease)
         self.rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == self.run_id)).scalar_one()
-        append(connection, self._database.sealer, [run_event(self.run_id, status, steps=self._story.spans())])
+        append(connection, self._database.sealer, [run_event(self.run_id, status, steps=self._history.spans())])
         self.status, self._is_given_up = status, True
 
     # -- how --------------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ class RunLedger:
             return may_have_run(start.step, "it was begun already")
         if self._lease is None:
             return taken_over(self.run_id)
-        if self._story.size + size > RUN_LIMIT_BYTES:
+        if self._history.size + size > RUN_LIMIT_BYTES:
             return too_much_to_begin(start.step)
         if self._database.writer.is_full:
             return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be recorded.")

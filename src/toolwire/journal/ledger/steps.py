@@ -1,4 +1,4 @@
-"""Steps and notes in the database: rows that are written together, and the whole story of a run read back."""
+"""Steps and notes in the database: rows that are written together, and the whole history of a run read back."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class KeptStep:
 
 
 @dataclass(slots=True, kw_only=True)
-class Story:
+class ReplayHistory:
     """All that is on record about the calls of one run."""
 
     steps: dict[str, KeptStep]
@@ -201,33 +201,33 @@ def is_begun(connection: Connection, run_id: str, key: str) -> bool:
     return bool(connection.execute(select(there)).scalar())
 
 
-def story_of(connection: Connection, sealer: Sealer, run_id: str) -> Story:
+def history_of(connection: Connection, sealer: Sealer, run_id: str) -> ReplayHistory:
     """Reads all records about the run's calls.
 
     Raises:
         DecisionRefused: `bad_mac`: a record was changed in the database.
     """
     notes, size = _notes(connection, sealer, run_id)
-    story = Story(steps={}, ended=[], notes=notes, size=size)
+    history = ReplayHistory(steps={}, ended=[], notes=notes, size=size)
     values: dict[str, Any] = {}
     query = select(STEPS).where(STEPS.c.run_id == run_id).order_by(STEPS.c.place, STEPS.c.started_at)
     for row in connection.execute(query):
         start = None
         if row.begun is not None:
-            story.size += len(row.begun)
+            history.size += len(row.begun)
             start = read(sealer.open(row.begun, "steps", run_id, row.key, "begun"), start_of)
         if row.ended is not None:
-            story.size += len(row.ended)
+            history.size += len(row.ended)
             text = sealer.open(row.ended, "steps", run_id, row.key, "ended")
             form, step, result = read(text, partial(_end_read, start, values))
-            story.steps[row.key] = KeptStep(step=step, start=start, started_at=row.started_at, result=result)
-            story.ended.append(row.key)
+            history.steps[row.key] = KeptStep(step=step, start=start, started_at=row.started_at, result=result)
+            history.ended.append(row.key)
             if len(text) > LARGE_BYTES or form["form"] > WHOLE:
                 values[row.key] = form["result"]["data"]
-                story.share(row.key, values[row.key])
+                history.share(row.key, values[row.key])
         elif start is not None:
-            story.steps[row.key] = KeptStep(step=start.step, start=start, started_at=row.started_at)
-    return story
+            history.steps[row.key] = KeptStep(step=start.step, start=start, started_at=row.started_at)
+    return history
 
 
 def _end_read(
