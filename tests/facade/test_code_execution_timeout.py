@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire import ConfigurationError, Session, ToolCall, ToolRegistry, execute_python_code, protocols
+from toolwire.cli.options import TIMEOUT_S
 from toolwire.facade.built_in.program_entry import programs_run_by
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import Program
@@ -58,6 +59,7 @@ def test_every_way_to_run_a_program_has_the_same_default_time() -> None:
         asyncio.run(Session([], protocol="attp").turn(reply))
     found = [limits_of(registry), *runner.limits]
     assert [limits.deadline_s for limits in found] == [PROGRAM_TIME_S] * 5
+    assert PROGRAM_TIME_S == TIMEOUT_S
 
 
 def test_limits_count_when_no_timeout_is_given() -> None:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-TIMEOUT_S: float = 60
-"""Default time limit of a command in seconds. It suits slow tools, and a stuck tool is still noticed."""
+TIMEOUT_S: float = 30
+"""Default time limit of a command in seconds: that of every program. A test compares it with `Limits`."""
 
 ToolsOption = Annotated[
     list[str],
