@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.results import ToolResult as ToolResult
 
     AgentToolkit = Toolkit
+    __version__: str
 
 _HOMES = {
     "AgentToolkit": "facade.toolkits.toolkit:Toolkit",
@@ -164,6 +165,10 @@ __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> object:
     if name in _MOVED:
         return _moved(name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("toolwire")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'toolwire' has no attribute {name!r}")

@@ -131,7 +131,7 @@ def test_output_is_there_before_the_tool_ends_and_ctrl_c_keeps_it(source: str, m
         assert "before " in first
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, stderr) == (130, "")
+    assert (process.returncode, stderr) == (130, "toolwire: interrupted\n")
     if not more:
         assert stdout == "\n"
         return

@@ -108,7 +108,7 @@ def test_ctrl_c_ends_the_process_with_130_and_no_traceback(write: Write, program
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, stdout, stderr) == (130, "", "")
+    assert (process.returncode, stdout, stderr) == (130, "", "toolwire: interrupted\n")
 
 
 def test_a_closed_pipe_is_not_an_error(tools: str) -> None:

@@ -138,33 +138,71 @@ def test_a_prompt_that_does_not_exist_is_wrong_usage(described: str, option: lis
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "codes"),
     [
-        ["--help"],
-        ["run", "--help"],
-        ["prompt", "--help"],
-        ["tools", "--help"],
-        ["call", "--help"],
-        ["approvals", "--help"],
+        (["--help"], "0 1 2 3 4 5 6 130"),
+        (["run", "--help"], "0 1 2 3 4 5 6 130"),
+        (["prompt", "--help"], "0 1 2 3 130"),
+        (["tools", "--help"], "0 1 2 3 130"),
+        (["call", "--help"], "0 1 2 3 130"),
+        (["policy", "check", "--help"], "0 1 2 3 130"),
+        (["policy", "explain", "--help"], "0 1 2 3 130"),
+        (["approvals", "--help"], "0 1 2 130"),
+        (["log", "--help"], "0 1 2 130"),
+        (["doctor", "--help"], "0 1 2 130"),
+        (["completion", "--help"], "0 1 2 130"),
     ],
 )
-@pytest.mark.parametrize("columns", [80, 120])
-def test_help_fits_and_says_how_commands_end(words: list[str], columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_help_fits_and_has_the_exit_codes_of_its_command(
+    words: list[str], codes: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     ended = run_here(*words)
-    assert (ended.code, ended.stderr, max(map(len, ended.stdout.splitlines())) <= columns) == (0, "", True)
+    # An example is one line, to be copied.
+    prose = [line for line in ended.stdout.splitlines() if not line.startswith(("    toolwire ", "    eval "))]
+    longest = max(map(len, prose))
+    assert (ended.code, ended.stderr, longest <= columns or f"{longest} of {columns}") == (0, "", True)
     assert "Examples:\n" in ended.stdout
-    assert ended.stdout.endswith(
-        "  Exit codes:\n"
-        "    0    the job was done\n"
-        "    1    a call or program failed, or was not allowed to run\n"
-        "    2    wrong usage, or a file that cannot be read\n"
-        "    3    the tools cannot be loaded\n"
-        "    4    the reply was refused: it cannot be read, and nothing ran\n"
-        "    5    the model declined: its reply is a `fail`, and nothing ran\n"
-        "    6    a person has to decide first; the run waits\n"
-        "    130  interrupted\n"
-    )
+    listed = ended.stdout.partition("Exit codes:\n")[2].splitlines()
+    assert " ".join(line.split()[0] for line in listed) == codes
+
+
+@pytest.mark.parametrize("columns", [200, 120])
+def test_help_uses_the_width_of_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    longest = max(map(len, run_here("run", "--help").stdout.splitlines()))
+    assert 100 < longest <= 120
+
+
+DISABLED = '''
+from toolwire import ToolRegistry
+
+registry = ToolRegistry()
+
+@registry.register
+def send(to: str) -> str:
+    """Sends a message."""
+    return to
+
+@registry.register
+def read() -> str:
+    """Reads the messages."""
+    return ""
+
+registry.disable("send", "the mail server is down")
+'''
+
+
+def test_a_disabled_tool_is_shown_with_its_reason(write: Write) -> None:
+    source = write("mail.py", DISABLED)
+    lines = run_here("tools", "--tools", source).stdout.splitlines()
+    assert [line.split("  ")[-1].strip() for line in lines[1:]] == [
+        "Disabled: the mail server is down",
+        "Reads the messages.",
+    ]
+    found = json.loads(run_here("tools", "--tools", source, "--json").stdout)
+    assert {tool["name"]: tool["disabled"] for tool in found} == {"send": "the mail server is down", "read": None}
 
 
 @pytest.mark.parametrize(

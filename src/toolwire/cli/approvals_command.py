@@ -8,23 +8,19 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
 
-from toolwire import ApprovalRequest, Decision, DecisionRefused, Rule, Store, ToolwireError
-from toolwire.approvals import Decider, read_edit, render_request, rule_for
+import toolwire
 from toolwire.cli.display import add_row, ago, moment, one_line, seconds_of, span, table_text
-from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import plain
 from toolwire.cli.stores import StoreOption, open_store
-
-if TYPE_CHECKING:
-    from toolwire import Store
 
 EPILOG = f"""\b
 Examples:
@@ -38,22 +34,22 @@ Examples:
 An id may be shortened as long as it means one request. The first decision
 counts. A run that waits goes on with `toolwire run --resume RUN`.
 
-{EXIT_CODES}"""
+{exit_codes("it was decided before, or cannot be decided")}"""
 
 SHORT_ID = 10
 """Minimum length of an id in a list: `a_` and 8 digits. Ids are longer if two begin alike."""
 
-approvals = typer.Typer(no_args_is_help=True, rich_markup_mode=None, epilog=EPILOG)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, epilog=EPILOG)
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The request, or the beginning of its id.")]
 
 
-@approvals.callback(epilog=EPILOG)
+@app.callback(epilog=EPILOG)
 def _approvals() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
     """Calls that wait for a person: see them and decide."""
 
 
-@approvals.command("list")
+@app.command("list")
 def list_requests(
     context: typer.Context,
     run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Requests of this run only.")] = None,
@@ -72,7 +68,7 @@ def list_requests(
         output.say("nothing waits for a person")
 
 
-@approvals.command("show")
+@app.command("show")
 def show(context: typer.Context, id: IdArgument, store: StoreOption = None, json: JsonOption = False) -> None:
     """Print one request: the whole call, and the decision if there is one."""
     output: Output = context.obj
@@ -88,7 +84,7 @@ def show(context: typer.Context, id: IdArgument, store: StoreOption = None, json
         output.result(f"decided    {_said(decision)}")
 
 
-@approvals.command("approve")
+@app.command("approve")
 def approve(
     context: typer.Context,
     id: IdArgument,
@@ -112,11 +108,13 @@ def approve(
     if how_long is not None and not kept_s:
         raise Stop(ExitCode.WRONG_USAGE, f"{how_long!r} is not a length of time", hint="Write 30min, 8h or 7d.")
 
-    def made(request: ApprovalRequest) -> Decision:
+    def made(request: toolwire.ApprovalRequest) -> toolwire.Decision:
+        from toolwire.approvals import rule_for
+
         if remember is None:
-            return Decision(verdict="approve")
+            return toolwire.Decision(verdict="approve")
         rule = rule_for(request, scope=remember, same_arguments=not any_arguments)
-        return Decision(
+        return toolwire.Decision(
             verdict="approve",
             remember=rule if kept_s is None else replace(rule, expires_at=time.time() + kept_s),
         )
@@ -124,7 +122,7 @@ def approve(
     _decide(context.obj, store, id, made)
 
 
-@approvals.command("deny")
+@app.command("deny")
 def deny(
     context: typer.Context,
     id: IdArgument,
@@ -134,10 +132,10 @@ def deny(
 ) -> None:
     """Do not let the call run, and say why."""
     verdict = "stop_run" if stop_run else "deny"
-    _decide(context.obj, store, id, lambda _: Decision(verdict=verdict, reason=reason))
+    _decide(context.obj, store, id, lambda _: toolwire.Decision(verdict=verdict, reason=reason))
 
 
-@approvals.command("edit")
+@app.command("edit")
 def edit(
     context: typer.Context,
     id: IdArgument,
@@ -148,11 +146,15 @@ def edit(
     store: StoreOption = None,
 ) -> None:
     """Let the call run with other arguments."""
+    from toolwire.approvals import read_edit
+
     text = arguments if arguments.lstrip().startswith("{") else read_text(arguments, what="the arguments")
-    _decide(context.obj, store, id, lambda request: Decision(verdict="edit", arguments=read_edit(text, request)))
+    _decide(
+        context.obj, store, id, lambda request: toolwire.Decision(verdict="edit", arguments=read_edit(text, request))
+    )
 
 
-def request_table(requests: Sequence[ApprovalRequest], *, is_terminal: bool) -> str:
+def request_table(requests: Sequence[toolwire.ApprovalRequest], *, is_terminal: bool) -> str:
     """Returns a table of pending requests with one line each and shortened arguments."""
     table, now = Table(), time.time()
     for name in ("REQUEST", "TOOL", "ASKED", "LEFT", "RUN"):
@@ -166,14 +168,14 @@ def request_table(requests: Sequence[ApprovalRequest], *, is_terminal: bool) -> 
     return table_text(table, is_terminal=is_terminal)
 
 
-def request_json(request: ApprovalRequest) -> dict[str, Any]:
+def request_json(request: toolwire.ApprovalRequest) -> dict[str, Any]:
     """Returns all fields of a request as JSON types."""
     found = {field.name: plain(getattr(request, field.name)) for field in fields(request) if field.name != "caller"}
     caller = {field.name: getattr(request.caller, field.name) for field in fields(request.caller)}
     return {**found, "caller": caller}
 
 
-def _found(store: Store, id: str) -> tuple[ApprovalRequest, Decision | None]:
+def _found(store: toolwire.Store, id: str) -> tuple[toolwire.ApprovalRequest, toolwire.Decision | None]:
     """Returns the request with this id, or with an id that begins like this."""
     waiting = [request for request in store.pending() if request.id.startswith((id, f"a_{id}"))]
     if len(waiting) == 1:
@@ -183,7 +185,7 @@ def _found(store: Store, id: str) -> tuple[ApprovalRequest, Decision | None]:
         raise Stop(ExitCode.WRONG_USAGE, f"{id!r} may be {len(waiting)} requests: {begins}", hint="Give more of it.")
     try:
         return store.request(id)
-    except DecisionRefused as refused:
+    except toolwire.DecisionRefused as refused:
         raise Stop(
             ExitCode.WRONG_USAGE,
             f"no waiting request begins with {id!r}",
@@ -191,7 +193,9 @@ def _found(store: Store, id: str) -> tuple[ApprovalRequest, Decision | None]:
         ) from refused
 
 
-def _decide(output: Output, named: str | None, id: str, made: Callable[[ApprovalRequest], Decision]) -> None:
+def _decide(
+    output: Output, named: str | None, id: str, made: Callable[[toolwire.ApprovalRequest], toolwire.Decision]
+) -> None:
     with open_store(named) as store:
         request, decided = _found(store, id)
         if decided is not None:
@@ -199,7 +203,7 @@ def _decide(output: Output, named: str | None, id: str, made: Callable[[Approval
         shown = _shown(request)
         try:
             taken = store.decide(request.id, _signed(made(request), request))
-        except DecisionRefused as refused:
+        except toolwire.DecisionRefused as refused:
             if refused.decided is not None:
                 raise _too_late(request, refused.decided) from refused
             raise Stop(ExitCode.FAILED, str(refused), hint="Nothing was decided.") from refused
@@ -210,7 +214,9 @@ def _decide(output: Output, named: str | None, id: str, made: Callable[[Approval
     output.say(f"Continue the run: toolwire run --resume {request.run_id} --tools ...")
 
 
-def _signed(said: Decision, request: ApprovalRequest) -> Decision:
+def _signed(said: toolwire.Decision, request: toolwire.ApprovalRequest) -> toolwire.Decision:
+    from toolwire.approvals import Decider
+
     return replace(
         said,
         request_id=request.id,
@@ -220,13 +226,13 @@ def _signed(said: Decision, request: ApprovalRequest) -> Decision:
     )
 
 
-def _too_late(request: ApprovalRequest, decided: Decision) -> Stop:
+def _too_late(request: toolwire.ApprovalRequest, decided: toolwire.Decision) -> Stop:
     return Stop(
         ExitCode.FAILED, f"{request.id} was decided before: {_said(decided)}", hint="The first decision counts."
     )
 
 
-def _said(decision: Decision) -> str:
+def _said(decision: toolwire.Decision) -> str:
     done = {"approve": "approved", "edit": "approved with other arguments", "deny": "denied", "stop_run": "run stopped"}
     by = decision.by
     who = f" by {by.principal}" if by.principal else ""
@@ -235,19 +241,21 @@ def _said(decision: Decision) -> str:
     return one_line(f"{done[decision.verdict]}{who}{through}, {moment(decision.at)}{reason}")
 
 
-def _remembered(rule: Rule) -> str:
+def _remembered(rule: toolwire.Rule) -> str:
     until = f", until {moment(rule.expires_at)}" if isinstance(rule.expires_at, float) else ""
     return one_line(f"{rule}, scope {rule.scope}{until}")
 
 
-def _shown(request: ApprovalRequest) -> str:
+def _shown(request: toolwire.ApprovalRequest) -> str:
+    from toolwire.approvals import render_request
+
     try:
         return render_request(request, width=min(100, shutil.get_terminal_size((100, 24)).columns), now=time.time())
-    except ToolwireError as error:
+    except toolwire.ToolwireError as error:
         raise Stop(ExitCode.FAILED, f"{request.id} cannot be shown, so it cannot be approved: {error}") from error
 
 
-def _decision_json(decision: Decision) -> dict[str, Any]:
+def _decision_json(decision: toolwire.Decision) -> dict[str, Any]:
     by = {field.name: getattr(decision.by, field.name) for field in fields(decision.by)}
     return {
         "verdict": decision.verdict,
@@ -259,7 +267,7 @@ def _decision_json(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _brief(request: ApprovalRequest) -> str:
+def _brief(request: toolwire.ApprovalRequest) -> str:
     return json_text.dumps(plain(request.arguments), ensure_ascii=False)
 
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from toolwire import ToolCall, ToolRegistry, ToolResponse, ToolResult
-from toolwire.cli.exit_codes import EXIT_CODES, ExitCode
+import toolwire
+from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import TIMEOUT_S, JsonOption, PolicyOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output, show_tool_errors
@@ -21,8 +21,7 @@ from toolwire.cli.result_output import as_json, nothing_came, person_hint, perso
 from toolwire.cli.typed_arguments import read_object, read_pairs
 from toolwire.cli.waiting import within
 
-EPILOG = f"""\b
-Values are read by the tool's schema. A text stays as it is typed; integers,
+EPILOG = f"""Values are read by the tool's schema. A text stays as it is typed; integers,
 numbers, true, false and null are what they look like; lists and objects are
 written as JSON.
 
@@ -33,12 +32,16 @@ Examples:
   toolwire call search --arguments arguments.json limit=3 --tools tools.py
   toolwire call watch path=log.txt --tools tools.py --stream
 
-{EXIT_CODES}"""
+{exit_codes("the call failed, or was not allowed to run", ExitCode.UNUSABLE_TOOLS)}"""
 
 _STOP_S = 3.0
 """Seconds for an interrupted call to deliver the output that it already has."""
 
 
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("call", epilog=EPILOG)
 def call(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.")],
@@ -86,23 +89,25 @@ def _from_file(source: str | None) -> dict[str, Any]:
     return read_object(read_text(source, what="the file of arguments"), place=place)
 
 
-def _schema(registry: ToolRegistry, name: str) -> dict[str, Any]:
+def _schema(registry: toolwire.ToolRegistry, name: str) -> dict[str, Any]:
     spec = registry.to_toolspecs().get(name)
     return {} if spec is None else spec.input_schema
 
 
-def _result(registry: ToolRegistry, name: str, arguments: dict[str, Any], timeout_s: float) -> ToolResult:
-    def invoke(result: Future[ToolResult]) -> None:
+def _result(
+    registry: toolwire.ToolRegistry, name: str, arguments: dict[str, Any], timeout_s: float
+) -> toolwire.ToolResult:
+    def invoke(result: Future[toolwire.ToolResult]) -> None:
         result.set_result(registry.invoke(name, arguments))
 
     try:
         return within(timeout_s, invoke)
     except TimeoutError:
-        return nothing_came(repr(name), timeout_s, call=ToolCall(name, arguments))
+        return nothing_came(repr(name), timeout_s, call=toolwire.ToolCall(name, arguments))
 
 
 def _call_live(
-    registry: ToolRegistry,
+    registry: toolwire.ToolRegistry,
     name: str,
     arguments: Mapping[str, Any],
     *,
@@ -120,7 +125,7 @@ def _call_live(
     toolkit = registry.create_agent_toolkit("toolwire call", registry.tool_library)
     stream = toolkit.call_tool_function({"type": "tool_use", "id": "", "name": name, "input": dict(arguments)})
     show = _Lines(output) if as_lines else _Text(output)
-    ended: Future[ToolResult | None] = Future()
+    ended: Future[toolwire.ToolResult | None] = Future()
 
     async def read() -> None:
         async for chunk in stream.deltas() if as_lines else stream:
@@ -140,10 +145,10 @@ def _call_live(
         result = ended.result(0)
     except TimeoutError:
         stop()
-        result = ToolResult.failed(
+        result = toolwire.ToolResult.failed(
             "unknown_outcome",
             f"{name!r} did not end within {timeout_s:g} s; it was interrupted, and may still be running.",
-            call=ToolCall(name, arguments),
+            call=toolwire.ToolCall(name, arguments),
         )
     except KeyboardInterrupt:
         stop()
@@ -160,7 +165,7 @@ class _Text:
         self._output = output
         self._written = ""
 
-    def chunk(self, chunk: ToolResponse) -> bool:
+    def chunk(self, chunk: toolwire.ToolResponse) -> bool:
         """Writes the new part of a chunk. False if the reader has closed its end."""
         metadata = chunk.metadata or {}
         if "progress" in metadata:
@@ -181,7 +186,7 @@ class _Text:
         new, self._written = text[len(self._written) :], text
         return self._output.write(new)
 
-    def end(self, result: ToolResult | None) -> None:
+    def end(self, result: toolwire.ToolResult | None) -> None:
         """Ends the last line. A call that was abandoned gets its own line."""
         if self._written and not self._written.endswith("\n"):
             self._output.write("\n")
@@ -199,7 +204,7 @@ class _Lines:
     def __init__(self, output: Output) -> None:
         self._output = output
 
-    def chunk(self, chunk: ToolResponse) -> bool:
+    def chunk(self, chunk: toolwire.ToolResponse) -> bool:
         """Writes the new part of a chunk. False if the reader has closed its end."""
         return self._output.result_line(
             {
@@ -211,7 +216,7 @@ class _Lines:
             }
         )
 
-    def end(self, result: ToolResult | None) -> None:
+    def end(self, result: toolwire.ToolResult | None) -> None:
         """Writes the result."""
         if result is not None:
             self._output.result_line({"result": as_json(result)})

@@ -12,8 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.approvals import visible_text
-
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _WRITTEN = re.compile(rf"(\d{{1,9}})({'|'.join(unit for _, unit in _UNITS)})")
 _SECONDS = {unit: seconds for seconds, unit in _UNITS}
@@ -39,6 +37,8 @@ def add_row(table: Table, *cells: str) -> None:
 
 def one_line(text: str) -> str:
     """Returns the text on one line, with control characters escaped."""
+    from toolwire.approvals import visible_text
+
     return visible_text(text).replace("\n", "\\n").replace("\t", "\\t")
 
 

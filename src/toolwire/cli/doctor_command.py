@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import typer
 
-from toolwire.cli.exit_codes import EXIT_CODES, ExitCode
+from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
-from toolwire.doctor import Diagnosis, diagnose
+
+if TYPE_CHECKING:
+    from toolwire.doctor import Diagnosis
 
 EPILOG = f"""\b
 Examples:
@@ -18,11 +21,17 @@ Examples:
 
 It exits with 0 when programs run here without asking for less isolation.
 
-{EXIT_CODES}"""
+{exit_codes("too little isolation for programs")}"""
 
 
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("doctor", epilog=EPILOG)
 def doctor(context: typer.Context, json: JsonOption = False) -> None:
     """Print how well programs are held on this machine, layer by layer, as observed."""
+    from toolwire.doctor import diagnose
+
     output: Output = context.obj
     output.keep_stdout()
     diagnosis = diagnose()

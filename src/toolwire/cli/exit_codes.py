@@ -29,17 +29,23 @@ class ExitCode(IntEnum):
     """The user pressed Ctrl-C."""
 
 
-EXIT_CODES = """\b
-Exit codes:
-  0    the job was done
-  1    a call or program failed, or was not allowed to run
-  2    wrong usage, or a file that cannot be read
-  3    the tools cannot be loaded
-  4    the reply was refused: it cannot be read, and nothing ran
-  5    the model declined: its reply is a `fail`, and nothing ran
-  6    a person has to decide first; the run waits
-  130  interrupted"""
-"""The end of every help text. The first line keeps its line breaks."""
+_MEANINGS = {
+    ExitCode.DONE: "the job was done",
+    ExitCode.WRONG_USAGE: "wrong usage, or a file that cannot be read",
+    ExitCode.UNUSABLE_TOOLS: "the tools cannot be loaded",
+    ExitCode.REFUSED: "the reply cannot be read, and nothing ran",
+    ExitCode.DECLINED: "the model declined, and nothing ran",
+    ExitCode.SUSPENDED: "a person has to decide first; the run waits",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+_ALWAYS = {ExitCode.DONE, ExitCode.FAILED, ExitCode.WRONG_USAGE, ExitCode.INTERRUPTED}
+
+
+def exit_codes(failed: str = "the result cannot be written", *more: ExitCode) -> str:
+    """Returns the end of a help page: the codes of every command and `more`. `failed` says when the code is 1."""
+    meanings = {**_MEANINGS, ExitCode.FAILED: failed}
+    lines = [f"  {code:<4} {meanings[code]}" for code in ExitCode if code in _ALWAYS or code in more]
+    return "\n".join(["\b", "Exit codes:", *lines])
 
 
 class Stop(Exception):

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeGuard, cast
 
-from toolwire import BaseTool, ToolRegistry, ToolSpec, ToolwireError
+import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop
 
 _WHAT_COUNTS = (
@@ -22,7 +22,7 @@ _WHAT_COUNTS = (
 )
 
 
-def registry_of(sources: Iterable[str]) -> ToolRegistry:
+def registry_of(sources: Iterable[str]) -> toolwire.ToolRegistry:
     """Returns a registry with the tools of all sources, or the registry that a source defines, with its rules.
 
     Raises:
@@ -32,7 +32,7 @@ def registry_of(sources: Iterable[str]) -> ToolRegistry:
     return _brought(loaded) or _new_registry(loaded)
 
 
-def _brought(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry | None:
+def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | None:
     """Returns the registry that one of the modules defines. None if no module defines one."""
     found = {id(registry): (source, registry) for source, module in loaded for registry in _registries(module)}
     if not found:
@@ -54,8 +54,8 @@ def _brought(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry | None:
     return registry
 
 
-def _new_registry(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry:
-    registry = ToolRegistry()
+def _new_registry(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry:
+    registry = toolwire.ToolRegistry()
     for source, module in loaded:
         tools = _tools(module)
         if not tools:
@@ -63,7 +63,7 @@ def _new_registry(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry:
         for tool in tools:
             try:
                 registry.register_tool_to_library(tool)
-            except ToolwireError as error:
+            except toolwire.ToolwireError as error:
                 raise _unusable(f"{source}: {error}") from error
             except Exception as error:
                 # A tool class is instantiated and asked for its parameters here. Both run its author's code.
@@ -71,8 +71,8 @@ def _new_registry(loaded: list[tuple[str, ModuleType]]) -> ToolRegistry:
     return registry
 
 
-def _registries(module: ModuleType) -> list[ToolRegistry]:
-    return [value for _, value in _public(module) if isinstance(value, ToolRegistry)]
+def _registries(module: ModuleType) -> list[toolwire.ToolRegistry]:
+    return [value for _, value in _public(module) if isinstance(value, toolwire.ToolRegistry)]
 
 
 def _tools(module: ModuleType) -> list[object]:
@@ -82,7 +82,7 @@ def _tools(module: ModuleType) -> list[object]:
     one tool.
     """
     found = [value for _, value in _public(module) if _is_tool(value, module)]
-    made = {getattr(value, "name", None) for value in found if isinstance(value, ToolSpec | BaseTool)}
+    made = {getattr(value, "name", None) for value in found if isinstance(value, toolwire.ToolSpec | toolwire.BaseTool)}
     classes = {type(value) for value in found}
     unique = {
         id(value): value
@@ -106,15 +106,15 @@ def _public(module: ModuleType) -> Iterator[tuple[str, object]]:
 
 
 def _is_tool(value: object, module: ModuleType) -> bool:
-    if isinstance(value, ToolSpec | BaseTool):
+    if isinstance(value, toolwire.ToolSpec | toolwire.BaseTool):
         return True
     if inspect.isfunction(value):
         return _belongs(value, module) and bool(inspect.getdoc(value))
     return _is_tool_class(value) and _belongs(value, module)
 
 
-def _is_tool_class(value: object) -> TypeGuard[type[BaseTool]]:
-    return inspect.isclass(value) and issubclass(value, BaseTool) and not inspect.isabstract(value)
+def _is_tool_class(value: object) -> TypeGuard[type[toolwire.BaseTool]]:
+    return inspect.isclass(value) and issubclass(value, toolwire.BaseTool) and not inspect.isabstract(value)
 
 
 def _belongs(value: object, module: ModuleType) -> bool:

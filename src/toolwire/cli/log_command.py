@@ -13,7 +13,7 @@ from rich.table import Table
 
 from toolwire.cli.approvals_command import SHORT_ID
 from toolwire.cli.display import add_row, moment, one_line, seconds_of, table_text
-from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
 from toolwire.cli.result_output import plain
@@ -30,12 +30,12 @@ Examples:
   toolwire log tree r_1c0f
   toolwire log verify
 
-{EXIT_CODES}"""
+{exit_codes("`verify` found that the log was changed")}"""
 
 ROWS = 50
 """Default number of rows, about two screens."""
 
-log = typer.Typer(rich_markup_mode=None, invoke_without_command=True, epilog=EPILOG)
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True, epilog=EPILOG)
 
 
 def _since(text: str | None) -> float | None:
@@ -51,7 +51,7 @@ def _since(text: str | None) -> float | None:
     return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
 
 
-@log.callback(epilog=EPILOG)
+@app.callback(epilog=EPILOG)
 def show_log(
     context: typer.Context,
     follow: Annotated[bool, typer.Option("--follow", help="Keep printing new rows until Ctrl-C.")] = False,
@@ -82,7 +82,7 @@ def show_log(
                 _print([row], output, json=json, is_stream=True)
 
 
-@log.command("tree")
+@app.command("tree")
 def tree(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run, or the beginning of its id.")],
@@ -105,7 +105,7 @@ def tree(
     output.result("\n".join([run_id, *_branches(rows)]))
 
 
-@log.command("verify")
+@app.command("verify")
 def verify(context: typer.Context, store: StoreOption = None, json: JsonOption = False) -> None:
     """Check that no row of the log was changed, moved, put in or taken out, and that no run or step is missing."""
     output: Output = context.obj

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
-from typing import Annotated, NoReturn
+from importlib import import_module
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
+from typer.completion import completion_init, get_completion_script  # pyright: ignore[reportPrivateImportUsage]
+from typer.core import TyperCommand, TyperGroup
 
-from toolwire.cli import (
-    approvals_command,
-    call_command,
-    doctor_command,
-    log_command,
-    policy_command,
-    prompt_command,
-    run_command,
-    tools_command,
-)
-from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+import toolwire
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.output import Output, hide_tool_errors, open_missing_streams, write_any_text
 from toolwire.cli.waiting import leave
 
@@ -35,20 +29,63 @@ Examples:
   toolwire log --since 2h
   toolwire doctor
 
-\b
 Results go to standard output, everything else to standard error, also what
 the tools themselves print.
 
-{EXIT_CODES}"""
+{exit_codes("the job failed", *ExitCode)}"""
+
+COMPLETION_EPILOG = f"""\b
+Examples:
+  eval "$(toolwire completion bash)"      in ~/.bashrc
+  eval "$(toolwire completion zsh)"       in ~/.zshrc
+  toolwire completion fish | source       in config.fish
+
+{exit_codes()}"""
+
+_COMMANDS = {
+    "run": "run_command",
+    "prompt": "prompt_command",
+    "tools": "tools_command",
+    "call": "call_command",
+    "policy": "policy_command",
+    "approvals": "approvals_command",
+    "log": "log_command",
+    "doctor": "doctor_command",
+}
+"""The module of each command, in the order of the help page."""
+
+COMPLETE_VARIABLE = "_TOOLWIRE_COMPLETE"
+"""The environment variable by which a shell asks for the words that complete a line."""
+
+HELP_WIDTH = 120
+"""Maximum width of a help page in columns. Longer lines are hard to read."""
+
+
+class _LazyGroup(TyperGroup):
+    """Imports the module of a command when the command is used."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # Placeholders: the group lists the names, and suggests one for a wrong name.
+        self.commands = {**{name: TyperCommand(name) for name in _COMMANDS}, **self.commands}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Returns the command, or None if there is none of that name."""
+        module = _COMMANDS.get(cmd_name)
+        if module is None:
+            return super().get_command(ctx, cmd_name)
+        return typer.main.get_command(import_module(f"toolwire.cli.{module}").app)
+
 
 app = typer.Typer(
     name="toolwire",
+    cls=_LazyGroup,
     add_completion=False,
     no_args_is_help=True,
     # Help texts are also read in pipes and logs, so they are plain lines without boxes.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH},
 )
 
 
@@ -63,6 +100,8 @@ def main() -> NoReturn:
 
 def execute(arguments: Sequence[str], output: Output) -> int:
     """Runs one command line and returns its exit code."""
+    if COMPLETE_VARIABLE in os.environ:
+        completion_init()
     try:
         app(args=list(arguments), obj=output, prog_name="toolwire")
     except Stop as stop:
@@ -71,10 +110,14 @@ def execute(arguments: Sequence[str], output: Output) -> int:
             output.say(stop.hint)
         return stop.code
     except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
+        code = ExitCode.INTERRUPTED
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else ExitCode.DONE
-    return ExitCode.DONE
+        code = end.code if isinstance(end.code, int) else ExitCode.DONE
+    else:
+        code = ExitCode.DONE
+    if code == ExitCode.INTERRUPTED:
+        output.say("toolwire: interrupted")
+    return code
 
 
 class _Said(logging.Handler):
@@ -103,7 +146,7 @@ def _show_warnings(output: Output) -> None:
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
-        typer.echo(f"toolwire {version('toolwire')}")
+        typer.echo(f"toolwire {toolwire.__version__}")
         raise typer.Exit
 
 
@@ -116,11 +159,11 @@ def _toolwire(  # pyright: ignore[reportUnusedFunction] - typer keeps it
     """Run the tool calls of language models, alone or from programs that a model wrote."""
 
 
-app.command("run", epilog=run_command.EPILOG)(run_command.run)
-app.command("prompt", epilog=prompt_command.EPILOG)(prompt_command.prompt)
-app.command("tools", epilog=tools_command.EPILOG)(tools_command.tools)
-app.command("call", epilog=call_command.EPILOG)(call_command.call)
-app.add_typer(policy_command.policy, name="policy")
-app.add_typer(approvals_command.approvals, name="approvals")
-app.add_typer(log_command.log, name="log")
-app.command("doctor", epilog=doctor_command.EPILOG)(doctor_command.doctor)
+@app.command("completion", epilog=COMPLETION_EPILOG)
+def completion(
+    context: typer.Context,
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
+) -> None:
+    """Print the script that completes commands in a shell."""
+    output: Output = context.obj
+    output.result(get_completion_script(prog_name="toolwire", complete_var=COMPLETE_VARIABLE, shell=shell))

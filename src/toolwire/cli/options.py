@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -25,6 +25,10 @@ PolicyOption = Annotated[
         metavar="FILE",
         help="A file with permission rules; toolwire.toml of this folder if it exists.",
     ),
+]
+LanguageOption = Annotated[
+    Literal["en", "zh"] | None,
+    typer.Option("--language", help="The language of texts for the model; English by default."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 

@@ -16,7 +16,6 @@ import sys
 from contextlib import ExitStack, suppress
 from typing import Any, TextIO
 
-from toolwire.approvals import visible_text
 from toolwire.cli.exit_codes import ExitCode, Stop
 
 _ENCODING_ERRORS = "backslashreplace"
@@ -90,7 +89,7 @@ class Output:
             Stop: The result cannot be written.
         """
         try:
-            self._results.write(visible_text(text) if self.is_terminal else text)
+            self._results.write(_visible(text) if self.is_terminal else text)
             self._results.flush()
         except BrokenPipeError:
             self._discard()
@@ -116,7 +115,7 @@ class Output:
         """Writes a message that is not a result. On a terminal, control characters are escaped."""
         # If standard error is closed, the message has no reader.
         with suppress(OSError):
-            print(visible_text(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
+            print(_visible(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
     def _json(self, value: Any, *, indent: int | None = None) -> str:
         """Returns JSON that keeps its value even when the terminal or the stream's encoding escapes characters."""
@@ -127,7 +126,7 @@ class Output:
         return json.dumps(value, indent=indent).replace("\x7f", "\\u007f")
 
     def _passes(self, text: str) -> bool:
-        if self.is_terminal and visible_text(text) != text:
+        if self.is_terminal and _visible(text) != text:
             return False
         try:
             text.encode(self._results.encoding or "utf-8")
@@ -156,6 +155,13 @@ class Output:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, descriptor)
             os.close(nowhere)
+
+
+def _visible(text: str) -> str:
+    # Importing it costs a second, and most output is not for a terminal.
+    from toolwire.approvals import visible_text
+
+    return visible_text(text)
 
 
 def _descriptor(stream: TextIO) -> int | None:

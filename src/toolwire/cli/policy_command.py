@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from toolwire import Policy, ToolRegistry, ToolwireError, load_policy
+import toolwire
 from toolwire.cli.display import add_row, table_text
-from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
@@ -20,7 +20,7 @@ from toolwire.cli.typed_arguments import read_pairs
 POLICY_FILE = "toolwire.toml"
 """The policy file that is used from the current folder if none is named."""
 
-policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 CHECK_EPILOG = f"""\b
 Examples:
@@ -29,7 +29,7 @@ Examples:
 
 It exits with 0 when each rule can do what it says, and with 1 when one cannot.
 
-{EXIT_CODES}"""
+{exit_codes("a rule cannot do what it says", ExitCode.UNUSABLE_TOOLS)}"""
 
 EXPLAIN_EPILOG = f"""\b
 Examples:
@@ -38,15 +38,15 @@ Examples:
 
 It runs nothing, and exits with 0 whatever the verdict is.
 
-{EXIT_CODES}"""
+{exit_codes("the result cannot be written", ExitCode.UNUSABLE_TOOLS)}"""
 
 
-@policy.callback()
+@app.callback()
 def _policy() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
     """Permission rules: check them, and see why a call runs or does not run."""
 
 
-@policy.command("check", epilog=CHECK_EPILOG)
+@app.command("check", epilog=CHECK_EPILOG)
 def check(
     context: typer.Context,
     tools: ToolsOption,
@@ -66,12 +66,12 @@ def check(
     elif wrong:
         output.result("\n".join(f"{place}: {message}" if place else message for place, message in wrong))
     else:
-        found = load_policy(named)
+        found = toolwire.load_policy(named)
         output.result(f"{named}: {_counted(found, registry)}")
     raise typer.Exit(ExitCode.FAILED if wrong else ExitCode.DONE)
 
 
-@policy.command("explain", epilog=EXPLAIN_EPILOG)
+@app.command("explain", epilog=EXPLAIN_EPILOG)
 def explain(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tool.")],
@@ -89,7 +89,7 @@ def explain(
     given = read_pairs(pairs or (), {} if spec is None else spec.input_schema)
     try:
         found = registry.explain_call(name, given)
-    except ToolwireError as error:
+    except toolwire.ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     if json:
         output.result_json(_as_json(found))
@@ -97,7 +97,7 @@ def explain(
         output.result(_text(found, is_terminal=output.is_terminal))
 
 
-def honour(named: str | None, registry: ToolRegistry, output: Output) -> None:
+def honour(named: str | None, registry: toolwire.ToolRegistry, output: Output) -> None:
     """Applies the named policy file, or the one in the current folder, and reports its name.
 
     Does nothing if none is named and the folder has none.
@@ -109,23 +109,23 @@ def honour(named: str | None, registry: ToolRegistry, output: Output) -> None:
         return
     try:
         registry.use_policy(Path(named or POLICY_FILE))
-    except ToolwireError as error:
+    except toolwire.ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, f"the policy cannot be used:\n{error}") from error
     output.say(f"policy: {named or POLICY_FILE}")
 
 
-def _wrong(named: str, registry: ToolRegistry) -> list[tuple[str, str]]:
+def _wrong(named: str, registry: toolwire.ToolRegistry) -> list[tuple[str, str]]:
     """Returns the problems, each with its place."""
     if not Path(named).exists():
         raise Stop(ExitCode.WRONG_USAGE, f"there is no policy file {named}")
     try:
-        found = load_policy(named)
-    except ToolwireError as error:
+        found = toolwire.load_policy(named)
+    except toolwire.ToolwireError as error:
         return [("", line) for line in str(error).split("\n")]
     return [(problem.place, problem.message) for problem in found.check(registry.to_toolspecs())]
 
 
-def _counted(found: Policy, registry: ToolRegistry) -> str:
+def _counted(found: toolwire.Policy, registry: toolwire.ToolRegistry) -> str:
     examples = sum(len(rule.calls) for rule in found.rules)
     rules = "1 rule" if len(found.rules) == 1 else f"{len(found.rules)} rules"
     checked = f", {examples} example{'s' * (examples != 1)} as they say" if examples else ""

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from toolwire import Session, ToolwireError
-from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+import toolwire
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
-from toolwire.cli.options import PolicyOption, ToolsOption
+from toolwire.cli.options import LanguageOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.policy_command import honour
 
@@ -19,15 +19,19 @@ Examples:
   toolwire prompt --tools tools.py --language zh --thought full
   toolwire prompt --tools tools.py --protocol openai
 
-{EXIT_CODES}"""
+{exit_codes("the result cannot be written", ExitCode.UNUSABLE_TOOLS)}"""
 
 
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("prompt", epilog=EPILOG)
 def prompt(
     context: typer.Context,
     tools: ToolsOption,
     policy: PolicyOption = None,
     protocol: Annotated[str, typer.Option(metavar="NAME", help="The format the model is to reply in.")] = "attp",
-    language: Annotated[Literal["en", "zh"] | None, typer.Option(help="English, the default, or Chinese.")] = None,
+    language: LanguageOption = None,
     thought: Annotated[
         Literal["short", "full"] | None,
         typer.Option(help="How much the model is to think aloud: one line, the default, or four points."),
@@ -39,8 +43,8 @@ def prompt(
     registry = registry_of(tools)
     honour(policy, registry, output)
     try:
-        described = Session(registry, protocol=protocol, language=language, thought=thought).instructions
-    except ToolwireError as error:
+        described = toolwire.Session(registry, protocol=protocol, language=language, thought=thought).instructions
+    except toolwire.ToolwireError as error:
         raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
     if isinstance(described, str):
         output.result(described)

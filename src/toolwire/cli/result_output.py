@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolwire import Failure, ToolCall, ToolResult, ToolwireError
+import toolwire
 
 
-def as_json(result: ToolResult) -> dict[str, Any]:
+def as_json(result: toolwire.ToolResult) -> dict[str, Any]:
     """Returns a result as JSON types: name, success, data, text, error, metadata and failure.
 
     `failure` holds kind, hint, path, data and whether a retry can help. Facts about a program are left out of the
@@ -43,7 +43,7 @@ _FOR_A_PERSON: dict[str, str] = {
 """Hints for a person by kind of failure, where the model's hint would mislead."""
 
 
-def person_text(result: ToolResult) -> str:
+def person_text(result: toolwire.ToolResult) -> str:
     """Returns the result as text for a person, with a hint for a person instead of one for the model."""
     if result.failure is None:
         return result.text
@@ -51,7 +51,7 @@ def person_text(result: ToolResult) -> str:
     return f"{said}\n{person_hint(result.failure)}".rstrip("\n")
 
 
-def person_hint(failure: Failure) -> str:
+def person_hint(failure: toolwire.Failure) -> str:
     """Returns a sentence that tells a person at the command line what to do. Empty if the error already says it."""
     for_owner = failure.data.get("for_owner")
     if isinstance(for_owner, str):
@@ -61,9 +61,9 @@ def person_hint(failure: Failure) -> str:
     return _FOR_A_PERSON.get(failure.kind, failure.hint)
 
 
-def nothing_came(what: str, timeout_s: float, *, call: ToolCall) -> ToolResult:
+def nothing_came(what: str, timeout_s: float, *, call: toolwire.ToolCall) -> toolwire.ToolResult:
     """Returns the result of work that did not end within the time limit."""
-    return ToolResult.failed(
+    return toolwire.ToolResult.failed(
         "unknown_outcome", f"{what} returned nothing within {timeout_s:g} s; it may still be running.", call=call
     )
 
@@ -71,6 +71,6 @@ def nothing_came(what: str, timeout_s: float, *, call: ToolCall) -> ToolResult:
 def plain(value: Any) -> Any:
     """Returns the value as JSON types, or its `repr` if JSON cannot hold it."""
     try:
-        return ToolResult(success=True, data=value).to_dict()["data"]
-    except ToolwireError:
+        return toolwire.ToolResult(success=True, data=value).to_dict()["data"]
+    except toolwire.ToolwireError:
         return repr(value)

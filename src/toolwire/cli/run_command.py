@@ -6,37 +6,21 @@ import asyncio
 import shlex
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 import toolwire
-from toolwire import (
-    Caller,
-    Limits,
-    Problem,
-    ProgramResult,
-    SandboxUnavailable,
-    Session,
-    SuspendedRun,
-    ToolRegistry,
-    ToolResult,
-    ToolwireError,
-    Turn,
-)
 from toolwire.cli.approvals_command import request_json, request_table
-from toolwire.cli.exit_codes import EXIT_CODES, ExitCode, Stop
+from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
-from toolwire.cli.options import TIMEOUT_S, JsonOption, PolicyOption, TimeoutOption, ToolsOption
+from toolwire.cli.options import TIMEOUT_S, JsonOption, LanguageOption, PolicyOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output
 from toolwire.cli.policy_command import honour
 from toolwire.cli.reading import read_bytes
 from toolwire.cli.result_output import as_json, nothing_came, plain
 from toolwire.cli.stores import StoreOption, found_run, open_store
 from toolwire.cli.waiting import within
-
-if TYPE_CHECKING:
-    from toolwire import Store
 
 EPILOG = f"""\b
 Examples:
@@ -48,7 +32,7 @@ Examples:
 A run is on record in the store (--store). What needs a person waits there:
 decide with `toolwire approvals`, then --resume the run.
 
-{EXIT_CODES}"""
+{exit_codes("a call or program failed, or was not allowed to run", *ExitCode)}"""
 
 AUTO = "auto"
 _DEFAULT = "attp"
@@ -56,6 +40,10 @@ _GRACE_S = 2.0
 """Seconds beyond the time limit. The sandbox uses them to stop the program and keep its output."""
 
 
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("run", epilog=EPILOG)
 def run(
     context: typer.Context,
     tools: ToolsOption,
@@ -64,6 +52,7 @@ def run(
     ] = None,
     protocol: Annotated[str, typer.Option(metavar="NAME", help="The format of the reply; auto detects it.")] = AUTO,
     policy: PolicyOption = None,
+    language: LanguageOption = None,
     resume: Annotated[
         str | None,
         typer.Option("--resume", metavar="RUN", help="Continue a run that waited, instead of running a reply."),
@@ -83,20 +72,33 @@ def run(
     with open_store(store, make=resume is None) as opened:
         if registry.get_execution_log() is None:
             registry.enable_logging(store=opened)
+        run_id, caller = "", None
         if resume is not None:
-            run_id, kept, caller = found_run(opened, resume)
-            name = kept if protocol == AUTO else protocol
             # The owner of the store and its key may resume any run. The run keeps its original caller.
-            session = _session(registry, name, timeout, opened, caller)
-            turn = _turn(lambda: session.resume(run_id), timeout, lambda: _gave_nothing(session, b"", timeout))
+            run_id, recognised, caller = found_run(opened, resume)
         else:
-            name = _recognised(content, output) if protocol == AUTO else protocol
-            session = _session(registry, name, timeout, opened)
-            turn = _turn(lambda: session.turn(content), timeout, lambda: _gave_nothing(session, content, timeout))
+            recognised = _recognised(content, output) if protocol == AUTO else protocol
+        name = recognised if protocol == AUTO else protocol
+        try:
+            session = toolwire.Session(
+                registry,
+                protocol=name,
+                limits=toolwire.Limits.within(timeout),
+                store=opened,
+                caller=caller,
+                language=language,
+            )
+        except toolwire.ToolwireError as error:
+            raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+        turn = _turn(
+            lambda: session.resume(run_id) if run_id else session.turn(content),
+            timeout,
+            lambda: _gave_nothing(session, content, timeout),
+        )
     _told(turn, name, output, resume_with=_resumed_by(tools, store), json=json)
 
 
-def _told(turn: Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:
+def _told(turn: toolwire.Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:
     code = _exit_code(turn)
     for problem in turn.reply.problems:
         output.say(_problem_text(problem))
@@ -116,17 +118,10 @@ def _recognised(content: bytes, output: Output) -> str:
     return name or _DEFAULT
 
 
-def _session(
-    registry: ToolRegistry, protocol: str, timeout_s: float, store: Store, caller: Caller | None = None
-) -> Session:
-    try:
-        return Session(registry, protocol=protocol, limits=Limits.within(timeout_s), store=store, caller=caller)
-    except ToolwireError as error:
-        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
-
-
-def _turn(make: Callable[[], Coroutine[Any, Any, Turn]], timeout_s: float, otherwise: Callable[[], Turn]) -> Turn:
-    async def take(turn: Future[Turn]) -> None:
+def _turn(
+    make: Callable[[], Coroutine[Any, Any, toolwire.Turn]], timeout_s: float, otherwise: Callable[[], toolwire.Turn]
+) -> toolwire.Turn:
+    async def take(turn: Future[toolwire.Turn]) -> None:
         # Does not wait for asyncio.run to return: closing the loop may wait for a thread that a tool keeps busy.
         turn.set_result(await make())
 
@@ -134,18 +129,18 @@ def _turn(make: Callable[[], Coroutine[Any, Any, Turn]], timeout_s: float, other
         return within(timeout_s + _GRACE_S, lambda turn: asyncio.run(take(turn)))
     except TimeoutError:
         return otherwise()
-    except SandboxUnavailable as error:
+    except toolwire.SandboxUnavailable as error:
         raise Stop(ExitCode.FAILED, str(error)) from error
 
 
-def _gave_nothing(session: Session, content: bytes, timeout_s: float) -> Turn:
+def _gave_nothing(session: toolwire.Session, content: bytes, timeout_s: float) -> toolwire.Turn:
     """Returns a turn in place of one that the session did not finish in time."""
     reply = session.protocol.parse(content)
     results = tuple(nothing_came(repr(call.name), timeout_s, call=call) for call in reply.calls)
-    return Turn.ended(reply, results, session.protocol.format(results))
+    return toolwire.Turn.ended(reply, results, session.protocol.format(results))
 
 
-def _exit_code(turn: Turn) -> ExitCode:
+def _exit_code(turn: toolwire.Turn) -> ExitCode:
     if turn.suspended is not None:
         return ExitCode.SUSPENDED
     if turn.reply.is_refused:
@@ -155,12 +150,12 @@ def _exit_code(turn: Turn) -> ExitCode:
     return ExitCode.DONE if all(result.success for result in turn.results) else ExitCode.FAILED
 
 
-def _problem_text(problem: Problem) -> str:
+def _problem_text(problem: toolwire.Problem) -> str:
     place = f"{problem.place}: " if problem.place else ""
     return f"{'repaired' if problem.repaired else 'refused'}: {place}{problem.message}"
 
 
-def _report(turn: Turn, code: ExitCode) -> dict[str, Any]:
+def _report(turn: toolwire.Turn, code: ExitCode) -> dict[str, Any]:
     return {
         "status": code.name.lower(),
         "thought": turn.reply.thought,
@@ -177,13 +172,13 @@ def _report(turn: Turn, code: ExitCode) -> dict[str, Any]:
     }
 
 
-def _result(result: ToolResult) -> dict[str, Any]:
+def _result(result: toolwire.ToolResult) -> dict[str, Any]:
     program = result.metadata.get("program")
     found = as_json(result)
-    return {**found, "program": _program(program)} if isinstance(program, ProgramResult) else found
+    return {**found, "program": _program(program)} if isinstance(program, toolwire.ProgramResult) else found
 
 
-def _program(program: ProgramResult) -> dict[str, Any]:
+def _program(program: toolwire.ProgramResult) -> dict[str, Any]:
     return {
         "status": program.status,
         "isolation": program.isolation.level,
@@ -206,7 +201,7 @@ def _resumed_by(tools: Sequence[str], store: str | None) -> str:
     return shlex.join([*named, *([] if store is None else ["--store", store])])
 
 
-def _waiting_text(run: SuspendedRun, resume_with: str, *, is_terminal: bool) -> str:
+def _waiting_text(run: toolwire.SuspendedRun, resume_with: str, *, is_terminal: bool) -> str:
     """Describes the pending requests and the commands that decide them."""
     count = len(run.pending)
     return (
@@ -217,6 +212,6 @@ def _waiting_text(run: SuspendedRun, resume_with: str, *, is_terminal: bool) -> 
     )
 
 
-def _waiting_json(run: SuspendedRun) -> dict[str, Any]:
+def _waiting_json(run: toolwire.SuspendedRun) -> dict[str, Any]:
     """Returns the same facts as JSON types."""
     return {"run_id": run.run_id, "rev": run.rev, "pending": [request_json(request) for request in run.pending]}

@@ -6,15 +6,12 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from toolwire import Caller, DecisionRefused, ToolwireError
+import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop
-
-if TYPE_CHECKING:
-    from toolwire import Store
 
 STORE_VARIABLE = "TOOLWIRE_STORE"
 STORE_FILE = Path(".toolwire/journal.db")
@@ -33,30 +30,27 @@ _RUNS_SEARCHED = 10_000
 
 
 @contextmanager
-def open_store(named: str | None, *, make: bool = False) -> Generator[Store]:
+def open_store(named: str | None, *, make: bool = False) -> Generator[toolwire.Store]:
     """Opens the store and closes it afterwards. With `make`, a missing file is created.
 
     Raises:
         Stop: The store does not exist, or cannot be used.
     """
-    # Imported here, because the database library is needed only with a store.
-    from toolwire import Store
-
     url = _url(named or os.environ.get(STORE_VARIABLE), make=make)
     try:
-        store = Store.open(url)
-    except (ToolwireError, DecisionRefused) as error:
+        store = toolwire.Store.open(url)
+    except (toolwire.ToolwireError, toolwire.DecisionRefused) as error:
         raise unusable_store(error) from error
     try:
         with store:
             yield store
-    except DecisionRefused as refused:
+    except toolwire.DecisionRefused as refused:
         raise refusal(refused) from refused
-    except ToolwireError as error:
+    except toolwire.ToolwireError as error:
         raise unusable_store(error) from error
 
 
-def found_run(store: Store, named: str) -> tuple[str, str, Caller]:
+def found_run(store: toolwire.Store, named: str) -> tuple[str, str, toolwire.Caller]:
     """Returns the id, protocol and caller of the run with this id, or with an id that begins like this.
 
     Raises:
@@ -72,12 +66,12 @@ def found_run(store: Store, named: str) -> tuple[str, str, Caller]:
     return run.run_id, run.protocol, run.caller
 
 
-def refusal(refused: DecisionRefused) -> Stop:
+def refusal(refused: toolwire.DecisionRefused) -> Stop:
     """Returns the error that ends a command whose decision or run was refused."""
     return Stop(ExitCode.FAILED, str(refused))
 
 
-def unusable_store(error: ToolwireError) -> Stop:
+def unusable_store(error: toolwire.ToolwireError) -> Stop:
     """Returns the error that ends a command whose store cannot be used."""
     message, _, hint = str(error).partition("\n")
     return Stop(ExitCode.WRONG_USAGE, message, hint=hint)

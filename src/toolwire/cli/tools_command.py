@@ -9,9 +9,9 @@ from typing import Annotated, Any, cast
 import typer
 from rich.table import Table
 
-from toolwire import ToolRegistry, ToolSpec
+import toolwire
 from toolwire.cli.display import add_row, table_text
-from toolwire.cli.exit_codes import EXIT_CODES
+from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
@@ -23,7 +23,7 @@ Examples:
   toolwire tools --tools my_package.tools --json
   toolwire tools --tools my_package.tools --search "send an email"
 
-{EXIT_CODES}"""
+{exit_codes("the result cannot be written", ExitCode.UNUSABLE_TOOLS)}"""
 
 SEARCH_LIMIT = 10
 """Maximum number of tools that a search prints. Later matches are rarely the intended tool."""
@@ -32,6 +32,10 @@ _DEFAULT_TEXT_LIMIT = 20
 """Maximum length in characters of a default in the table."""
 
 
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("tools", epilog=EPILOG)
 def tools(
     context: typer.Context,
     tools: ToolsOption,
@@ -53,32 +57,42 @@ def tools(
         if not specs:
             output.say(f"No tool fits {search!r}. Try other words: an action and its object.")
     permissions = {name: registry.permission_of(name) for name in specs}
+    disabled = registry.disabled_tools
     if json:
-        output.result_json([_as_json(name, spec, permissions[name]) for name, spec in specs.items()])
+        output.result_json(
+            [_as_json(name, spec, permissions[name], disabled.get(name)) for name, spec in specs.items()]
+        )
     elif specs:
-        output.result(_table(specs, permissions, is_terminal=output.is_terminal))
+        output.result(_table(specs, permissions, disabled, is_terminal=output.is_terminal))
 
 
-def _found(specs: Mapping[str, ToolSpec], query: str) -> dict[str, ToolSpec]:
+def _found(specs: Mapping[str, toolwire.ToolSpec], query: str) -> dict[str, toolwire.ToolSpec]:
     """Returns the tools that a search finds. Denied ones are included, because the list is for a person."""
-    registry = ToolRegistry()
+    registry = toolwire.ToolRegistry()
     for name, spec in specs.items():
         registry.register(spec, name=name, permission="auto", replace=True)
     registry.enable_tool_search()
     return {tool.name: specs[tool.name] for tool in registry.get_tool("search_tools").find(query, SEARCH_LIMIT)}
 
 
-def _as_json(name: str, spec: ToolSpec, permission: str) -> dict[str, Any]:
+def _as_json(name: str, spec: toolwire.ToolSpec, permission: str, disabled: str | None) -> dict[str, Any]:
     return {
         "name": name,
         "description": spec.description,
         "input_schema": spec.input_schema,
         "output_schema": spec.output_schema,
         "permission": permission,
+        "disabled": disabled,
     }
 
 
-def _table(specs: Mapping[str, ToolSpec], permissions: Mapping[str, str], *, is_terminal: bool) -> str:
+def _table(
+    specs: Mapping[str, toolwire.ToolSpec],
+    permissions: Mapping[str, str],
+    disabled: Mapping[str, str],
+    *,
+    is_terminal: bool,
+) -> str:
     table = Table()
     table.add_column("NAME", overflow="fold")
     table.add_column("PARAMETERS", overflow="fold")
@@ -86,11 +100,13 @@ def _table(specs: Mapping[str, ToolSpec], permissions: Mapping[str, str], *, is_
     table.add_column("DESCRIPTION")
     for name, spec in specs.items():
         first_line = spec.description.strip().partition("\n")[0]
+        if name in disabled:
+            first_line = f"Disabled: {disabled[name]}"
         add_row(table, name, _parameters(spec), permissions[name], first_line)
     return table_text(table, is_terminal=is_terminal)
 
 
-def _parameters(spec: ToolSpec) -> str:
+def _parameters(spec: toolwire.ToolSpec) -> str:
     """Returns the parameters as `query, limit=10, path=?`. `?` marks an optional parameter without a known default."""
     schema = spec.input_schema
     required = cast("list[str]", schema.get("required", []))
