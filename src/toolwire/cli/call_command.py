@@ -13,13 +13,13 @@ import typer
 import toolwire
 from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
-from toolwire.cli.options import TIMEOUT_S, JsonOption, PolicyOption, TimeoutOption, ToolsOption
+from toolwire.cli.options import TIMEOUT_S, AskOption, JsonOption, PolicyOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output, show_tool_errors
 from toolwire.cli.policy_command import honour
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import as_json, nothing_came, person_hint, person_text, plain
 from toolwire.cli.typed_arguments import read_object, read_pairs
-from toolwire.cli.waiting import within
+from toolwire.cli.waiting import Asking, asking, within
 
 EPILOG = f"""Values are read by the tool's schema. A text stays as it is typed; integers,
 numbers, true, false and null are what they look like; lists and objects are
@@ -54,6 +54,7 @@ def call(
         ),
     ] = None,
     policy: PolicyOption = None,
+    ask: AskOption = None,
     timeout: TimeoutOption = TIMEOUT_S,
     stream: Annotated[
         bool,
@@ -69,12 +70,15 @@ def call(
     if traceback:
         show_tool_errors()
     output.keep_stdout()
-    registry = registry_of(tools)
+    approver = asking(ask)
+    registry = registry_of(tools, approver=approver)
     honour(policy, registry, output)
     given = {**_from_file(arguments), **read_pairs(pairs or (), _schema(registry, name))}
     if stream:
-        raise typer.Exit(_call_live(registry, name, given, timeout_s=timeout, output=output, as_lines=json))
-    result = _result(registry, name, given, timeout)
+        raise typer.Exit(
+            _call_live(registry, name, given, timeout_s=timeout, output=output, as_lines=json, asking=approver)
+        )
+    result = _result(registry, name, given, timeout, approver)
     if json:
         output.result_json(as_json(result))
     else:
@@ -95,13 +99,13 @@ def _schema(registry: toolwire.ToolRegistry, name: str) -> dict[str, Any]:
 
 
 def _result(
-    registry: toolwire.ToolRegistry, name: str, arguments: dict[str, Any], timeout_s: float
+    registry: toolwire.ToolRegistry, name: str, arguments: dict[str, Any], timeout_s: float, asking: Asking | None
 ) -> toolwire.ToolResult:
     def invoke(result: Future[toolwire.ToolResult]) -> None:
         result.set_result(registry.invoke(name, arguments))
 
     try:
-        return within(timeout_s, invoke)
+        return within(timeout_s, invoke, asking=asking)
     except TimeoutError:
         return nothing_came(repr(name), timeout_s, call=toolwire.ToolCall(name, arguments))
 
@@ -114,6 +118,7 @@ def _call_live(
     timeout_s: float,
     output: Output,
     as_lines: bool,
+    asking: Asking | None,
 ) -> ExitCode:
     """Runs the call, writes its chunks as they arrive, and returns the exit code.
 
@@ -141,7 +146,7 @@ def _call_live(
             ended.result(_STOP_S)
 
     try:
-        within(timeout_s, lambda result: result.set_result(asyncio.run(read())))
+        within(timeout_s, lambda result: result.set_result(asyncio.run(read())), asking=asking)
         result = ended.result(0)
     except TimeoutError:
         stop()

@@ -15,6 +15,7 @@ from typing import TypeGuard, cast
 
 import toolwire
 from toolwire.cli.exit_codes import ExitCode, Stop
+from toolwire.cli.waiting import Asking
 
 _WHAT_COUNTS = (
     "These count as tools: public functions with a docstring that the module defines itself, ToolSpecs, instances of "
@@ -22,14 +23,16 @@ _WHAT_COUNTS = (
 )
 
 
-def registry_of(sources: Iterable[str]) -> toolwire.ToolRegistry:
+def registry_of(sources: Iterable[str], *, approver: Asking | None = None) -> toolwire.ToolRegistry:
     """Returns a registry with the tools of all sources, or the registry that a source defines, with its rules.
+
+    A registry that a source defines keeps its own approver; `approver` is for a new one.
 
     Raises:
         Stop: A source cannot be loaded, has no tools or an invalid tool, or two tools have the same name.
     """
     loaded = [(source, _load(source)) for source in dict.fromkeys(sources)]
-    return _brought(loaded) or _new_registry(loaded)
+    return _brought(loaded) or _new_registry(loaded, approver)
 
 
 def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | None:
@@ -54,8 +57,8 @@ def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | No
     return registry
 
 
-def _new_registry(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry:
-    registry = toolwire.ToolRegistry()
+def _new_registry(loaded: list[tuple[str, ModuleType]], approver: Asking | None) -> toolwire.ToolRegistry:
+    registry = toolwire.ToolRegistry(approver=approver)
     for source, module in loaded:
         tools = _tools(module)
         if not tools:

@@ -30,6 +30,15 @@ LanguageOption = Annotated[
     Literal["en", "zh"] | None,
     typer.Option("--language", help="The language of texts for the model; English by default."),
 ]
+AskOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--ask/--no-ask",
+        help="Ask at the terminal about calls that need approval; by default if there is one. A ToolRegistry "
+        "of yours asks its own approver.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 
 

@@ -14,13 +14,21 @@ import toolwire
 from toolwire.cli.approvals_command import request_json, request_table
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
-from toolwire.cli.options import TIMEOUT_S, JsonOption, LanguageOption, PolicyOption, TimeoutOption, ToolsOption
+from toolwire.cli.options import (
+    TIMEOUT_S,
+    AskOption,
+    JsonOption,
+    LanguageOption,
+    PolicyOption,
+    TimeoutOption,
+    ToolsOption,
+)
 from toolwire.cli.output import Output
 from toolwire.cli.policy_command import honour
 from toolwire.cli.reading import read_bytes
 from toolwire.cli.result_output import as_json, nothing_came, plain
 from toolwire.cli.stores import StoreOption, found_run, open_store
-from toolwire.cli.waiting import within
+from toolwire.cli.waiting import Asking, asking, within
 
 EPILOG = f"""\b
 Examples:
@@ -52,6 +60,7 @@ def run(
     ] = None,
     protocol: Annotated[str, typer.Option(metavar="NAME", help="The format of the reply; auto detects it.")] = AUTO,
     policy: PolicyOption = None,
+    ask: AskOption = None,
     language: LanguageOption = None,
     resume: Annotated[
         str | None,
@@ -67,7 +76,8 @@ def run(
     if (reply is None) == (resume is None):
         raise Stop(ExitCode.WRONG_USAGE, "give a reply or --resume RUN", hint="See toolwire run --help.")
     content = b"" if reply is None else read_bytes(reply, what="the reply")
-    registry = registry_of(tools)
+    approver = asking(ask)
+    registry = registry_of(tools, approver=approver)
     honour(policy, registry, output)
     with open_store(store, make=resume is None) as opened:
         if registry.get_execution_log() is None:
@@ -93,6 +103,7 @@ def run(
         turn = _turn(
             lambda: session.resume(run_id) if run_id else session.turn(content),
             timeout,
+            approver,
             lambda: _gave_nothing(session, content, timeout),
         )
     _told(turn, name, output, resume_with=_resumed_by(tools, store), json=json)
@@ -119,14 +130,17 @@ def _recognised(content: bytes, output: Output) -> str:
 
 
 def _turn(
-    make: Callable[[], Coroutine[Any, Any, toolwire.Turn]], timeout_s: float, otherwise: Callable[[], toolwire.Turn]
+    make: Callable[[], Coroutine[Any, Any, toolwire.Turn]],
+    timeout_s: float,
+    asking: Asking | None,
+    otherwise: Callable[[], toolwire.Turn],
 ) -> toolwire.Turn:
     async def take(turn: Future[toolwire.Turn]) -> None:
         # Does not wait for asyncio.run to return: closing the loop may wait for a thread that a tool keeps busy.
         turn.set_result(await make())
 
     try:
-        return within(timeout_s + _GRACE_S, lambda turn: asyncio.run(take(turn)))
+        return within(timeout_s + _GRACE_S, lambda turn: asyncio.run(take(turn)), asking=asking)
     except TimeoutError:
         return otherwise()
     except toolwire.SandboxUnavailable as error:

@@ -5,19 +5,66 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import NoReturn, TypeVar
+
+import toolwire
+from toolwire.cli.exit_codes import ExitCode, Stop
 
 T = TypeVar("T")
 
 _THREAD = "toolwire-command"
 _TIDY_UP_S = 1.0
 """Seconds for the thread to close its event loop after the result is available."""
+_LEAST_WAIT_S = 0.1
+"""Minimum time in seconds between two looks at the clock while a question is open."""
 
 
-def within(seconds: float, work: Callable[[Future[T]], None]) -> T:
+class Asking:
+    """Asks the person at the terminal, and measures the time that the answers take."""
+
+    def __init__(self) -> None:
+        self._ended_s = 0.0
+        self._open: dict[str, float] = {}
+
+    def __call__(self, request: toolwire.ApprovalRequest) -> toolwire.Decision | None:
+        """Returns the decision of the person, or None if the call stays undecided."""
+        from toolwire.approvals import console_approver
+
+        self._open[request.id] = time.monotonic()
+        try:
+            return console_approver(request)
+        finally:
+            self._ended_s += time.monotonic() - self._open.pop(request.id)
+
+    @property
+    def seconds(self) -> float:
+        """The time that all questions have taken so far, open ones included."""
+        now = time.monotonic()
+        return self._ended_s + sum(now - since for since in self._open.copy().values())
+
+
+def asking(ask: bool | None) -> Asking | None:
+    """Returns the approver at the terminal. None if no person is to be asked.
+
+    Without `--ask` or `--no-ask` a person is asked if standard input and standard error are a terminal.
+
+    Raises:
+        Stop: `--ask` was given without a terminal.
+    """
+    is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    if ask and not is_terminal:
+        message = "--ask needs a terminal at standard input and standard error"
+        raise Stop(ExitCode.WRONG_USAGE, message, hint="Run it at a terminal, or decide by `toolwire approvals`.")
+    return Asking() if is_terminal and ask is not False else None
+
+
+def within(seconds: float, work: Callable[[Future[T]], None], *, asking: Asking | None = None) -> T:
     """Returns the value that `work` puts into its future. The thread may still be cleaning up.
+
+    The time that a person takes to answer does not count.
 
     Raises:
         TimeoutError: No value arrived in time. The thread keeps running until `leave` ends the process.
@@ -34,9 +81,21 @@ def within(seconds: float, work: Callable[[Future[T]], None]) -> T:
 
     thread = threading.Thread(target=run, name=_THREAD, daemon=True)
     thread.start()
-    result = future.result(seconds)
+    result = _awaited(future, seconds, asking)
     thread.join(_TIDY_UP_S)
     return result
+
+
+def _awaited(future: Future[T], seconds: float, asking: Asking | None) -> T:
+    left_s, counted_s = seconds, 0.0
+    while True:
+        try:
+            return future.result(left_s)
+        except TimeoutError:
+            asked_s = 0.0 if asking is None else asking.seconds
+            if future.done() or asked_s <= counted_s:
+                raise
+            left_s, counted_s = max(asked_s - counted_s, _LEAST_WAIT_S), asked_s
 
 
 def leave(code: int) -> NoReturn:
