@@ -182,6 +182,24 @@ def test_a_ladder_is_blamed_on_the_schema_and_not_on_the_model() -> None:
     assert tool_of(ladder("anyOf", rungs=6)).validate({"a": "x"}).values == {"a": "x"}
 
 
+def test_a_reference_that_an_inner_base_leads_nowhere_is_blamed_on_the_schema() -> None:
+    schema = {"type": "object", "$defs": {"l": {"type": "object"}}, "allOf": [{"$ref": "#/$defs/l"}]}
+    rebased = {**schema, "allOf": [{"$id": "https://example.com/a", "$ref": "#/$defs/l"}]}
+    registry = ToolRegistry()
+    for name, given in (("honest", schema), ("stranger", rebased)):
+        registry.register(ToolSpec.from_jsonschema(name=name, description="", input_schema=given, function=take))
+    assert registry.invoke("honest", {}).data == "taken"
+    result = registry.invoke("stranger", {})
+    assert result.failure is not None
+    assert (result.failure.kind, result.error) == (
+        "unavailable",
+        (
+            "'stranger' cannot run: tool 'stranger': its schema cannot be used: PointerToNowhere: '/$defs/l' does not "
+            "exist within {'$id': 'https://example.com/a', '$ref': '#/$defs/l'}"
+        ),
+    )
+
+
 def test_too_many_values_are_blamed_on_the_arguments() -> None:
     schema = taking({"type": "array", "items": {"type": "integer"}})
     assert refused(schema, {"a": list(range(STEPS_LIMIT // 2 - 2_000))}) == []

@@ -114,7 +114,7 @@ class Validator:
         limits = f"{STEPS_LIMIT:,} steps or {DEPTH_LIMIT} levels"
         if not isinstance(error, Exceeded) or values + characters // _CHARACTERS < _LARGE:
             reason = f"a check of {values} values takes more than {limits}"
-            detail = reason if isinstance(error, Exceeded) else f"{error:.200}"
+            detail = reason if isinstance(error, Exceeded) else str(error)[:200]
             raise DefinitionError(f"{self._label}: its schema cannot be used: {detail}") from error
         message = (
             f"The arguments hold {values:,} values and {characters:,} characters, and checking them takes more than "
