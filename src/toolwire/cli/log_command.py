@@ -47,7 +47,8 @@ def _since(text: str | None) -> float | None:
     try:
         found = datetime.datetime.fromisoformat(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a time; write 30min, 2h, 7d or 2026-11-22T14:00") from error
+        message = f"{text!r} is not a time; write 30min, 2h, 7d or 2026-11-22T14:00"
+        raise typer.BadParameter(message, param_hint="--since") from error
     return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
 
 
@@ -69,9 +70,10 @@ def show_log(
     from toolwire.log import LogFilter
 
     output: Output = context.obj
+    since_s = _since(since)
     with open_store(store) as opened:
         run_id = None if run is None else found_run(opened, run)[0]
-        wanted = LogFilter(tool=tool, status=status, run_id=run_id, since=_since(since))
+        wanted = LogFilter(tool=tool, status=status, run_id=run_id, since=since_s)
         rows = opened.log(wanted, limit=limit, newest_first=True)[::-1]
         _print(rows, output, json=json, is_stream=follow)
         if not follow:

@@ -1,0 +1,85 @@
+"""Wrong command lines: each is refused with its exit code and a message that names the mistake."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command_line import run_here
+from tests.cli.conftest import Write
+
+WRONG = [
+    ("fly", 2, "No such command 'fly'."),
+    ("tool", 2, "No such command 'tool'. Did you mean 'tools'?"),
+    ("--colour", 2, "No such option: --colour"),
+    ("tools", 2, "Missing option '--tools'."),
+    ("tools --tools", 2, "Option '--tools' requires an argument."),
+    ("tools --tools missing.py", 3, "there is no file missing.py"),
+    ("tools --tools no_such_module", 3, "there is no module no_such_module"),
+    ("tools --tools notes.txt", 3, "Give a file that ends in .py, or the name of a module."),
+    ("tools --tools .", 3, ". is a folder"),
+    ("tools --tools broken.py", 3, "broken.py, line 1: SyntaxError: invalid syntax"),
+    ("tools --tools empty.py", 3, "empty.py has no tools"),
+    ("tools --tools shop.py extra", 2, "Got unexpected extra argument(s) (extra)"),
+    ("tools --tools shop.py --policy missing.toml", 2, "missing.toml cannot be read: No such file or directory"),
+    ("tools --tools shop.py --policy rules.toml", 2, "rules.toml: it is not TOML: "),
+    ("tools --tools shop.py --search", 2, "Option '--search' requires an argument."),
+    ("prompt --tools shop.py --protocol xml2", 2, "there is no protocol 'xml2': write one of 'attp', 'xml', "),
+    ("prompt --tools shop.py --language fr", 2, "'fr' is not one of 'en', 'zh'."),
+    ("prompt --tools shop.py --thought long", 2, "'long' is not one of 'short', 'full'."),
+    ("prompt --tools shop.py --protocol openai --thought full", 2, "thought"),
+    ("call", 2, "Missing argument 'NAME'."),
+    ("call add", 2, "Missing option '--tools'."),
+    ("call add 1 --tools shop.py", 2, "Write key=value, as limit=3."),
+    ("call add a=1 a=2 --tools shop.py", 2, "'a' is given twice"),
+    ("call sub a=1 --tools shop.py", 1, "The tools are: add."),
+    ("call add a=x --tools shop.py", 1, "'a' must be an integer, not 'x'."),
+    ("call add --arguments missing.json --tools shop.py", 2, "missing.json cannot be read: No such file or directory"),
+    ("call add --arguments bad.json --tools shop.py", 2, "bad.json is not JSON: line 1, column 8: "),
+    ("call add --arguments list.json --tools shop.py", 2, "list.json holds array, not an object"),
+    ("call add a=1 --tools shop.py --timeout 0", 2, "write a number of seconds above 0"),
+    ("call add a=1 --tools shop.py --timeout soon", 2, "Invalid value for '--timeout'"),
+    ("call add a=1 --tools shop.py --ask", 2, "--ask needs a terminal"),
+    ("run --tools shop.py", 2, "give a reply or --resume RUN"),
+    ("run missing.toml --tools shop.py", 2, "the reply missing.toml cannot be read: No such file or directory"),
+    ("run notes.txt --resume r_1 --tools shop.py", 2, "give a reply or --resume RUN"),
+    ("run --resume r_1 --tools shop.py", 2, "there is no store at "),
+    ("run notes.txt --tools shop.py --protocol yaml", 2, "there is no protocol 'yaml'"),
+    ("run notes.txt --tools shop.py --store /proc/none/x.db", 2, "no store can be created at /proc/none/x.db"),
+    ("policy explain", 2, "Missing argument 'NAME'."),
+    ("policy explain sub --tools shop.py", 2, "no tool is named 'sub'"),
+    ("policy check missing.toml --tools shop.py", 2, "there is no policy file missing.toml"),
+    ("policy check rules.toml --tools shop.py", 1, "rules.toml: it is not TOML: "),
+    ("approvals list", 2, "there is no store at "),
+    ("approvals approve", 2, "Missing argument 'ID'."),
+    ("approvals approve a_1 --for 8h", 2, "Add --remember."),
+    ("approvals approve a_1 --remember run --for soon", 2, "Write 30min, 8h or 7d."),
+    ("approvals approve a_1 --remember always", 2, "'always' is not one of 'run', 'session', 'workspace'."),
+    ("approvals edit a_1", 2, "Missing option '--arguments'."),
+    ("log --since yesterday", 2, "Invalid value for --since: 'yesterday' is not a time; write 30min, 2h, 7d or "),
+    ("log --limit 0", 2, "Invalid value for '--limit'"),
+    ("log tree", 2, "Missing argument 'RUN'."),
+    ("doctor --tools shop.py", 2, "No such option: --tools"),
+    ("completion tcsh", 2, "'tcsh' is not one of 'bash', 'zsh', 'fish'."),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "message"), WRONG, ids=[line for line, _, _ in WRONG])
+def test_a_wrong_command_line_is_told_what_is_wrong(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, code: int, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    write("shop.py", 'def add(a: int, b: int = 10) -> int:\n    """Adds two numbers."""\n    return a + b\n')
+    for name, text in (
+        *(("bad.json", '{"a": 1'), ("list.json", "[1]"), ("notes.txt", "x"), ("broken.py", "def f(:")),
+        *(("empty.py", "x = 1"), ("rules.toml", "nonsense")),
+    ):
+        write(name, text)
+    ended = run_here(*shlex.split(line))
+    said = ended.stderr + ended.stdout
+    assert (ended.code, message in said or said, "Traceback" in said) == (code, True, False)
+    # Code 1 is the result of a command that ran, so it goes to standard output.
+    assert (ended.stdout == "") is (code != 1)
