@@ -19,10 +19,10 @@ from toolwire.journal.database.tables import RUNS
 from toolwire.journal.database.work import Work
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.forms import run_form, written
+from toolwire.journal.ledger.history import ReplayHistory
 from toolwire.journal.ledger.leases import LEASE_S, Lease
 from toolwire.journal.ledger.reopen import info_of, reopened
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.ledger.steps import ReplayHistory
 from toolwire.journal.log import rows as log_rows
 from toolwire.journal.log.chain import LogCheck, append, verify
 from toolwire.journal.log.compare import missing
@@ -117,7 +117,7 @@ class Store:
                     lease,
                     status="running",
                     rev=1,
-                    history=ReplayHistory(steps={}, ended=[], notes=[], size=len(sealed)),
+                    history=ReplayHistory(size=len(sealed)),
                 )
             )
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-import toolwire.journal.ledger.run_ledger
+import toolwire.journal.ledger.history
 from tests.journal.world import PAID, done, start, started, step
 from toolwire import Session
 from toolwire.journal.database.engine import WAL_LIMIT_BYTES
@@ -209,7 +209,7 @@ def test_the_model_is_told_of_results_that_its_turn_has_no_room_for(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert RUN_LIMIT_BYTES == 256 * 1024 * 1024
-    monkeypatch.setattr(toolwire.journal.ledger.run_ledger, "RUN_LIMIT_BYTES", 9_000_000)
+    monkeypatch.setattr(toolwire.journal.ledger.history, "RUN_LIMIT_BYTES", 9_000_000)
 
     def much(n: int) -> str:
         return f"{n}" + "x" * 2_000_000
@@ -225,7 +225,7 @@ def test_the_model_is_told_of_results_that_its_turn_has_no_room_for(
 
 @pytest.fixture
 def limit(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(toolwire.journal.ledger.run_ledger, "RUN_LIMIT_BYTES", 100_000)
+    monkeypatch.setattr(toolwire.journal.ledger.history, "RUN_LIMIT_BYTES", 100_000)
     return 100_000
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -16,7 +14,7 @@ from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.ledger.approvals import use
 from toolwire.journal.ledger.forms import call_of
 from toolwire.journal.ledger.leases import Lease, LeaseLost, touch
-from toolwire.journal.ledger.steps import BEGUN, KeptStep, begin_again, is_begun
+from toolwire.journal.ledger.steps import BEGUN, begin_again, is_begun
 from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -33,41 +31,6 @@ class MustNotRun(Exception):
     def __init__(self, result: ToolResult) -> None:
         super().__init__(result.error)
         self.result = result
-
-
-@dataclass(slots=True, kw_only=True)
-class Attempt:
-    """A step that the ledger marked as begun in memory, until the database confirms or refuses it."""
-
-    run_id: str
-    lock: threading.Lock
-    """The ledger's lock, held while its steps change."""
-    steps: dict[str, KeptStep]
-    """The ledger's steps by key."""
-    kept: KeptStep
-    """The new state of the step."""
-    before: KeptStep | None
-    """The state of the step on record; None for a new step."""
-
-    def refused(self, connection: Connection, error: Exception) -> ToolResult:
-        """Undoes the mark and returns the result that says why the step must not run. Raises any other error again."""
-        self._forget()
-        return why_not(connection, error, self.run_id, self.kept.step)
-
-    def failed(self, error: Exception) -> ToolResult:
-        """Undoes the mark and returns the result that says that the database failed."""
-        self._forget()
-        return ToolResult.failed("unavailable", f"{self.kept.step.tool!r} was not run: {error}.")
-
-    def _forget(self) -> None:
-        key = self.kept.step.key
-        with self.lock:
-            if self.steps.get(key) is not self.kept:
-                return
-            if self.before is None:
-                del self.steps[key]
-            else:
-                self.steps[key] = self.before
 
 
 def begin(
@@ -95,13 +58,12 @@ def why_not(connection: Connection, error: Exception, run_id: str, step: Step) -
     """Returns the result of a step that was not begun. Raises any other error again."""
     if isinstance(error, MustNotRun):
         return error.result
-    if isinstance(error, IntegrityError):
+    is_lost = isinstance(error, LeaseLost)
+    if isinstance(error, IntegrityError) or (is_lost and is_begun(connection, run_id, step.key)):
         return may_have_run(step, "another caller has begun it meanwhile")
-    if not isinstance(error, LeaseLost):
-        raise error
-    if is_begun(connection, run_id, step.key):
-        return may_have_run(step, "another caller has begun it meanwhile")
-    return taken_over(run_id)
+    if is_lost:
+        return taken_over(run_id)
+    raise error
 
 
 def may_have_run(step: Step, why: str) -> ToolResult:

@@ -149,7 +149,7 @@ def lengthened(form: Mapping[str, Any], start: Start | None, data: Mapping[str, 
     step, result = form["step"], form["result"]
     if "given" not in step and start is not None:
         step = {**step, "given": start.step.given}
-    return {"step": step, "result": {**result, **{name: whole(result[name], data) for name in _LARGE}}}
+    return {**form, "step": step, "result": {**result, **{name: whole(result[name], data) for name in _LARGE}}}
 
 
 def call_of(step: Step) -> ToolCall:

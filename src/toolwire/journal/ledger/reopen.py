@@ -11,9 +11,9 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import REQUESTS, RUNS, STEPS
 from toolwire.journal.ledger import approvals
 from toolwire.journal.ledger.forms import read, result_of, results_of, run_of, texts_of
+from toolwire.journal.ledger.history import history_of
 from toolwire.journal.ledger.leases import Owner, take
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.ledger.steps import history_of
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RunInfo, RunStatus
@@ -44,6 +44,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
     # Only after the lease is taken: until then another process may add to the history.
     history = history_of(connection, sealer, run_id)
     history.size += len(row.start)
+    history.stopped = divergence
     if lease is not None:
         history.asked = approvals.asked_calls(connection, sealer, run_id)
     if row.outcome is not None:
@@ -51,9 +52,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
         sealed = sealer.open(row.outcome, "runs", run_id, "outcome")
         outcome = read(sealed, lambda form: results_of(form, results, texts_of(start)))
     rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
-    return RunLedger(
-        database, start, lease, status=status, rev=rev, history=history, outcome=outcome, divergence=divergence
-    )
+    return RunLedger(database, start, lease, status=status, rev=rev, history=history, outcome=outcome)
 
 
 def info_of(connection: Connection, database: Database, row: Any, now: float) -> RunInfo:

@@ -5,7 +5,6 @@ It implements `invocation.ports.Ledger`. Records are also in memory; if processe
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -18,34 +17,14 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.database.work import Kind, RecordFuture, Rows, Work
 from toolwire.journal.ledger import approvals
-from toolwire.journal.ledger.begin import (
-    Attempt,
-    begin,
-    divergence,
-    may_have_run,
-    not_settled,
-    taken_over,
-    too_much_to_begin,
-    too_much_to_keep,
-)
+from toolwire.journal.ledger.begin import begin, divergence, not_settled, taken_over, why_not
 from toolwire.journal.ledger.forms import result_form, start_form, texts_of, written
+from toolwire.journal.ledger.history import KeptStep, ReplayHistory
 from toolwire.journal.ledger.leases import TOUCH, Lease, LeaseLost, give_up, touch
-from toolwire.journal.ledger.steps import (
-    BEGUN,
-    ENDED,
-    NOTED,
-    USED,
-    KeptStep,
-    ReplayHistory,
-    begun_row,
-    end_of,
-    ended_row,
-    note_row,
-    root_of,
-)
+from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, End, begun_row, ended_row, note_row
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
-from toolwire.journal.run import RUN_LIMIT_BYTES, RunStart, RunStatus, SuspendedRun
+from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
@@ -66,7 +45,6 @@ class RunLedger:
         rev: int,
         history: ReplayHistory,
         outcome: tuple[ToolResult, ...] | None = None,
-        divergence: ToolResult | None = None,
     ) -> None:
         self.run_id = start.run_id
         self.start, self.asked = start, history.asked
@@ -79,10 +57,7 @@ class RunLedger:
         self._database = database
         self._lease = lease
         self._is_given_up = lease is None
-        self._lock = threading.Lock()
-        self._history, self._steps, self._ended, self._notes = history, history.steps, history.ended, history.notes
-        self._stopped = divergence
-        """The failure that keeps steps from running; None while the run goes on."""
+        self._history = history
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
@@ -91,43 +66,41 @@ class RunLedger:
 
         A step that differs from its record returns the failure `divergence`, and so does every later step.
         """
-        with self._lock:
-            if self._stopped is not None:
-                return self._stopped
-            kept = self._steps.get(step.key)
-            if kept is None:
-                return None
-            if kept.step.digest != step.digest:
-                return self._diverge(kept.step, step)
-            if kept.result is not None or kept.start is None:
-                return kept.result
-            return InDoubtStep(
-                idempotent=kept.start.idempotent,
-                is_composite=kept.start.is_composite,
-                started_at=kept.started_at,
-                attempt=kept.start.attempt,
-                idempotency_key=idempotency_key(self.run_id, step.key, kept.start.arguments_digest),
-                has_key=kept.start.has_key,
-            )
+        history = self._history
+        kept = history.steps.get(step.key)
+        if history.stopped is not None or kept is None:
+            return history.stopped
+        if kept.step.digest != step.digest:
+            return self._diverge(kept.step, step)
+        if kept.result is not None or kept.start is None:
+            return kept.result
+        return InDoubtStep(
+            idempotent=kept.start.idempotent,
+            is_composite=kept.start.is_composite,
+            started_at=kept.started_at,
+            attempt=kept.start.attempt,
+            idempotency_key=idempotency_key(self.run_id, step.key, kept.start.arguments_digest),
+            has_key=kept.start.has_key,
+        )
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
         """Returns the ended steps below `parent`, in the order in which they ended."""
-        with self._lock:
-            kept = [self._steps[key] for key in self._ended]
+        kept = self._history.ended_steps()
         return [(one.step, one.result) for one in kept if one.step.parent == parent and one.result is not None]
 
     def note(self, parent: str, entry: Mapping[str, Any]) -> None:
         """Records the data, in JSON types, that a composite tool needs to replay its calls."""
-        with self._lock:
-            self._notes.append((parent, dict(entry)))
-            row = note_row(self._database.sealer, self.run_id, parent, entry, len(self._notes))
-            self._history.size += len(row["entry"].data)
+
+        def put(place: int) -> int:
+            row = note_row(self._database.sealer, self.run_id, parent, entry, place)
             self._put([(NOTED, row)])
+            return len(row["entry"].data)
+
+        self._history.note(parent, entry, put)
 
     def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
         """Returns the notes of `parent` in order, including those of earlier processes."""
-        with self._lock:
-            return [entry for of, entry in self._notes if of == parent]
+        return [entry for of, entry in list(self._history.notes) if of == parent]
 
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
         """Records the request before a person sees it. Returns the recorded one, with its decision if it has one."""
@@ -159,69 +132,43 @@ class RunLedger:
         now = time.time()
         future = RecordFuture[float | ToolResult]()
         data = written(start_form(start))
-        with self._lock:
-            refused = self._refusal(start, len(data))
-            if refused is not None:
-                future.set_result(refused)
-                return future
-            before = self._steps.get(start.step.key)
-            kept = KeptStep(step=start.step, start=start, started_at=now, is_running=True)
-            if before is not None and start.is_composite:
-                kept.started_at = before.started_at
-            self._steps[start.step.key] = kept
-            self._history.size += len(data)
+        kept = self._history.begin(start, now, len(data), self._refusal())
+        if isinstance(kept, ToolResult):
+            future.set_result(kept)
+            return future
         row = begun_row(self._database.sealer, self.run_id, start, data, kept.started_at)
-        attempt = Attempt(run_id=self.run_id, lock=self._lock, steps=self._steps, kept=kept, before=before)
-        work = Work(
-            future=future,
-            answer=kept.started_at,
-            otherwise=attempt.refused,
-            failed=attempt.failed,
-        )
-        if before is None and not start.request_id:
+        work = Work(future=future, answer=kept.started_at)
+        work.otherwise, work.failed = partial(self._not_begun, kept), partial(self._not_recorded, kept)
+        is_again = kept.before is not None
+        if not is_again and not start.request_id:
             work.records = [self._touching(now), (BEGUN, row)]
         else:
-            work.job = lambda connection: begin(
-                connection, self._database.sealer, self._held(), start, row, is_again=before is not None
-            )
+            sealer, lease = self._database.sealer, self._held()
+            work.job = lambda connection: begin(connection, sealer, lease, start, row, is_again=is_again)
         self._database.put(work)
         return future
 
     def settle(self, step: Step, result: ToolResult) -> Future[ToolResult]:
         """Records the end of the step. Returns the result that counts: the failure `limit` if the run is full."""
         future, now = RecordFuture[ToolResult](), time.time()
-        with self._lock:
-            is_begun = (before := self._steps.get(step.key)) is not None and before.start is not None
-        end = end_of(step, result, self._history.shared, is_begun=is_begun)
-        with self._lock:
-            is_kept = self._history.size + len(end.data) <= RUN_LIMIT_BYTES
-            if not is_kept:
-                result = too_much_to_keep(step, result.call, len(end.data))
-                end = end_of(step, result, self._history.shared, is_begun=is_begun)
-            kept = self._steps.setdefault(step.key, KeptStep(step=step))
-            kept.result, kept.is_running = result, False
-            if not is_kept and not is_begun:
-                # The call may run again, and recording each refusal would need room as well.
-                future.set_result(result)
-                return future
-            self._ended.append(step.key)
-            self._history.size += len(end.data)
-            if end.is_large:
-                self._history.share(step.key, end.value)
-            # Under the lock, so that the writer receives the steps in the order of their places.
-            row = ended_row(self._database.sealer, self.run_id, end, len(self._ended), now)
+
+        def put(kept: KeptStep, end: End, place: int) -> None:
+            row = ended_row(self._database.sealer, self.run_id, end, place, now)
             records: list[tuple[Kind, Mapping[str, Any]]] = [(ENDED, row)]
             if kept.start is not None and kept.start.request_id:
                 records.append((USED, {"request_id": kept.start.request_id}))
-            self._put(records, future, result)
+            self._put(records, future, kept.result)
+
+        refused = self._history.end(step, result, put)
+        if refused is not None:
+            future.set_result(refused)
         return future
 
     def interrupted(self, step: Step) -> None:
         """Notes that the step no longer runs here. Its outcome stays open."""
-        with self._lock:
-            kept = self._steps.get(step.key)
-            if kept is not None:
-                kept.is_running = False
+        kept = self._history.steps.get(step.key)
+        if kept is not None:
+            kept.is_running = False
 
     # -- the run ----------------------------------------------------------------------------------------------------
 
@@ -245,13 +192,12 @@ class RunLedger:
             self._touch(connection)
             self._end(connection, status="suspended")
             sealer = self._database.sealer
-            with self._lock:
-                ended = [self._steps[key] for key in self._ended]
+            head, root = self._history.root()
             return SuspendedRun(
                 start=self.start,
                 rev=self.rev,
-                head=len(ended),
-                root=root_of(ended),
+                head=head,
+                root=root,
                 pending=tuple(approvals.pending(connection, sealer, self.run_id, time.time())),
                 key=sealer.wire_key,
             )
@@ -317,26 +263,30 @@ class RunLedger:
             raise error
         raise DecisionRefused("run_busy", f"run {self.run_id!r} was taken over by another process") from error
 
-    def _refusal(self, start: Start, size: int) -> ToolResult | None:
-        """Returns why the step must not begin, as far as this process knows, or None."""
-        if self._stopped is not None:
-            return self._stopped
-        kept = self._steps.get(start.step.key)
-        if kept is not None and (kept.is_running or kept.result is not None):
-            return may_have_run(start.step, "it was begun already")
+    def _refusal(self) -> ToolResult | None:
+        """Returns why no step must begin, as far as this process knows, or None."""
         if self._lease is None:
             return taken_over(self.run_id)
-        if self._history.size + size > RUN_LIMIT_BYTES:
-            return too_much_to_begin(start.step)
         if self._database.writer.is_full:
             return ToolResult.failed("overloaded", "The store cannot keep up: too many calls wait to be recorded.")
         return None
 
+    def _not_begun(self, kept: KeptStep, connection: Connection, error: Exception) -> ToolResult:
+        self._history.undo(kept)
+        return why_not(connection, error, self.run_id, kept.step)
+
+    def _not_recorded(self, kept: KeptStep, error: Exception) -> ToolResult:
+        self._history.undo(kept)
+        return ToolResult.failed("unavailable", f"{kept.step.tool!r} was not run: {error}.")
+
     def _diverge(self, kept: Step, step: Step) -> ToolResult:
         """Stops the run: it asks for another call than its record, and only a person can tell which was meant."""
-        self._stopped = divergence(kept, step)
+        failure = divergence(kept, step)
+        first = self._history.stop(failure)
+        if first is not failure:
+            return first
         self.status = "diverged"
-        sealed = self._sealed(written({"result": result_form(self._stopped)}), "divergence")
+        sealed = self._sealed(written({"result": result_form(failure)}), "divergence")
 
         def job(connection: Connection) -> None:
             self._touch(connection)
@@ -345,4 +295,4 @@ class RunLedger:
             append(connection, self._database.sealer, [run_event(self.run_id, "diverged", step=step.key)])
 
         self._database.put(Work(future=None, job=job, otherwise=partial(not_settled, self.run_id, None)))
-        return self._stopped
+        return failure
