@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 PYTHON_313 ?= python3.13
 VENV_313 := .venv-3.13
+# The demo needs the package alone: it uses the whole environment only if that is there.
+DEMO := $(if $(wildcard $(VENV)/.stamp),$(VENV),.venv-demo)
 export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,14 +16,23 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
+PYTHON_IS_NEW = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwire needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+
 setup: $(VENV)/.stamp  ## the virtual environment with everything the suite needs
 
 $(VENV)/.stamp: requirements/dev.txt pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwire needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+	@$(PYTHON_IS_NEW)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip -q --disable-pip-version-check install 'uv>=0.8'
 	$(BIN)/uv pip sync -q requirements/dev.txt
 	$(BIN)/uv pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv-demo/.stamp: requirements/dev.txt pyproject.toml
+	@$(PYTHON_IS_NEW)
+	test -x .venv-demo/bin/python || $(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip -q --disable-pip-version-check install 'uv>=0.8'
+	.venv-demo/bin/uv pip install -q --python .venv-demo/bin/python -c requirements/dev.txt -e .
 	@touch $@
 
 $(VENV_313)/.stamp: requirements/dev.txt pyproject.toml $(VENV)/.stamp
@@ -31,8 +42,8 @@ $(VENV_313)/.stamp: requirements/dev.txt pyproject.toml $(VENV)/.stamp
 	$(BIN)/uv pip install -q --python $(VENV_313)/bin/python --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: setup  ## the main job on real input: recorded replies of models, run
-	@$(BIN)/python examples/repository/demo.py
+demo: $(DEMO)/.stamp  ## five short scenes: calls, mistakes, a program, attacks, a killed run
+	@$(DEMO)/bin/python examples/demo/demo.py
 
 test: setup  ## the whole suite
 	$(BIN)/python -m pytest -n 2
@@ -96,5 +107,5 @@ lock: setup  ## renew the pinned requirements
 		--custom-compile-command "make lock" pyproject.toml --group peers -o requirements/peers.txt
 
 clean:  ## take away what the targets made
-	rm -rf $(VENV) $(VENV_313) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-demo $(VENV_313) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

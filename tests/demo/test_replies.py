@@ -29,7 +29,7 @@ def load(name: str) -> ModuleType:
     return module
 
 
-RECORDED = {recorded.name: recorded for recorded in load("demo").RECORDED}
+RECORDED = {recorded.name: recorded for recorded in load("replies").RECORDED}
 FROZEN = [name for name, recorded in RECORDED.items() if recorded.is_frozen]
 
 
@@ -123,9 +123,9 @@ def test_the_history_is_that_of_the_repository(tmp_path: Path, monkeypatch: pyte
     )
 
 
-def test_the_demo_shows_command_output_and_end_of_each_reply() -> None:
+def test_the_example_shows_command_output_and_end_of_each_reply() -> None:
     done = subprocess.run(
-        [sys.executable, EXAMPLE / "demo.py", "chinese", "model_declines"],
+        [sys.executable, EXAMPLE / "replies.py", "chinese", "model_declines"],
         capture_output=True,
         encoding="utf-8",
         timeout=PATIENCE_S,

@@ -1,7 +1,7 @@
-"""What toolwire does, shown on recorded replies of models: each is run by the command line, as you could.
+"""Runs recorded replies of models by the command line, and prints each with its output.
 
-python examples/repository/demo.py            all of them
-python examples/repository/demo.py chinese    those named
+python examples/repository/replies.py            all of them
+python examples/repository/replies.py chinese    those named
 """
 
 import os
