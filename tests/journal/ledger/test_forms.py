@@ -204,3 +204,23 @@ def refusal(data: bytes, make: Callable[[dict[str, Any]], Any]) -> str:
     except DecisionRefused as refused:
         return refused.code
     return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("start", {"attempt": "two"}, "Start.attempt: Input should be a valid integer, unable to parse string as an "),
+        ("start", {"step": {"key": 5}}, "Start.step.key: Input should be a valid string (in a value of type int)"),
+        ("end", {"step": {}}, "Step.key: Field required (in a value of type dict)"),
+        ("request", {"reasons": "text"}, "ApprovalRequest.reasons: Input should be a valid tuple (in a value of type "),
+    ],
+)
+def test_the_refusal_of_a_damaged_record_names_the_place_and_the_type(
+    name: str, change: dict[str, Any], message: str
+) -> None:
+    make = ended_of if name == "end" else READ[name][0]
+    with pytest.raises(DecisionRefused) as refused:
+        read(written({**read(GOLDEN[name], dict), **change}), make)
+    told = str(refused.value)
+    assert (refused.value.code, told.count("\n")) == ("bad_mac", 0)
+    assert f"the record in the store is not in toolwire's format: {message}" in told

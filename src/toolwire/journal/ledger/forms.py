@@ -122,7 +122,7 @@ def ended_form(step: Step, result: ToolResult) -> dict[str, Any]:
 
 def ended_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
     """Returns the step and its result. The result carries the step's call."""
-    step = _step_of(form["step"])
+    step = _made(Step, form["step"])
     return step, result_of(form["result"], call_of(step))
 
 
@@ -167,10 +167,7 @@ def start_form(start: Start) -> dict[str, Any]:
 
 def start_of(form: Mapping[str, Any]) -> Start:
     """Returns the `Start` that a form holds."""
-    # Earlier versions wrote fewer fields. If a field without a default is missing, `Start` raises TypeError.
-    kept: dict[str, Any] = {name: form[name] for name in _START_FIELDS if name in form}
-    kept["arguments"], kept["step"] = untag(form["arguments"]), _step_of(form["step"])
-    return Start(**kept)
+    return _made(Start, {**form, "arguments": untag(form["arguments"])})
 
 
 def run_form(start: RunStart) -> dict[str, Any]:
@@ -260,11 +257,17 @@ def plain_of(kind: type[T], form: Mapping[str, Any]) -> T:
         ValueError: The form does not fit the dataclass.
     """
     names = {field.name for field in dataclasses.fields(cast("Any", kind))}
-    values = {name: untag(value) for name, value in form.items() if name in names}
+    return _made(kind, {name: untag(value) for name, value in form.items() if name in names})
+
+
+def _made(kind: type[T], values: Mapping[str, Any]) -> T:
+    """Builds a dataclass from the types that JSON has. It ignores fields that the dataclass lacks."""
     try:
         return _adapter(kind).validate_python(values)
     except ValidationError as error:
-        raise ValueError(str(error)) from error
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, (kind.__name__, *first["loc"])))
+        raise ValueError(f"{place}: {first['msg']} (in a value of type {type(first['input']).__name__})") from error
 
 
 @cache
@@ -274,10 +277,6 @@ def _adapter(kind: type[T]) -> TypeAdapter[T]:
 
 def _step_form(step: Step) -> dict[str, Any]:
     return dict(zip(_STEP_FIELDS, _step_values(step), strict=True))
-
-
-def _step_of(form: Mapping[str, Any]) -> Step:
-    return Step(**{field.name: form[field.name] for field in dataclasses.fields(Step)})
 
 
 def _call_form(call: ToolCall | None) -> dict[str, Any] | None:
