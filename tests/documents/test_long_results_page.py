@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.architecture.source import ROOT
 from toolwire.builtin.background_calls import WAIT_LIMIT_S
 from toolwire.facade.built_in.background import KEPT_LIMIT, RUNNING_LIMIT
-from toolwire.journal.spill import BYTES_LIMIT, ENTRIES_LIMIT
+from toolwire.facade.built_in.pages import BYTES_LIMIT, ENTRIES_LIMIT
 
 PAGE = (ROOT / "docs" / "long_results.md").read_text("utf-8")
 

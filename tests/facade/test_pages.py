@@ -10,7 +10,7 @@ import pytest
 
 from tests.invocation.world import outcome
 from toolwire import Caller, Rule, Session, ToolRegistry, ToolResult, ToolSpec
-from toolwire.journal.spill import MemorySpill
+from toolwire.facade.built_in.pages import MemorySpill
 
 LINES = "".join(f"line {n}\n" for n in range(1000))
 LIMIT = 500

@@ -1,18 +1,29 @@
-"""Results in pages: the entry `read_result`, and the spill that it reads from."""
+"""Results in pages: the entry `read_result`, and the memory that holds the whole results."""
 
 from __future__ import annotations
 
+import secrets
+import threading
+from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 
 from toolwire.builtin.read_result import read_result_tool
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool
 from toolwire.invocation.scope import Scope
-from toolwire.journal.spill import MemorySpill
-from toolwire.vocabulary.calls import READ_RESULT
+from toolwire.vocabulary.calls import READ_RESULT, Caller
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.kept_text import KeptText, Spill
+
+BYTES_LIMIT = 16 * 1024 * 1024
+"""Bytes of text kept in total. Hundreds of long results fit; it is little beside the memory of the tools that gave
+them.
+"""
+ENTRIES_LIMIT = 200
+"""Number of results kept: more than a model returns to."""
+_ID_BYTES = 16
 
 
 def pages_entry(spill: Spill | None) -> Entry:
@@ -42,3 +53,53 @@ def _reader(kept_in: Spill) -> Tool:
         return kept
 
     return read_result_tool(find)
+
+
+class MemorySpill:
+    """Keeps results up to two limits, then drops the least recently read one.
+
+    Thread-safe.
+    """
+
+    def __init__(self, bytes_limit: int = BYTES_LIMIT, *, entries_limit: int = ENTRIES_LIMIT) -> None:
+        self.bytes_limit = bytes_limit
+        self.entries_limit = entries_limit
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[KeptText, Caller, int]] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def apart(self) -> MemorySpill:
+        """Returns an empty spill with the same limits."""
+        return MemorySpill(self.bytes_limit, entries_limit=self.entries_limit)
+
+    def keep(self, kept: KeptText, caller: Caller, /) -> Future[str | None]:
+        """Keeps a text and returns its id; the future is already done.
+
+        The id is None if the text alone exceeds `bytes_limit`.
+        """
+        found: Future[str | None] = Future()
+        size = len(kept.text.encode("utf-8", "replace"))
+        if size > self.bytes_limit:
+            found.set_result(None)
+            return found
+        new_id = secrets.token_hex(_ID_BYTES)
+        with self._lock:
+            self._kept[new_id] = (kept, caller, size)
+            self._bytes += size
+            while self._bytes > self.bytes_limit or len(self._kept) > self.entries_limit:
+                _, (_, _, freed) = self._kept.popitem(last=False)
+                self._bytes -= freed
+        found.set_result(new_id)
+        return found
+
+    def find(self, id: str, caller: Caller, /) -> KeptText | None:
+        """Returns the text, or None if it is gone or was kept for another caller."""
+        with self._lock:
+            kept = self._kept.get(id)
+            if kept is None or kept[1] != caller:
+                return None
+            self._kept.move_to_end(id)
+            return kept[0]

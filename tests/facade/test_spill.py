@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tests.patience import PATIENCE_S
-from toolwire.journal.spill import MemorySpill
+from toolwire.facade.built_in.pages import MemorySpill
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.kept_text import KeptText
 
