@@ -138,6 +138,21 @@ def test_a_step_whose_outcome_is_unclear_may_be_begun_again_by_who_cleared_it(st
     assert doubt.attempt == 2
 
 
+def test_a_step_that_the_database_refused_is_again_what_it_was(store: Store) -> None:
+    ledger = started(store)
+    new, interrupted = step("1"), step("2")
+    done(ledger.begin(start(interrupted)))
+    ledger.interrupted(interrupted)
+    before = ledger.recall(interrupted)
+    for one in (new, interrupted):
+        assert kind(done(ledger.begin(start(one, request_id="a_none", attempt=2)))) == "denied"
+    assert (ledger.recall(new), ledger.recall(interrupted)) == (None, before)
+    # The control: the same calls begin without that approval.
+    for one in (new, interrupted):
+        assert isinstance(done(ledger.begin(start(one, attempt=2))), float)
+    assert ledger.recall(interrupted) != before
+
+
 def test_a_composite_that_is_entered_again_began_the_first_time(store: Store) -> None:
     ledger = started(store)
     began = done(ledger.begin(start(step(), is_composite=True)))
