@@ -11,7 +11,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-313 check format bench bench-tokens bench-search bench-tracing soak fuzz mutants lock clean setup
+.PHONY: help demo test test-313 check format bench bench-tokens bench-search bench-tracing soak fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -93,6 +93,9 @@ fuzz: setup  ## damaged replies for a minute, arguments made from schemas for te
 mutants: setup  ## breaks the source for each of many requirements: a test that claims it must fail; minutes
 	$(BIN)/python -m tests.seeds.mutants
 
+mutants-generated: setup  ## breaks the code that decides, by mutmut: 95 of 100 changes must fail a test; an hour
+	$(BIN)/python -m tests.mutation
+
 # The peers have many dependencies of their own: they get an environment of their own, with toolwire in it.
 $(BENCH)/.stamp: requirements/peers.txt pyproject.toml $(VENV)/.stamp
 	test -x $(BENCH)/bin/python || $(PYTHON) -m venv --without-pip $(BENCH)
@@ -107,5 +110,5 @@ lock: setup  ## renew the pinned requirements
 		--custom-compile-command "make lock" pyproject.toml --group peers -o requirements/peers.txt
 
 clean:  ## take away what the targets made
-	rm -rf $(VENV) .venv-demo $(VENV_313) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-demo $(VENV_313) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -311,18 +311,28 @@ CHANGES: dict[str, tuple[Callable[[Transferring, ApprovalRequest], Any], bool]] 
 
 
 @pytest.mark.threat(4)
+@pytest.mark.parametrize(
+    "decision",
+    [
+        Decision(verdict="approve"),
+        Decision(verdict="edit", arguments={"amount": 5, "rows": [{"amount": 1}]}),
+    ],
+    ids=["approved", "edited"],
+)
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_tool_changed_during_an_approval_does_not_run(world: World, name: str) -> None:
+def test_a_tool_changed_during_an_approval_does_not_run(world: World, name: str, decision: Decision) -> None:
     change, runs = CHANGES[name]
     transferring = Transferring(world)
 
     def approve(request: ApprovalRequest) -> Decision:
         change(transferring, request)
-        return Decision(verdict="approve")
+        return decision
 
     world.approver = approve
     result = world.make(transferring.call)
     as_shown = (5, [{"amount": 1}], ACCOUNT, "EUR")
+    # An edited call is validated again, which reads the state again.
+    runs = runs and (decision.verdict, name) != ("edit", "a number in the state")
     assert (outcome(result), transferring.used) == (("success", [as_shown]) if runs else ("approval_mismatch", []))
 
 
@@ -469,3 +479,18 @@ def test_the_named_decider_is_kept(world: World, paying: Paying) -> None:
         at=asked.decision.at if asked.decision else 0.0,
         seen_arguments_digest=asked.request.arguments_digest,
     )
+
+
+def test_an_edited_call_keeps_the_identity_of_the_models_call(world: World, paying: Paying) -> None:
+    world.approver = lambda _: Decision(verdict="edit", arguments={"amount": 4})
+    asked = ToolCall("pay", {"amount": 5}, id="r_1", parent="r_0", raw_text="pay 5")
+    result = world.make(asked)
+    assert result.call == replace(asked, arguments={"amount": 4})
+
+
+def test_an_edit_that_is_not_valid_tells_the_path_and_names_the_models_call(world: World, paying: Paying) -> None:
+    world.approver = lambda _: Decision(verdict="edit", arguments={"amount": 1, "notes": ["a", 1]})
+    result = world.call("pay", amount=5)
+    assert result.failure is not None
+    assert result.failure.path == "notes[1]"
+    assert result.call == ToolCall("pay", {"amount": 5}, id="r_1")

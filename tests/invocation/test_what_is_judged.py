@@ -248,8 +248,8 @@ def test_the_model_is_told_which_argument_is_unrepresentable(world: World) -> No
     result = world.call("take", value=b"x")
     assert result.error is not None
     assert result.error.splitlines()[0] == (
-        "'take' may not be run: rules cannot look at these arguments: a value that is another one when it is read "
-        "again from JSON cannot be written as JSON at value."
+        "'take' may not be run: rules cannot look at these arguments: a value that changes when it is read again "
+        "from JSON cannot be written as JSON at value."
     )
 
 

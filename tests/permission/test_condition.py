@@ -8,7 +8,7 @@ import pytest
 
 from tests.processor import thread_s
 from toolwire.definition.json_schema.patterns import PATTERN_STATES_LIMIT
-from toolwire.permission.condition import TEXT_LIMIT, Condition, Pattern
+from toolwire.permission.condition import MISSING, TEXT_LIMIT, Condition, Pattern, found
 from toolwire.vocabulary.errors import ConfigurationError
 
 YES, NO, PERHAPS = True, False, None
@@ -60,6 +60,7 @@ CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("not_in", ["a"], 1, PERHAPS),
     ("starts_with", "git ", "git log", YES),
     ("starts_with", "git ", "GIT  log", PERHAPS),
+    ("starts_with", "git ", " git log", PERHAPS),
     ("starts_with", "git ", "github", NO),
     ("starts_with", "1", 1, PERHAPS),
     ("ends_with", "@a.example", "x@a.example", YES),
@@ -83,6 +84,13 @@ CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("matches", "a*", "a" * TEXT_LIMIT, YES),
     ("matches", "a*", "a" * (TEXT_LIMIT + 1), PERHAPS),
     ("matches", ".*", "\ud800", PERHAPS),
+    ("matches", "a", "b\ud800", PERHAPS),
+    ("matches", "a", "b\udfff", PERHAPS),
+    ("matches", "a", "b\ud7ff", NO),
+    ("matches", "a", "b\ue000", NO),
+    ("matches", "[A-Z]+", "ab", PERHAPS),
+    ("matches", "[A-Z]+", "AB", YES),
+    ("matches", "[A-Z]+", "5", NO),
     ("matches", "a", 5, PERHAPS),
     ("exists", None, 0, YES),
     ("exists", None, None, NO),
@@ -155,8 +163,26 @@ def test_a_path_is_a_pointer_into_the_arguments(path: str, told: bool | None) ->
 
 def test_all_arguments_together_have_a_path_too() -> None:
     same = Condition(path="/arguments", op="==", value={"a": 1})
-    given: list[dict[str, Any]] = [{"a": 1}, {"a": 2}, {"a": 1, "b": 2}, {}]
-    assert [same.holds(arguments) for arguments in given] == [True, False, False, False]
+    given: list[dict[str, Any]] = [{"a": 1}, {"a": 1.0}, {"a": 2}, {"a": 1, "b": 2}, {}]
+    assert [same.holds(arguments) for arguments in given] == [True, None, False, False, False]
+
+
+def test_a_null_argument_is_found_and_an_absent_one_is_missing() -> None:
+    assert found({"a": None}, ("a",)) is None
+    assert found({"a": None}, ("b",)) is MISSING
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        (Condition(path="/arguments/a/b", op="exists"), "a.b exists"),
+        (Condition(path="/arguments/a", op="absent"), "a absent"),
+        (Condition(path="/arguments/a", op="in", value=["x", 1]), "a in ['x', 1]"),
+        (Condition(path="/arguments", op="==", value={"a": 1}), "arguments == {'a': 1}"),
+    ],
+)
+def test_a_condition_is_shown_with_its_path_operator_and_value(condition: Condition, text: str) -> None:
+    assert str(condition) == text
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ async def ask(
         wanted = request
         request, decision = await scope.ports.arrived(scope.ledger.ask(wanted))
         if _has_changed(request, wanted):
-            return _mismatch(prepared.call, request)
+            return mismatch(prepared.call, request.id)
     prepared.request_id = request.id
     if decision is not None:
         counted = _counted(decision, request, scope)
@@ -52,7 +52,7 @@ async def ask(
     if found is not None:
         tell_decided(request, found, prepared.call, scope)
         if found.verdict in ("approve", "edit") and _is_not_as_shown(prepared, request, function, scope):
-            return _mismatch(prepared.call, request)
+            return mismatch(prepared.call, request.id)
         return _remembered(found, request, scope)
     if _is_late(request, scope):
         return _expired(prepared.call, request, doubt)
@@ -156,7 +156,7 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
         attempt=prepared.attempt,
         tool_digest=tool.digest,
         arguments_digest=prepared.canonical_digest(scope),
-        bound_digest=_bound_digest(prepared.validated),
+        bound_digest=bound_digest(prepared.validated),
         given={} if given == arguments else given,
         effects=tuple(sorted(tool.effects.kinds)),
         taints=() if scope.run is None else tuple(sorted(scope.run.taints)),
@@ -173,7 +173,7 @@ def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {}
 
 
-def _bound_digest(validated: Validated) -> str:
+def bound_digest(validated: Validated) -> str:
     """Returns a digest of the bound values, which count as well.
 
     Values without a JSON form, such as clients, are left out.
@@ -198,18 +198,19 @@ def _is_not_as_shown(prepared: Prepared, request: ApprovalRequest, function: obj
     tool = prepared.entry.tool
     prepared.look_again()
     try:
-        found = (prepared.canonical_digest(scope), tool.digest, _bound_digest(prepared.validated))
+        found = (prepared.canonical_digest(scope), tool.digest, bound_digest(prepared.validated))
     except Unrepresentable:
         return True
     shown = (request.arguments_digest, request.tool_digest, request.bound_digest)
     return found != shown or tool.function is not function
 
 
-def _mismatch(call: ToolCall, request: ApprovalRequest) -> ToolResult:
+def mismatch(call: ToolCall, request_id: str) -> ToolResult:
+    """Returns the failure of a call that would not run as the approver saw it."""
     return ToolResult.failed(
         "approval_mismatch",
         f"{call.name!r} was not run: the tool or its arguments have changed since approval was requested.",
-        data={"request_id": request.id},
+        data={"request_id": request_id},
         call=call,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolwire.definition.arguments.canonical import unmasked
-from toolwire.invocation.ask import ask
+from toolwire.invocation.ask import ask, bound_digest, mismatch
 from toolwire.invocation.judge import judged
 from toolwire.invocation.record import evidence, reconciled
 from toolwire.invocation.resolve import resolve
@@ -111,6 +111,9 @@ def with_edits(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared
     edited = validate(written, prepared.entry, scope.states)
     if isinstance(edited, ToolResult):
         return _wrong_edit(call, edited)
+    # Validation read the bound values again: the host's state may have changed since the approver saw the call.
+    if bound_digest(edited.validated) != bound_digest(prepared.validated):
+        return mismatch(call, prepared.request_id)
     verdict = judged(edited, scope)
     if verdict.effect == "deny":
         return _denied(call, "; ".join(verdict.reasons))

@@ -31,10 +31,9 @@ class Pattern:
         ValueError: The text is not such an expression, or is too large (`PATTERN_STATES_LIMIT`).
     """
 
-    __slots__ = ("_exact", "_folded", "text")
+    __slots__ = ("_exact", "_folded")
 
     def __init__(self, text: str) -> None:
-        self.text = text
         # Compiled alone first: "a)|(b" is an error, but would be valid inside the group below.
         searching(text)
         self._exact = searching(f"^(?:{text})$")
