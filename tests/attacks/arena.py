@@ -18,6 +18,7 @@ import toolwire.sandbox
 from tests.attacks.attack import Attack, Sign, prelude
 from tests.attacks.canaries import ENVIRONMENT_NAME, Canaries
 from toolwire import Limits, ToolRegistry, ToolSpec
+from toolwire.invocation.blocking import BlockingPorts
 from toolwire.runtime.runtime import Runtime
 from toolwire.sandbox.host import Sandbox
 from toolwire.sandbox.report import Isolation, ProgramResult
@@ -74,7 +75,7 @@ class Arena:
         self._ran: list[str] = []
         self.registry = _registry(self._ran, permit_all=permit_all, awaited=awaited)
         parts = self.registry._parts
-        parts.use(replace(parts.setup, runtime=self._runtime))
+        parts.use(replace(parts.scope, ports=BlockingPorts(self._runtime)))
 
     def run(self, attack: Attack, *, source_checks: bool = False, limits: Limits | None = None) -> Outcome:
         """Runs the attack, looks everywhere, and then sees whether the host still runs an honest program."""

@@ -9,8 +9,8 @@ SETUP = """
     from toolwire.catalogue.catalogue import Catalogue
     from toolwire.catalogue.entry import Entry
     from toolwire.definition.from_function import from_function
-    from toolwire.invocation.batch import invoke_all
-    from toolwire.invocation.blocking import BlockingPorts, needs_loop
+    from toolwire.invocation.batch import invoke_all, needs_loop
+    from toolwire.invocation.blocking import BlockingPorts
     from toolwire.invocation.scope import Scope
     from toolwire.journal.log.memory_log import ExecutionLog
     from toolwire.permission.policy import Policy, Rule

@@ -62,15 +62,15 @@ def test_only_a_failed_test_catches_a_mutant(tmp_path: Path) -> None:
         """
 [[mutant]]
 id = "spec.docs.signature"
-file = "definition/texts/describe.py"
-old = "return call_text(tool, arguments)"
-new = "return call_text(tool, {})"
+file = "definition/texts/python_text.py"
+old = '={value!r}" for name'
+new = '={value}" for name'
 
 [[mutant]]
 id = "spec.docs.signature"
-file = "definition/texts/describe.py"
-old = "return call_text(tool, arguments)"
-new = "return call_text(tool, dict(arguments))"
+file = "definition/texts/python_text.py"
+old = '={value!r}" for name'
+new = '={value!r}" for  name'
 
 [[mutant]]
 id = "spec.docs.signature"
