@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.calls import ToolCall as ToolCall
     from toolwire.vocabulary.context import CallContext as CallContext
     from toolwire.vocabulary.errors import BindingError as BindingError
+    from toolwire.vocabulary.errors import BoundValueError as BoundValueError
     from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
     from toolwire.vocabulary.errors import DefinitionError as DefinitionError
     from toolwire.vocabulary.errors import RegistrationError as RegistrationError
@@ -79,6 +80,7 @@ _HOMES = {
     "AudioBlock": "vocabulary.blocks",
     "BaseTool": "facade.tools.base_tool",
     "BindingError": "vocabulary.errors",
+    "BoundValueError": "vocabulary.errors",
     "CallContext": "vocabulary.context",
     "CallFailed": "vocabulary.results",
     "Caller": "vocabulary.calls",

@@ -17,6 +17,7 @@ PUBLIC = [
     "AudioBlock",
     "BaseTool",
     "BindingError",
+    "BoundValueError",
     "CallContext",
     "CallFailed",
     "Caller",

@@ -9,6 +9,7 @@ from typing import Any
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.permission.policy import Policy, Rule
+from toolwire.vocabulary.calls import CODE_EXECUTION
 from toolwire.vocabulary.errors import ConfigurationError
 
 PolicySource = Policy | str | Path | Iterable[Rule | Mapping[str, Any]]
@@ -59,3 +60,16 @@ def with_rules(policy: Policy, more: PolicySource, catalogue: Catalogue) -> Poli
     added = policy_of(more)
     refuse_wrong_rules(added, catalogue)
     return policy.joined(added)
+
+
+def refuse_unknown_names(permissions: Iterable[str], catalogue: Catalogue) -> None:
+    """Checks that the catalogue has each tool that permissions name.
+
+    Raises:
+        ConfigurationError: it lacks one.
+    """
+    for name in permissions:
+        if name not in catalogue and name != CODE_EXECUTION:
+            near = catalogue.nearest(name)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise ConfigurationError(f"permissions name {name!r}, and there is no such tool{hint}")

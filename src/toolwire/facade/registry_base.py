@@ -12,6 +12,7 @@ from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.definition.tool import Permission
 from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
 from toolwire.facade.policy_sources import PolicySource, with_rules
@@ -63,7 +64,7 @@ class RegistryParts:
             self.scope = replace(self.scope)
 
 
-class RegistryBase(Traced, Observed, Switching):
+class RegistryBase(NamedTools, Traced, Observed, Switching):
     """How a registry's calls are run. `ToolRegistry` adds the tools and the calls."""
 
     _toolspecs: ClassVar[Mapping[str, tuple[Any, Mapping[str, Any]]]] = MappingProxyType({})
@@ -212,6 +213,9 @@ class RegistryBase(Traced, Observed, Switching):
         if parts.is_held:
             parts.is_held = False
             parts.scope.runtime.release()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self)} tools>"
 
     def __enter__(self) -> Self:
         parts = self._parts

@@ -24,6 +24,9 @@ RUN_LIMIT_BYTES = 256 * 1024 * 1024
 Resuming a run reads all of them, and a host can spare that much for one turn.
 """
 
+SHOWN_REQUESTS = 5
+"""Number of pending requests that the `repr` of a run names, so that it stays one line."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStart:
@@ -56,7 +59,7 @@ class RunStart:
     expires_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SuspendedRun:
     """A run that waits for a person, as it was when it was suspended. The store stays the authority on its state.
 
@@ -75,6 +78,11 @@ class SuspendedRun:
     root: str
     pending: tuple[ApprovalRequest, ...]
     key: bytes = field(default=b"", repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        names = ", ".join(request.tool for request in self.pending[:SHOWN_REQUESTS])
+        more = ", ..." if len(self.pending) > SHOWN_REQUESTS else ""
+        return f"<{type(self).__name__} {self.run_id!r}: {len(self.pending)} pending, {names}{more}>"
 
     @property
     def run_id(self) -> str:

@@ -83,6 +83,9 @@ class Store:
         store._database.handles.add(store)
         return store
 
+    def __repr__(self) -> str:
+        return f"<Store {self.url!r}{' closed' if self._is_closed else ''}>"
+
     # -- runs -------------------------------------------------------------------------------------------------------
 
     def start(self, run: RunStart) -> Future[RunLedger]:

@@ -15,7 +15,7 @@ from toolwire.facade.built_in.program_entry import modules_told, program_modules
 from toolwire.facade.driving import awaited, call_blocking, new_scope
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
-from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_wrong_rules
+from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_unknown_names, refuse_wrong_rules
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import logged, opened
 from toolwire.facade.toolkits.toolkit import Toolkit
@@ -29,6 +29,7 @@ from toolwire.permission.approval import Approver, Decision, refuse_wrong_approv
 from toolwire.protocols import get
 from toolwire.protocols.attp.prompt import StubStyle
 from toolwire.protocols.base import CallingProtocol, Language, Thought
+from toolwire.protocols.streaming import ReplyStream
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.sandbox.limits import Limits
@@ -155,6 +156,17 @@ class Session(Traced, Observed):
         raise ConfigurationError(
             f"the protocol {self.protocol.name!r} has no request tools: give session.system_prompt to the model"
         )
+
+    def stream(self) -> ReplyStream:
+        """Returns a parser for one reply that arrives in pieces, over all tools that a turn may call.
+
+        Give each piece to `feed`, and the complete reply to `turn`: `await session.turn(stream.reply())`.
+        """
+        return self.protocol.stream(self._callable())
+
+    def __repr__(self) -> str:
+        kept = "" if self._passes is None else ", with a store"
+        return f"<Session {self.protocol.name!r}: {len(self._scope.catalogue)} tools{kept}>"
 
     def run_turn(self, reply: Any) -> Turn:
         """Runs `turn` for blocking code, also in a notebook, and returns its result.
@@ -294,7 +306,8 @@ class Session(Traced, Observed):
         scope = self._scope
         rules = scope.policy if policy is None else policy_of(policy)
         refuse_wrong_rules(rules, scope.catalogue, is_whole=is_whole and scope.catalogue.is_whole)
-        rules = rules.for_session(self._known(permissions))
+        refuse_unknown_names(permissions, scope.catalogue)
+        rules = rules.for_session(permissions)
         self._scope = replace(scope, policy=rules, approver=approver or scope.approver)
 
     def _callable(self) -> list[Tool]:
@@ -332,13 +345,3 @@ class Session(Traced, Observed):
     def _call_back(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
         call = ToolCall(name, arguments, id=new_id("r"))
         return call_blocking(call, self._scope)
-
-    def _known(self, permissions: Mapping[str, Permission]) -> Mapping[str, Permission]:
-        for name in permissions:
-            if name not in self._scope.catalogue and name != CODE_EXECUTION:
-                near = self._scope.catalogue.nearest(name)
-                raise ConfigurationError(
-                    f"permissions name {name!r}, and there is no such tool"
-                    + (f"; did you mean {near!r}?" if near else "")
-                )
-        return permissions

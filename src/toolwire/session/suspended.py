@@ -8,7 +8,7 @@ from toolwire.journal.run import SuspendedRun
 from toolwire.session.wire import suspended_to_json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Suspended(SuspendedRun):
     """A run that waits for decisions.
 

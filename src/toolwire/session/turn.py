@@ -18,7 +18,7 @@ class Message(TypedDict):
     content: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Turn:
     """The results of one reply.
 
@@ -41,6 +41,16 @@ class Turn:
         """Makes a turn from its results and from the protocol's answer to them, or to a refused reply."""
         messages: list[Any] = [Message(role="user", content=answer)] if isinstance(answer, str) else list(answer)
         return cls(reply=reply, results=tuple(results), messages=messages)
+
+    def __repr__(self) -> str:
+        if self.suspended is not None:
+            return f"<Turn {self.suspended!r}>"
+        if self.is_final:
+            return f"<Turn final: {self.answer!r:.80}>"
+        if self.reply.is_refused:
+            return "<Turn refused: see reply.problems>"
+        failed = sum(not result.success for result in self.results)
+        return f"<Turn: {len(self.results)} results, {failed} failed>"
 
     @property
     def is_final(self) -> bool:

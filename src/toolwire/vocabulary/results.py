@@ -145,6 +145,14 @@ class ToolResult:
         value = plain(self.data)
         return cast("dict[str, Any]", value) if type(value) is dict else {"result": value}
 
+    def _repr_html_(self) -> str:
+        """Returns the result as an HTML table, which notebooks show. All texts are escaped."""
+        from toolwire.vocabulary.html_table import html_table
+
+        tool = "" if self.call is None else self.call.name
+        status = "success" if self.failure is None else self.failure.kind
+        return html_table([("tool", tool), ("status", status), ("text", self.text)])
+
     def to_dict(self) -> dict[str, Any]:
         """Returns success, data, error and metadata in JSON types.
 

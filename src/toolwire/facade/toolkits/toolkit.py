@@ -12,6 +12,7 @@ from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
 from toolwire.facade.switching import Switching
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.response import ToolResponse
 
 
-class Toolkit(Traced, Observed, Switching):
+class Toolkit(NamedTools, Traced, Observed, Switching):
     """Tools of one agent: made by `registry.create_agent_toolkit` and under the registry's rules, or independent.
 
     Tools belong to groups; only those of active groups are offered and can be called. The group `basic` always exists
@@ -74,7 +75,7 @@ class Toolkit(Traced, Observed, Switching):
         _ = self._call_scope
 
     def __repr__(self) -> str:
-        return f"<Toolkit {self.agent_name!r}: {len(self._catalogue)} tools>"
+        return f"<Toolkit {self.agent_name!r}: {len(self)} tools>"
 
     # -- what is here -------------------------------------------------------------------------------------------
 

@@ -8,12 +8,13 @@ import marshal
 import threading
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Protocol, cast
 
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.html_table import html_table
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
@@ -27,6 +28,9 @@ LOG_LIMIT_BYTES = 64 * 1024 * 1024
 """Maximum bytes of memory for all entries; the oldest are dropped first. 10,000 calls of 6 kB fit, which a host can
 spare.
 """
+
+SHOWN_ENTRIES = 100
+"""Number of calls that a notebook shows of a log: a few pages."""
 
 
 class EndedCall(Protocol):
@@ -73,6 +77,10 @@ class LogEntry:
     error: str | None
     isolation: Mapping[str, Any] | None = None
     approval: Mapping[str, Any] | None = None
+
+    def _repr_html_(self) -> str:
+        """Returns the entry as an HTML table, which notebooks show. All texts are escaped."""
+        return html_table([(field.name, getattr(self, field.name)) for field in fields(self)])
 
 
 class ExecutionLog:
@@ -128,6 +136,12 @@ class ExecutionLog:
             and (after is None or head[4] >= after)
         )
         return [_entry(head, values) for head, values in islice(fitting, limit)]
+
+    def _repr_html_(self) -> str:
+        """Returns the newest `SHOWN_ENTRIES` calls as an HTML table, which notebooks show. All texts are escaped."""
+        shown = self.get_entries(limit=SHOWN_ENTRIES)
+        names = ("timestamp", "tool_name", "status", "duration_ms", "arguments", "result", "error")
+        return html_table([[getattr(entry, name) for name in names] for entry in shown], head=names)
 
     def __len__(self) -> int:
         return len(self._entries)

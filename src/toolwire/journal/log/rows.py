@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from sqlalchemy import Connection, func, select
 
 from toolwire.journal.database.tables import LOG
 from toolwire.journal.log.chain import clear_text
+from toolwire.vocabulary.html_table import html_table
 
 RowKind = Literal["call", "request", "decision", "run"]
 """call: a call ended. request: a person was asked. decision: a request was decided. run: a run started, was suspended,
@@ -44,6 +45,10 @@ class LogRow:
     status: str
     entry: Mapping[str, Any]
     hash: str
+
+    def _repr_html_(self) -> str:
+        """Returns the row as an HTML table, which notebooks show. All texts are escaped."""
+        return html_table([(field.name, getattr(self, field.name)) for field in fields(self)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
