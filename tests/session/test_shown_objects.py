@@ -1,4 +1,4 @@
-"""What a developer sees of toolwire's objects: `repr`, notebooks, `len`, `in` and iteration."""
+"""toolwire's objects as a developer sees them: `repr`, notebooks, `len`, `in` and iteration."""
 
 from __future__ import annotations
 
