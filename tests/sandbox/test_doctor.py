@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.command_line import Ended, run_here
 from tests.sandbox.child.kernel.weakened import has_namespaces
-from toolwire.cli import doctor_command as command
+from toolwire import doctor
 from toolwire.doctor import Diagnosis, diagnose
 from toolwire.sandbox import zygote as zygote_module
 from toolwire.sandbox.isolation import Layer, diagnosis_of
@@ -66,7 +66,7 @@ def test_where_no_sandbox_can_be_started_the_problem_is_told(monkeypatch: pytest
 
 
 def test_the_command_prints_each_layer_and_is_content(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "diagnose", lambda: diagnosis_of(HELD))
+    monkeypatch.setattr(doctor, "diagnose", lambda: diagnosis_of(HELD))
     assert run_here("doctor") == Ended(
         code=0,
         stdout=(
@@ -83,7 +83,7 @@ def test_the_command_prints_each_layer_and_is_content(monkeypatch: pytest.Monkey
 
 
 def test_the_command_says_how_to_get_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "diagnose", lambda: diagnosis_of(WEAK))
+    monkeypatch.setattr(doctor, "diagnose", lambda: diagnosis_of(WEAK))
     ended = run_here("doctor")
     assert ended.code == 1
     lines = ended.stdout.splitlines()
@@ -94,7 +94,7 @@ def test_the_command_says_how_to_get_what_is_missing(monkeypatch: pytest.MonkeyP
 
 
 def test_the_command_gives_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "diagnose", lambda: diagnosis_of(WEAK))
+    monkeypatch.setattr(doctor, "diagnose", lambda: diagnosis_of(WEAK))
     ended = run_here("doctor", "--json")
     report = json.loads(ended.stdout)
     assert (ended.code, report["level"], report["is_enough"], report["system"]) == (

@@ -97,7 +97,7 @@ while level:
             sign="zygote",
             source="""\
 frame = sys._getframe()
-while type(frame.f_locals.get('self')).__name__ != 'Zygote':
+while type(frame.f_locals.get('self')).__name__ != 'ForkServer':
     frame = frame.f_back
 os.kill(frame.f_locals['self']._id, 15)
 """,
