@@ -50,6 +50,11 @@ TAKEN: dict[str, tuple[str, int]] = {
     "text before tags in one line": (f"Sure: <tool_call>{CALL}</tool_call>", 1),
     "a list": (f"[{CALL}, {CALL}]", 2),
     "one below the other": (f"{CALL}\n{CALL}", 2),
+    "side by side": (f"{CALL} {CALL}{CALL}", 3),
+    "side by side with commas": (f"{CALL}, {CALL}", 2),
+    "side by side with semicolons": (f"{CALL}; {CALL}\nDone.", 2),
+    "side by side before a closing tag": (f"{CALL} {CALL}</tool_call>", 2),
+    "side by side in a fence": (f"```json\n{CALL}, {CALL}\n```", 2),
     "Llama": ('{"name": "search", "parameters": {"query": "x"}}', 1),
     "Llama with its mark": (f"<|python_tag|>{CALL}; {CALL}<|eom_id|>", 2),
     "Llama with the name in the tag": ('<function=search>{"query": "x"}</function>', 1),
@@ -244,6 +249,27 @@ def test_a_fenced_call_beside_others_is_left_out_and_told() -> None:
     assert [(problem.message, problem.repaired, problem.place) for problem in reply.problems] == [
         ("A call in a code fence was left out: those outside of fences were taken.", True, "line 3")
     ]
+
+
+@pytest.mark.parametrize("beside", [f"{CALL} and {CALL}", f"{CALL}\nThen I call {CALL}"])
+def test_a_call_among_words_beside_a_call_is_left_out_and_told(beside: str) -> None:
+    reply = PROTOCOL.parse(beside, [search])
+    assert calls(reply) == ONE
+    assert [(problem.message, problem.repaired) for problem in reply.problems] == [
+        (
+            (
+                "The text beside the calls has the shape of a call, and was not run. Write each call on a line of its "
+                "own."
+            ),
+            True,
+        )
+    ]
+
+
+@pytest.mark.parametrize("beside", ["Done.", 'I searched for {"query": "x"}.', "It is `search`."])
+def test_words_beside_a_call_are_no_problem(beside: str) -> None:
+    reply = PROTOCOL.parse(f"{CALL}\n{beside}", [search])
+    assert (calls(reply), reply.text, reply.problems) == (ONE, beside, ())
 
 
 def test_problems_name_the_lines_of_the_reply() -> None:

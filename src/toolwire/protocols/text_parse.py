@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.call_shapes import find_call_shape, has_mark, has_name, is_call_like, unquoted
+from toolwire.protocols.call_shapes import fences, find_call_shape, has_mark, has_name, is_call_like, unquoted
 from toolwire.protocols.foreign import Foreign, read_foreign
 from toolwire.protocols.json_text.parse import read_json_text
 from toolwire.protocols.reading.incoming import line
@@ -22,6 +22,7 @@ from toolwire.vocabulary.calls import Problem, Reply
 _Read = Callable[[Any, Iterable[Any]], Reply]
 
 _UNREAD = "This has the shape of a call of a tool, and is not in the form that calls are read from. "
+_LEFT = "The text beside the calls has the shape of a call, and was not run. Write each call on a line of its own."
 _READ = "The call is not in the form that was asked for; it was read."
 
 
@@ -57,7 +58,9 @@ def refuse_call_shape(text: str, known: KnownTools, form: str) -> None:
 
 
 def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read) -> Reply:
-    if own.calls or own.failure is not None:
+    if own.calls:
+        return _with_leftovers(own, tools)
+    if own.failure is not None:
         return own
     text = _text(given)
     if not text:
@@ -75,6 +78,20 @@ def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read) 
     except Refusal as refusal:
         return own if own.is_refused else Reply(thought=own.thought, text=own.text, problems=(refusal.problem,))
     return own
+
+
+def _with_leftovers(reply: Reply, tools: tuple[Any, ...]) -> Reply:
+    """Reports an unread call in the prose beside the calls. Calls in fences are reported by the parser itself."""
+    known = known_tools(tools)
+    if not reply.text or not has_name(reply.text, known):
+        return reply
+    prose, position = list[str](), 0
+    for start, end, _ in fences(reply.text):
+        prose.append(reply.text[position:start])
+        position = end
+    if find_call_shape(unquoted("\n".join([*prose, reply.text[position:]])), known) is None:
+        return reply
+    return replace(reply, problems=(*reply.problems, Problem(message=_LEFT, repaired=True)))
 
 
 def _read(text: str, known: KnownTools, tools: tuple[Any, ...], read_other: _Read | None) -> Reply | None:

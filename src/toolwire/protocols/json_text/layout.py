@@ -58,6 +58,8 @@ _TAG_END = re.compile(
     re.IGNORECASE,
 )
 _NEXT_VALUE = re.compile(r"[\s;,]*+(?=[\[{])")
+_NEXT_ON_LINE = re.compile(r"[ \t;,]*+(?=[\[{])")
+"""What may stand between two calls without tags on one line."""
 _SPACE = re.compile(r"\s*+")
 
 
@@ -123,6 +125,12 @@ def is_plainly_in_this_format(reply: str | bytes) -> bool:
 def looks_like_a_call(text: str, position: int) -> bool:
     """True if the JSON at this position begins with one of a call's keys."""
     return _LIKE_A_CALL.match(text, position) is not None
+
+
+def next_on_line(text: str, position: int) -> int | None:
+    """Returns the position of the call that follows another one on its line, or None."""
+    found = _NEXT_ON_LINE.match(text, position)
+    return found.end() if found and _LIKE_A_CALL.match(text, found.end()) else None
 
 
 class _Walk:
@@ -274,14 +282,20 @@ class _Walk:
             return found.end()
         if not _LIKE_A_CALL.match(self.text, start):
             return self._data(start)
-        piece, end = self._value(start, is_marked=False)
-        ending = _TAG_END.match(self.text, end)
-        is_marked = bool(ending and ending["end"])
-        if ending and (ending["end"] or ending["extra"]):
-            end = ending.end()
-        if is_marked:
-            piece = replace(piece, is_marked=True)
-        return self._take(found.start(), end, piece)
+        pieces: list[JsonPiece] = []
+        position = start
+        while True:
+            piece, position = self._value(position, is_marked=False)
+            pieces.append(piece)
+            ending = _TAG_END.match(self.text, position)
+            if ending and (ending["end"] or ending["extra"]):
+                position = ending.end()
+            if ending and ending["end"]:
+                return self._take(found.start(), position, *(replace(piece, is_marked=True) for piece in pieces))
+            following = next_on_line(self.text, position)
+            if following is None:
+                return self._take(found.start(), position, *pieces)
+            position = following
 
     def _data(self, start: int) -> int:
         """Skips JSON that is not a call. It is prose, with everything inside it."""

@@ -196,7 +196,7 @@ class JsonTextStream:
 
     def _json(self, found: re.Match[str]) -> bool:
         start = found.start("json")
-        if len(self._text) - start < _HELD and ":" not in self._text[start:]:
+        if not self._is_told(start):
             return False
         is_data = not looks_like_a_call(self._text, start)
         self._begin(start, name="", is_marked=False, is_data=is_data)
@@ -218,7 +218,15 @@ class JsonTextStream:
         start = self._at = match_end(_BEHIND_A_VALUE, self._text, self._at)
         if start >= len(self._text):
             return False
+        is_value = self._text[start] in "{["
+        is_on_line = is_value and not walk.is_data and "\n" not in self._text[walk.at : start]
+        if is_on_line and not self._is_marked and not self._is_told(start):
+            return False
         self._walk = None
-        if self._is_marked and self._text[start] in "{[":
-            self._begin(start, name="", is_marked=True)
+        if is_value and (self._is_marked or (is_on_line and looks_like_a_call(self._text, start))):
+            self._begin(start, name="", is_marked=self._is_marked)
         return True
+
+    def _is_told(self, start: int) -> bool:
+        """True if there is enough text to tell a call from data."""
+        return len(self._text) - start >= _HELD or ":" in self._text[start:]

@@ -54,7 +54,7 @@ class JsonWalk:
         self.is_done = False
         self._known = known
         self._name = name
-        self._is_data = is_data
+        self.is_data = is_data
         self._frames: list[_Frame] = []
         self._string_from = -1
         self._inside = -1
@@ -120,7 +120,7 @@ class JsonWalk:
         frame = self._frames[-1]
         if mark == ":":
             frame.key, frame.last = _string(frame.last), ""
-            if frame.is_object and frame.key in ARGUMENT_KEYS and not self._is_data:
+            if frame.is_object and frame.key in ARGUMENT_KEYS and not self.is_data:
                 frame.arguments_from, self._inside = self.at + 1, 0
             return
         if frame.key in ("name", "action") and frame.last and not frame.name:
