@@ -10,17 +10,13 @@ from tests.architecture.source import PACKAGE, modules
 
 MODULE_LINES = 350
 FUNCTION_LINES = 60
-
-
 FOLDER_FILES = 20
-LONGER_FOLDERS = {}
-"""Folders that are still to be divided. Shrink, never grow."""
 
 
 def test_folders_are_short() -> None:
     files = Counter(module.path.parent for module in modules())
     counts = {folder.relative_to(PACKAGE).as_posix(): count for folder, count in files.items()}
-    assert {name: count for name, count in counts.items() if count > LONGER_FOLDERS.get(name, FOLDER_FILES)} == {}
+    assert {name: count for name, count in counts.items() if count > FOLDER_FILES} == {}
 
 
 def test_modules_are_short() -> None:

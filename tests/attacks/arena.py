@@ -74,8 +74,7 @@ class Arena:
         self._sandbox = self._runtime.own("sandbox", lambda: Sandbox(zygotes=Zygotes(self._script)))
         self._ran: list[str] = []
         self.registry = _registry(self._ran, permit_all=permit_all, awaited=awaited)
-        parts = self.registry._parts
-        parts.use(replace(parts.scope, ports=BlockingPorts(self._runtime)))
+        self.registry._parts.change(lambda scope: replace(scope, ports=BlockingPorts(self._runtime)))
 
     def run(self, attack: Attack, *, source_checks: bool = False, limits: Limits | None = None) -> Outcome:
         """Runs the attack, looks everywhere, and then sees whether the host still runs an honest program."""

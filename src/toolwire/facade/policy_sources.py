@@ -51,17 +51,6 @@ def refuse_wrong_rules(policy: Policy, entries: Iterable[Entry], *, is_whole: bo
             raise ConfigurationError("\n".join(map(str, wrong)))
 
 
-def with_rules(policy: Policy, more: PolicySource, catalogue: Catalogue) -> Policy:
-    """Returns the policy joined with another, whose rules must fit these tools.
-
-    Raises:
-        ConfigurationError: a rule is not valid, or can never apply to these tools.
-    """
-    added = policy_of(more)
-    refuse_wrong_rules(added, catalogue)
-    return policy.joined(added)
-
-
 def refuse_unknown_names(permissions: Iterable[str], catalogue: Catalogue) -> None:
     """Checks that the catalogue has each tool that permissions name.
 

@@ -77,7 +77,7 @@ class ToolRegistry(BuiltInTools):
             approver=approver,
             result_limit_bytes=result_limit_bytes or parts.scope.result_limit_bytes,
         )
-        parts.use(scope.narrowed(visible=visible).with_middleware(middleware))
+        parts.change(lambda _: scope.narrowed(visible=visible).with_middleware(middleware))
         refuse_wrong_rules(scope.policy, scope.catalogue, is_whole=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

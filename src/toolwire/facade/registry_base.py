@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -15,7 +15,7 @@ from toolwire.facade.driving import awaited, new_scope
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
-from toolwire.facade.policy_sources import PolicySource, with_rules
+from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_wrong_rules
 from toolwire.facade.switching import Switching
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.judge import judged_by_name
@@ -46,10 +46,10 @@ class RegistryParts:
         """The one scope of all plain calls."""
         self._awaited: tuple[Scope, Scope] | None = None
 
-    def use(self, scope: Scope) -> None:
-        """Takes another scope."""
+    def change(self, edit: Callable[[Scope], Scope]) -> None:
+        """Replaces the scope by an edited one. Simultaneous changes follow one another, so that none is lost."""
         with self._lock:
-            self.scope = scope
+            self.scope = edit(self.scope)
 
     def awaited(self) -> Scope:
         """Returns the scope of awaited calls; made anew when the scope has changed."""
@@ -60,8 +60,7 @@ class RegistryParts:
 
     def _look_again(self) -> None:
         """Makes the scope anew, for other observers."""
-        with self._lock:
-            self.scope = replace(self.scope)
+        self.change(replace)
 
 
 class RegistryBase(NamedTools, Traced, Observed, Switching):
@@ -146,12 +145,14 @@ class RegistryBase(NamedTools, Traced, Observed, Switching):
         Raises:
             ConfigurationError: the file cannot be read, or a rule is not valid or can never apply to the tools here.
         """
-        parts = self._parts
-        parts.use(replace(parts.scope, policy=with_rules(parts.scope.policy, policy, parts.scope.catalogue)))
+        # Read and checked before the change, which holds a lock: rules and tools may run code of the host.
+        more = policy_of(policy)
+        refuse_wrong_rules(more, self._call_scope.catalogue)
+        self._parts.change(lambda scope: replace(scope, policy=scope.policy.joined(more)))
 
     def use_middleware(self, *layers: Middleware) -> None:
         """Adds middleware around every call, inside of the present layers; also for toolkits that exist already."""
-        self._parts.use(self._parts.scope.with_middleware(layers))
+        self._parts.change(lambda scope: scope.with_middleware(layers))
 
     # -- the log ------------------------------------------------------------------------------------------------
 
@@ -184,7 +185,7 @@ class RegistryBase(NamedTools, Traced, Observed, Switching):
 
             log = durable_log(store, keep_days=keep_days, keep_entries=keep_entries)
         parts.log = log
-        parts.use(replace(parts.scope, observers=(*parts.scope.observers, log)))
+        parts.change(lambda scope: replace(scope, observers=(*scope.observers, log)))
         return log
 
     def get_execution_log(self) -> ExecutionLog | None:
@@ -196,8 +197,7 @@ class RegistryBase(NamedTools, Traced, Observed, Switching):
 
     def _trace_with(self, tracer: Tracer) -> None:
         """Traces calls from now on, those of this registry's toolkits too. An existing session keeps its own tracer."""
-        parts = self._parts
-        parts.use(replace(parts.scope, tracer=tracer))
+        self._parts.change(lambda scope: replace(scope, tracer=tracer))
 
     # -- its lifetime -------------------------------------------------------------------------------------------
 
