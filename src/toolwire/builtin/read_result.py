@@ -20,7 +20,7 @@ NOTE_BYTES = 160
 """Bytes reserved in a result for a page's own line; the page's text must fit beside it."""
 
 Find = Callable[[str, CallContext], KeptText | None]
-"""Returns the text with that id for the caller; None when there is none."""
+"""Returns the text with that id for the caller, or None."""
 
 
 def read_result_tool(find: Find) -> Tool:

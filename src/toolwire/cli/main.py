@@ -70,7 +70,7 @@ class _LazyGroup(TyperGroup):
         self.commands = {**{name: TyperCommand(name) for name in _COMMANDS}, **self.commands}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Returns the command, or None if there is none of that name."""
+        """Returns the command of that name, or None."""
         module = _COMMANDS.get(cmd_name)
         if module is None:
             return super().get_command(ctx, cmd_name)

@@ -189,7 +189,7 @@ class ToolRegistry(BuiltInTools):
         return MappingProxyType({entry.name: entry.handle for entry in self._parts.scope.catalogue})
 
     def get_tool(self, name: str) -> Any:
-        """Returns the same object that was registered under that name; None when there is none."""
+        """Returns the object that was registered under that name, or None."""
         entry = self._parts.scope.catalogue.find(name)
         return None if entry is None else entry.handle
 
@@ -295,5 +295,5 @@ class ToolRegistry(BuiltInTools):
         return toolkit
 
     def get_agent_toolkit(self, agent_name: str) -> Toolkit | None:
-        """Returns the toolkit made for that agent; None when there is none."""
+        """Returns the toolkit made for that agent, or None."""
         return self._parts.toolkits.get(agent_name)
