@@ -69,9 +69,14 @@ def milliseconds(work: Callable[[], object], *, enough: float) -> float:
 
 def seconds(work: Callable[[], object], *, enough: float) -> float:
     """As `milliseconds`, in seconds, for long work: it is repeated only while it costs more than `enough`."""
+    return at_rest(lambda: thread_s(work), enough=enough)
+
+
+def at_rest(cost: Callable[[], float], *, enough: float, rounds: int = ROUNDS) -> float:
+    """Seconds of a measured cost on the machine of `REFERENCE_MS`, at rest. Repeated while they exceed `enough`."""
     reference = REFERENCE_MS / 1000
     return reference * ratio(
-        lambda: thread_s(work), lambda: thread_s(_reference), enough=enough / reference, least_rounds=1
+        cost, lambda: thread_s(_reference), enough=enough / reference, least_rounds=1, rounds=rounds
     )
 
 

@@ -15,6 +15,7 @@ from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import canonical
 from toolwire.protocols import get
 from toolwire.protocols import names as protocol_names
+from toolwire.protocols.reading.strict_json import KEY_LIMIT
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -48,7 +49,9 @@ leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, 
 json_values = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=8
 )
-keys = st.sampled_from(["a", "name", "params", "param", "tool_call", "think", "x y", "", "é", "1"]) | texts
+keys = st.sampled_from(["a", "name", "params", "param", "tool_call", "think", "x y", "", "é", "1"]) | texts.filter(
+    lambda key: len(key) <= KEY_LIMIT
+)
 names = st.from_regex(r"[a-z_][a-z0-9_./-]{0,20}", fullmatch=True)
 calls = st.lists(st.builds(ToolCall, names, st.dictionaries(keys, json_values, max_size=4)), min_size=1, max_size=3)
 

@@ -9,6 +9,8 @@ import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests.processor import at_rest
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
@@ -30,8 +32,8 @@ _ROUNDS = 12
 def cost_of(work: Callable[[], object], *, enough_s: float = 0.0) -> Cost:
     """Does the work once for its memory, which slows it down, and then for its time.
 
-    A busy machine takes the processor away from the thread that looks, and that counts as waiting. So the work is
-    done again until that thread waited for at most `enough_s`, and the least time counts.
+    A busy machine takes the processor away from the thread that looks, and slows the work. So the work is done again
+    until that thread waited for at most `enough_s`; the least time counts, as it would be on the machine at rest.
     """
     gc.collect()
     tracemalloc.start()
@@ -41,12 +43,15 @@ def cost_of(work: Callable[[], object], *, enough_s: float = 0.0) -> Cost:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    processor_s, held_up_s = _times(work)
-    for _ in range(_ROUNDS - 1 if enough_s else 0):
-        if held_up_s <= enough_s:
-            break
-        held_up_s = min(held_up_s, _times(work)[1])
-    return Cost(memory_mb=(peak - before) / 1e6, processor_s=processor_s, held_up_s=held_up_s)
+    times: list[float] = []
+
+    def held_up() -> float:
+        processor_s, held_up_s = _times(work)
+        times.append(processor_s)
+        return held_up_s
+
+    held_up_s = at_rest(held_up, enough=enough_s, rounds=_ROUNDS if enough_s else 1)
+    return Cost(memory_mb=(peak - before) / 1e6, processor_s=min(times), held_up_s=held_up_s)
 
 
 def _times(work: Callable[[], object]) -> tuple[float, float]:
