@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -85,6 +86,13 @@ async def test_a_denied_tool_is_not_in_the_instructions() -> None:
 def test_permissions_for_a_tool_that_is_not_there_are_an_error() -> None:
     with pytest.raises(ConfigurationError, match="permissions name 'lookup', and there is no such tool; did you mean"):
         Session([look_up], permissions={"lookup": "deny"})
+
+
+@pytest.mark.parametrize("tools", [len, "len", {"len": len}, None], ids=repr)
+def test_tools_that_are_no_list_are_an_error_that_says_what_to_give(tools: Any) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        Session(tools)
+    assert str(refused.value) == f"Session(tools={tools!r}): give a list of tools, a ToolRegistry or a Toolkit"
 
 
 def test_an_unknown_protocol_is_an_error_that_lists_the_known() -> None:

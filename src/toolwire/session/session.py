@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from toolwire.catalogue.catalogue import Catalogue, Overlay
 from toolwire.catalogue.selection import Visible
@@ -279,6 +279,8 @@ class Session(Traced, Observed):
             # A public name could be hidden by a tool of the same name in a user's subclass.
             scope = tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             return replace(scope, catalogue=Overlay(scope.catalogue), watchers=(*scope.watchers, self._watchers))
+        if not isinstance(cast("object", tools), Iterable) or isinstance(tools, str | Mapping):
+            raise ConfigurationError(f"Session(tools={tools!r:.80}): give a list of tools, a ToolRegistry or a Toolkit")
         catalogue = Catalogue()
         for thing in tools:
             for entry in entries_of(thing):
