@@ -10,12 +10,14 @@ from typing import Any
 import mcp_types
 import pytest
 
+from toolwire import Session
 from toolwire.definition.from_function import from_function
 from toolwire.definition.shape import Validated
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.mcp.convert import from_mcp, to_mcp
 from toolwire.permission.policy import Rule
+from toolwire.protocols.attp.render import success_document
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
@@ -108,6 +110,21 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ConfigurationError) as failed:
         to_mcp(from_mcp(old_spelling()))
     assert str(failed.value) == "MCP values need a package that is not here: pip install 'toolwire[mcp]'"
+
+
+def test_parameters_of_a_server_that_look_alike_are_numbered_and_each_gets_its_own_value() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def find(**given: Any) -> int:
+        seen.append(given)
+        return len(seen)
+
+    schema = {"type": "object", "properties": {"a-b": {"type": "integer"}, "a_b": {"type": "string"}}}
+    tool = ToolSpec.from_mcp({"name": "find", "inputSchema": schema}, find, permission="auto")
+    session = Session([tool], protocol="attp")
+    assert "def find(a_b_2: int = ..., a_b: str = ...)" in session.system_prompt
+    turn = session.run_turn(success_document(thought="t", target="g", code="__result__ = find(a_b_2=1, a_b='x')"))
+    assert (seen, turn.results[0].text) == ([{"a-b": 1, "a_b": "x"}], "1")
 
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")

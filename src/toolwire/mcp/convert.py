@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
-from toolwire.vocabulary.blocks import AudioBlock, Base64Source, ContentBlock, ImageBlock, TextBlock
+from toolwire.vocabulary.blocks import ContentBlock, data_of, is_block
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
@@ -138,13 +140,44 @@ def reading_results(function: Callable[..., Any], *, is_async: bool) -> Callable
 
     def call(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
+        if isinstance(value, Future):
+            return _ReadFuture(cast("Future[Any]", value))
         return awaited(value) if _is_awaitable(value) else result_of_mcp(value)
 
     async def call_later(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
-        return result_of_mcp(await value) if _is_awaitable(value) else value
+        if not _is_awaitable(value):
+            return value
+        value = await value
+        return _ReadFuture(cast("Future[Any]", value)) if isinstance(value, Future) else result_of_mcp(value)
 
     return wraps(function)(call_later if is_async else call)
+
+
+class _ReadFuture(Future[Any]):
+    """The converted result of another future, which decides whether it can be cancelled."""
+
+    def __init__(self, source: Future[Any]) -> None:
+        super().__init__()
+        self._source = source
+        source.add_done_callback(self._settle)
+
+    def cancel(self) -> bool:
+        """Cancels the other future, and so this one."""
+        return self._source.cancel()
+
+    def _settle(self, source: Future[Any]) -> None:
+        if source.cancelled():
+            super().cancel()
+            return
+        error = source.exception()
+        if error is not None:
+            self.set_exception(error)
+            return
+        try:
+            self.set_result(result_of_mcp(source.result()))
+        except Exception as unread:  # noqa: BLE001 - it is the result of the call
+            self.set_exception(unread)
 
 
 def _is_awaitable(value: Any) -> bool:
@@ -167,8 +200,8 @@ def result_of_mcp(value: Any) -> Any:
         rest = [block for block in blocks if block["type"] != "text"]
         return ToolResult(False, error="\n".join(texts) or None, metadata=metadata, content=rest)
     structured = field_of(value, "structured_content", "structuredContent")
-    said = "\n".join(texts) if len(texts) == len(blocks) else None
-    return ToolResult(True, said if structured is None else structured, None, metadata, content=blocks)
+    data = data_of(blocks) if structured is None else structured
+    return ToolResult(True, data, None, metadata, content=blocks)
 
 
 def _is_result(value: Any) -> bool:
@@ -184,38 +217,41 @@ def _is_typed(item: Any) -> bool:
 
 
 def _block(item: Any) -> ContentBlock:
+    """Returns a block of MCP as a block of toolwire. A block of an unknown or wrong form becomes its type as text."""
     kind = field_of(item, "type")
+    fields: dict[str, Any] = {}
     if kind == "text":
-        return _text(str(field_of(item, "text") or ""))
-    if kind in ("image", "audio"):
-        return _media(str(field_of(item, "mime_type", "mimeType") or kind), str(field_of(item, "data") or ""), kind)
-    if kind == "resource_link":
-        told = (field_of(item, "title") or field_of(item, "name"), field_of(item, "uri"), field_of(item, "description"))
-        return _text("[resource] " + ", ".join(str(part) for part in told if part))
-    if kind == "resource":
-        return _resource(field_of(item, "resource"))
-    return _text(f"[{kind}]")
+        fields["text"] = str(field_of(item, "text") or "")
+    elif kind in ("image", "audio"):
+        media_type, data = field_of(item, "mime_type", "mimeType"), field_of(item, "data")
+        fields["source"] = {"type": "base64", "media_type": str(media_type or kind), "data": str(data or "")}
+    elif kind == "resource":
+        fields["resource"] = _fields(field_of(item, "resource"), ("uri", "text", "blob"))
+    elif kind == "resource_link":
+        fields = _fields(item, ("uri", "name", "title", "description"))
+        if type(size := field_of(item, "size")) is int:
+            fields["size"] = size
+    block = {"type": kind, **fields}
+    annotations = _annotations(field_of(item, "annotations"))
+    if annotations and is_block(annotated := {**block, "annotations": annotations}):
+        return annotated
+    return block if is_block(block) else {"type": "text", "text": f"[{kind}]"}
 
 
-def _resource(resource: Any) -> ContentBlock:
-    """Returns an embedded resource as a block: its text, its image or sound, or its type and size."""
-    uri, mime_type = field_of(resource, "uri"), str(field_of(resource, "mime_type", "mimeType") or "")
-    text, blob = field_of(resource, "text"), field_of(resource, "blob")
-    if text is not None:
-        return _text(f"[resource] {uri}\n{text}")
-    family = mime_type.partition("/")[0]
-    if family in ("image", "audio"):
-        return _media(mime_type, str(blob or ""), family)
-    return _text(f"[resource] {uri}, {mime_type or 'of unknown type'}, {len(str(blob or '')) * 3 // 4} bytes")
+def _fields(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Returns the texts under these names, and the media type."""
+    found = {name: field_of(value, name) for name in names} | {"mimeType": field_of(value, "mime_type", "mimeType")}
+    return {name: str(given) for name, given in found.items() if given is not None}
 
 
-def _media(media_type: str, data: str, kind: str) -> ContentBlock:
-    source = Base64Source(type="base64", media_type=media_type, data=data)
-    return ImageBlock(type="image", source=source) if kind == "image" else AudioBlock(type="audio", source=source)
-
-
-def _text(text: str) -> TextBlock:
-    return TextBlock(type="text", text=text)
+def _annotations(value: Any) -> dict[str, Any]:
+    """Returns what MCP defines of a block's annotations."""
+    found = {
+        "audience": field_of(value, "audience"),
+        "priority": field_of(value, "priority"),
+        "lastModified": field_of(value, "last_modified", "lastModified"),
+    }
+    return {name: copy.deepcopy(given) for name, given in found.items() if given is not None}
 
 
 def field_of(value: object, *names: str) -> Any:

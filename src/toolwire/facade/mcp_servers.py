@@ -1,0 +1,171 @@
+"""The tools of MCP servers, in a registry or a toolkit."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.groups import BASIC
+from toolwire.catalogue.similar_names import nearest, suggestion
+from toolwire.definition.tool import Permission
+from toolwire.facade.policy_sources import refuse_wrong_rules
+from toolwire.invocation.scope import Scope
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError
+
+if TYPE_CHECKING:
+    from toolwire.mcp.client import MCPClientBase
+    from toolwire.mcp.tool_function import MCPToolFunction
+    from toolwire.vocabulary.blocks import ToolUseBlock
+    from toolwire.vocabulary.response import ToolResponse
+
+_LOG = logging.getLogger("toolwire.registry")
+
+
+class McpServers:
+    """Adds and removes the tools of MCP servers."""
+
+    @property
+    def _call_scope(self) -> Scope:
+        """The present context of the calls made here, with the live catalogue."""
+        raise NotImplementedError
+
+    @property
+    def _mcp_clients(self) -> dict[str, MCPClientBase]:
+        return self.__dict__.setdefault("_mcp_clients_by_name", {})
+
+    def register_mcp_client(
+        self,
+        client: MCPClientBase,
+        /,
+        *,
+        group_name: str | Literal["basic"] = BASIC,
+        enable_funcs: Iterable[str] | None = None,
+        disable_funcs: Iterable[str] | None = None,
+        preset_kwargs_mapping: Mapping[str, Mapping[str, Any]] | None = None,
+        postprocess_func: Callable[[ToolUseBlock, ToolResponse], Any] | None = None,
+        wrap_tool_result: bool = True,
+        permission: Permission | None = None,
+    ) -> None:
+        """Adds the tools of an MCP server, under the names `server/tool`. Blocks until they are known.
+
+        A person confirms each call, unless a rule or `permission` says otherwise: a server's own hints are not trusted.
+        Tool names in `enable_funcs`, `disable_funcs` and `preset_kwargs_mapping` are the server's own. A tool that
+        cannot be used here is left out, with a warning.
+
+        Args:
+            client: An `MCPClient`, or another `MCPClientBase`.
+            group_name: The group of its tools, in a toolkit.
+            enable_funcs: The tools to add; None adds all.
+            disable_funcs: Tools to leave out.
+            preset_kwargs_mapping: Arguments by tool that are passed at each call; no model sees or gives them.
+            postprocess_func: Gets each response first; its return value replaces the response, and None keeps it.
+            wrap_tool_result: False makes the SDK's `CallToolResult` the data of each result.
+            permission: The permission of its tools if no rule decides: `auto`, `confirm` or `deny`.
+
+        Raises:
+            ServerUnavailable: The server cannot be reached.
+            RegistrationError: A server of that name is here already, or the group does not exist.
+            ConfigurationError: The server has no tool of a name that is given, the extra `toolwire[mcp]` is not
+                installed, or a rule names a tool and can never apply to a call of it.
+            BindingError: A preset does not fit its tool.
+        """
+        from toolwire.facade.toolkits.registered import check_postprocess
+
+        check_postprocess(postprocess_func)
+        scope = self._call_scope
+        if scope.groups is not None:
+            scope.groups.known([group_name])
+        elif group_name != BASIC:
+            raise RegistrationError(f"group_name={group_name!r}: only a toolkit has groups")
+        if client.name in self._mcp_clients:
+            raise RegistrationError(f"an MCP server named {client.name!r} is registered already: give it another name")
+        presets = dict(preset_kwargs_mapping or {})
+        names = _chosen(client, enable_funcs, disable_funcs, presets)
+        made = (_entry(client.get_callable_function(name, wrap_tool_result), presets.get(name)) for name in names)
+        options: dict[str, Any] = {"group": group_name, "amend": postprocess_func, "permission": permission}
+        found = [replace(entry, **options) for entry in made if entry is not None]
+        refuse_wrong_rules(scope.policy, found, is_whole=False)
+        self._mcp_clients[client.name] = client
+        for entry in found:
+            try:
+                scope.catalogue.add_new(entry)
+            except RegistrationError as error:
+                _LOG.warning("the tool %r of an MCP server is off: %s", entry.name, error)
+
+    def remove_mcp_servers(self, names: Iterable[str]) -> None:
+        """Removes the tools of these servers and ends their connections: all of them, or none when one is unknown.
+
+        Raises:
+            RegistrationError: No server of that name is registered here.
+        """
+        wanted = [names] if isinstance(names, str) else list(names)
+        for name in wanted:
+            if name not in self._mcp_clients:
+                near = suggestion(nearest(name, self._mcp_clients))
+                raise RegistrationError(f"no MCP server is named {name!r}{near}")
+        catalogue = self._call_scope.catalogue
+        for name in wanted:
+            for entry in list(catalogue):
+                if _server_of(entry) == name:
+                    catalogue.remove(entry.name)
+            _close(self._mcp_clients.pop(name))
+
+
+def close_mcp_clients(clients: Mapping[str, MCPClientBase]) -> None:
+    """Ends the connections of these clients. A later call connects again."""
+    for client in clients.values():
+        _close(client)
+
+
+def _close(client: MCPClientBase) -> None:
+    from toolwire.mcp.client import StatefulClientBase
+
+    if isinstance(client, StatefulClientBase):
+        client.close()
+
+
+def _server_of(entry: Entry) -> str | None:
+    from toolwire.mcp.tool_function import MCPToolFunction
+
+    return entry.handle.server if isinstance(entry.handle, MCPToolFunction) else None
+
+
+def _chosen(
+    client: MCPClientBase, enabled: Iterable[str] | None, disabled: Iterable[str] | None, presets: Mapping[str, Any]
+) -> list[str]:
+    """Returns the names of the tools to add, in the server's order and each once."""
+    listed = [tool.name for tool in client.list_tools()]
+    there = dict.fromkeys(listed)
+    for name, times in Counter(listed).items():
+        if times > 1:
+            _LOG.warning("the MCP server %r has several tools named %a: each but the first is off", client.name, name)
+    for what, given in (("enable_funcs", enabled), ("disable_funcs", disabled), ("preset_kwargs_mapping", presets)):
+        for name in given or ():
+            if name not in there:
+                raise ConfigurationError(
+                    f"{what}: the MCP server {client.name!r} has no tool {name!r}{suggestion(nearest(name, there))}"
+                )
+    kept = there if enabled is None else dict.fromkeys(name for name in there if name in set(enabled))
+    left_out = set(disabled or ())
+    return [name for name in kept if name not in left_out]
+
+
+def _entry(function: MCPToolFunction, presets: Mapping[str, Any] | None) -> Entry | None:
+    """Returns the entry, or None for a tool that cannot be used here. A warning says why."""
+    from toolwire.facade.tools.intake import check_reserved
+
+    try:
+        tool = function.__tool__()
+        tool.verify()
+        check_reserved(tool.name, tool)
+    except (DefinitionError, RegistrationError) as error:
+        _LOG.warning("the tool %a of the MCP server %r is off: %s", function.name, function.server, error)
+        return None
+    if presets:
+        tool = tool.with_presets(presets)
+        tool.verify()
+    return Entry(name=tool.name, tool=tool, handle=function)

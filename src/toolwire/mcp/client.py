@@ -1,0 +1,278 @@
+"""Clients of MCP servers. The SDK is imported with the first connection."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+
+from toolwire.mcp.client_limits import ClientLimits, McpLimitOptions
+from toolwire.mcp.tool_function import MCPToolFunction
+from toolwire.runtime.runtime import default_runtime
+from toolwire.vocabulary.errors import CallNotSent, ConfigurationError, RegistrationError
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp_types import Tool as McpTool
+
+    from toolwire.mcp.connection import Connection, Open
+    from toolwire.mcp.server_log import ServerLog
+
+NAME_CHARACTERS = 32
+"""Maximum characters of a server's name. It stands before the names of its tools."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_NUMBERS = itertools.count(1)
+
+
+class MCPClientBase(ABC):
+    """Lists the tools of a server, and makes functions of them. `register_mcp_client` takes any such object."""
+
+    def __init__(self, name: str) -> None:
+        """`name` comes before the names of the server's tools, as `fs` in `fs/read_file`.
+
+        Raises:
+            ConfigurationError: The name has other characters than ASCII letters, digits, `_` and `-`, or more than 32.
+        """
+        if _NAME.fullmatch(name) is None or len(name) > NAME_CHARACTERS:
+            raise ConfigurationError(
+                f"the name {name!r:.80} of an MCP server: write a letter, then at most {NAME_CHARACTERS - 1} ASCII "
+                "letters, digits, '_' or '-'"
+            )
+        self.name = name
+
+    @abstractmethod
+    def list_tools(self) -> list[McpTool]:
+        """Returns the server's definitions of its tools."""
+
+    @abstractmethod
+    def get_callable_function(self, name: str, wrap_tool_result: bool = True) -> MCPToolFunction:
+        """Returns a tool as a function. Its calls give a `ToolResponse`, or the SDK's `CallToolResult`."""
+
+
+class StatefulClientBase(MCPClientBase):
+    """A client with a connection, which `connect` opens and `close` ends. Usable with `with`."""
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Connects to the server, and returns once its tools are known."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the connection."""
+
+    @property
+    @abstractmethod
+    def is_connected(self) -> bool:
+        """True if calls can be sent at once."""
+
+    def __enter__(self) -> Self:
+        self.connect()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class MCPClient(StatefulClientBase):
+    """A connection to an MCP server.
+
+    >>> client = MCPClient.stdio("fs", "npx", ["server-filesystem", "."])
+
+    It connects when it is first used, and again after a loss. One thread of its own keeps the connection, so that
+    several threads and event loops may use it at once. It is closed by `close`, or when the program exits.
+    """
+
+    def __init__(
+        self, name: str, open_server: Callable[[ServerLog], Open], limits: ClientLimits, *, is_in_memory: bool = False
+    ) -> None:
+        """Use `stdio`, `http`, `sse` or `in_memory` instead."""
+        super().__init__(name)
+        self._open_server, self._limits, self._is_in_memory = open_server, limits, is_in_memory
+        self._key = f"mcp-{next(_NUMBERS)}"
+        self._known: dict[str, McpTool] = {}
+
+    def __repr__(self) -> str:
+        return f"<MCPClient {self.name!r}>"
+
+    @classmethod
+    def stdio(
+        cls,
+        name: str,
+        command: str,
+        args: Iterable[str] = (),
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        **limits: Unpack[McpLimitOptions],
+    ) -> Self:
+        """Returns a client that starts the server as a process and talks to it by stdin and stdout.
+
+        The process gets HOME, LOGNAME, PATH, SHELL, TERM and USER of this one, and `env`. Its stderr goes to the log
+        `toolwire.mcp.<name>`.
+
+        Raises:
+            ConfigurationError: The name, an argument or a limit cannot be used.
+        """
+        _check_texts("args", args)
+        _check_texts("env", [] if env is None else [*env, *env.values()])
+        arguments, variables = list(args), dict(env or {})
+        place, bounds = None if cwd is None else Path(cwd), ClientLimits(**limits)
+
+        def open_server(log: ServerLog) -> Open:
+            from toolwire.mcp.stdio import Command, stdio
+            from toolwire.mcp.streams import watched
+
+            started = Command(command=command, args=arguments, env=variables, cwd=place)
+            return lambda ended: watched(stdio(started, log, bounds.message_bytes), ended)
+
+        return cls(name, open_server, bounds)
+
+    @classmethod
+    def http(
+        cls,
+        name: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        auth: httpx2.Auth | None = None,
+        **limits: Unpack[McpLimitOptions],
+    ) -> Self:
+        """Returns a client of a server at a URL, by streamable HTTP.
+
+        `headers` go to this URL's origin alone, also after a redirect. Proxies of the environment are not used.
+
+        Raises:
+            ConfigurationError: The name, the URL, a header or a limit cannot be used.
+        """
+        return cls._at_url("http", name, url, headers, auth, limits)
+
+    @classmethod
+    def sse(
+        cls,
+        name: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        auth: httpx2.Auth | None = None,
+        **limits: Unpack[McpLimitOptions],
+    ) -> Self:
+        """Returns a client of a server at a URL, by the older transport HTTP with SSE; otherwise as `http`."""
+        return cls._at_url("sse", name, url, headers, auth, limits)
+
+    @classmethod
+    def in_memory(cls, name: str, server: object, **limits: Unpack[McpLimitOptions]) -> Self:
+        """Returns a client of a `Server` or `MCPServer` of the SDK in this process. It runs in the client's thread."""
+        return cls(name, lambda _: lambda _: server, ClientLimits(**limits), is_in_memory=True)
+
+    @classmethod
+    def _at_url(
+        cls,
+        transport: str,
+        name: str,
+        url: str,
+        headers: Mapping[str, str] | None,
+        auth: httpx2.Auth | None,
+        limits: McpLimitOptions,
+    ) -> Self:
+        if not url.startswith(("http://", "https://")):
+            raise ConfigurationError(f"url={url!r:.80}: write a URL with https:// or http://")
+        _check_texts("headers", [] if headers is None else [*headers, *headers.values()])
+        own, bounds = dict(headers or {}), ClientLimits(**limits)
+
+        def open_server(_: ServerLog) -> Open:
+            from toolwire.mcp import http as at_url
+            from toolwire.mcp.streams import watched
+
+            opened = at_url.http if transport == "http" else at_url.sse
+            return lambda ended: watched(opened(url, own, auth, bounds), ended)
+
+        return cls(name, open_server, bounds)
+
+    # -- its tools ----------------------------------------------------------------------------------------------
+
+    def list_tools(self) -> list[McpTool]:
+        """Returns the server's definitions of its tools. Connects if needed, and blocks until then.
+
+        Raises:
+            ServerUnavailable: The server cannot be reached.
+            ConfigurationError: The extra `toolwire[mcp]` is not installed.
+        """
+        tools = self._connection.tools()
+        # The first of two tools with one name counts.
+        self._known = {tool.name: tool for tool in reversed(tools)}
+        return tools
+
+    def get_callable_function(self, name: str, wrap_tool_result: bool = True) -> MCPToolFunction:
+        """Returns a tool as a function. `name` is the server's own name for it.
+
+        Raises:
+            RegistrationError: The server has no such tool.
+            ServerUnavailable: The server cannot be reached.
+        """
+        if name not in self._known:
+            self.list_tools()
+        value = self._known.get(name)
+        if value is None:
+            raise RegistrationError(
+                f"the MCP server {self.name!r} has no tool {name!r}: it has {', '.join(self._known) or 'none'}"
+            )
+        return MCPToolFunction(self.name, value, self._send, wrap_tool_result=wrap_tool_result)
+
+    def _send(self, tool: str, arguments: dict[str, Any], read: Callable[[Any], Any], future: Future[Any]) -> None:
+        try:
+            self._connection.call(tool, arguments, read, future)
+        except RuntimeError:
+            future.set_exception(CallNotSent(f"the connection to the MCP server {self.name!r} was closed"))
+
+    # -- the connection -----------------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Connects to the server, and returns once its tools are known.
+
+        Raises:
+            ServerUnavailable: The server cannot be reached.
+            ConfigurationError: The extra `toolwire[mcp]` is not installed.
+        """
+        self._connection.tools()
+
+    def close(self) -> None:
+        """Ends the connection, and the server's process if it has one. Calls under way fail as `unknown_outcome`.
+
+        A later call connects again.
+        """
+        default_runtime().close_part(self._key)
+
+    @property
+    def is_connected(self) -> bool:
+        """True if calls can be sent at once."""
+        there = cast("Connection | None", default_runtime().find(self._key))
+        return there is not None and there.is_connected
+
+    @property
+    def _connection(self) -> Connection:
+        return default_runtime().own(self._key, self._connected)
+
+    def _connected(self) -> Connection:
+        try:
+            from toolwire.mcp.connection import Connection
+        except ImportError as error:
+            if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
+                raise
+            raise ConfigurationError(
+                "MCP servers need a package that is not here: pip install 'toolwire[mcp]'"
+            ) from error
+        from toolwire.mcp.server_log import ServerLog
+
+        log = ServerLog(self.name)
+        return Connection(self.name, self._open_server(log), self._limits, log, is_in_memory=self._is_in_memory)
+
+
+def _check_texts(what: str, texts: Iterable[object]) -> None:
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise ConfigurationError(f"{what}={texts!r:.80}: give texts alone")

@@ -1,0 +1,92 @@
+"""The limits of a connection to an MCP server."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TypedDict
+
+from toolwire.vocabulary.errors import ConfigurationError
+
+CONNECT_S = 30.0
+"""Seconds to start a server, agree on a protocol and list the tools. `npx` may download a package first."""
+
+CALL_S = 60.0
+"""Seconds without an answer or progress after which a call is given up, as in the SDKs of MCP."""
+
+CALL_MAX_S = 600.0
+"""Seconds of a call in all. Progress renews `CALL_S`, but not beyond this."""
+
+CALL_LIMIT = 64
+"""Calls under way on one connection. More is refused, so that one server cannot take all memory."""
+
+MESSAGE_BYTES = 16 * 1024 * 1024
+"""Bytes of one message of a server: a picture of 12 MB in Base64."""
+
+PAGES = 100
+"""Pages of a list of tools. A server whose list never ends is cut off there."""
+
+TOOLS = 2_000
+"""Tools of one server. The tool search is measured with as many."""
+
+LOG_LINES_PER_S = 100
+"""Lines a second of a server's log, its stderr included. The rest is counted."""
+
+CLOSE_GRACE_S = 2.0
+"""Seconds between the steps of ending a server's process: closed stdin, SIGTERM, SIGKILL."""
+
+BACKOFF_S, BACKOFF_MAX_S, BACKOFF_GROWTH = 0.5, 30.0, 1.5
+"""Seconds before the first and the longest wait for a new connection, and the growth. With this growth a server that
+was down for five seconds is found again within two.
+"""
+
+STABLE_S = 5.0
+"""Seconds after which a connection counts as good: the next loss begins a new series of attempts."""
+
+BREAKER = 5
+"""Attempts that fail one after the other before calls no longer wait for a connection."""
+
+
+class McpLimitOptions(TypedDict, total=False):
+    """The limits that `MCPClient` takes as keywords; see `ClientLimits`."""
+
+    connect_s: float
+    call_s: float
+    call_max_s: float
+    call_limit: int
+    message_bytes: int
+    pages: int
+    tools: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientLimits:
+    """The limits of one connection.
+
+    Attributes:
+        connect_s: Seconds to connect and to list the tools.
+        call_s: Seconds of a call without an answer or progress.
+        call_max_s: Seconds of a call in all.
+        call_limit: Calls under way at a time.
+        message_bytes: Bytes of one message of the server.
+        pages: Pages of the list of tools.
+        tools: Tools of the server.
+
+    Raises:
+        ConfigurationError: A limit is not a finite number above 0.
+    """
+
+    connect_s: float = CONNECT_S
+    call_s: float = CALL_S
+    call_max_s: float = CALL_MAX_S
+    call_limit: int = CALL_LIMIT
+    message_bytes: int = MESSAGE_BYTES
+    pages: int = PAGES
+    tools: int = TOOLS
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not 0 < value < math.inf:
+                raise ConfigurationError(f"{field.name}={value!r:.80}: give a number above 0")

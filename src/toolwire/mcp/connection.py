@@ -1,0 +1,294 @@
+"""The connection to one server: one task in a thread of its own keeps it, and makes a new one when it is lost.
+
+A call is sent at most once. A call that was not sent waits for the next connection as long as it has time.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from typing import Any, TypeVar, cast
+
+import anyio
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CONNECTION_CLOSED,
+    PARSE_ERROR,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Implementation,
+)
+from mcp_types import Tool as McpTool
+from pydantic import ValidationError
+
+from mcp import Client
+from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S, BREAKER, STABLE_S, ClientLimits
+from toolwire.mcp.http import fate_of
+from toolwire.mcp.listing import listed
+from toolwire.mcp.server_log import ServerLog
+from toolwire.mcp.streams import SENDING, Sending
+from toolwire.runtime.portal import Portal
+from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, ServerUnavailable
+from toolwire.vocabulary.results import ToolResult
+
+T = TypeVar("T")
+
+Open = Callable[[Callable[[], None]], Any]
+"""Returns the server for the SDK's `Client`, made anew for each connection. It calls the function when it ends."""
+
+CLOSE_S = 10.0
+"""Seconds that `close` waits for a server to end: more than the steps of ending its process take together."""
+
+
+@dataclass(eq=False)
+class _Line:
+    """One connection, from its opening to its end."""
+
+    client: Client | None = None
+    tools: tuple[McpTool, ...] = ()
+    since: float = 0.0
+    error: str = ""
+    under_way: int = 0
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    """Set when it takes no more calls. Those under way may still be answered."""
+    is_idle: anyio.Event = field(default_factory=anyio.Event)
+    """Set when it has ended and no call is under way."""
+
+    def end(self) -> None:
+        self.ended.set()
+        if not self.under_way:
+            self.is_idle.set()
+
+
+class Connection:
+    """A shared part of the runtime (`runtime.runtime.SharedPart`). Any thread may use it."""
+
+    def __init__(
+        self, name: str, open_server: Open, limits: ClientLimits, log: ServerLog, *, is_in_memory: bool = False
+    ) -> None:
+        self._name, self._open, self._limits, self._log = name, open_server, limits, log
+        self._is_in_memory = is_in_memory
+        self._portal = Portal()
+        # All that follows is used on the portal's loop alone.
+        self._line: _Line | None = None
+        self._failures, self._error = 0, ""
+        self._under_way = 0
+        self._closing, self._changed = anyio.Event(), anyio.Event()
+        self._keeper = self._portal.start(self._keep)
+
+    def tools(self) -> list[McpTool]:
+        """Returns the server's tools. Blocks until it is connected.
+
+        Raises:
+            ServerUnavailable: It cannot be reached.
+        """
+        return self._portal.run(self._tools)
+
+    def call(self, tool: str, arguments: dict[str, Any], read: Callable[[Any], T], future: Future[T]) -> None:
+        """Calls a tool and sets the future to `read(result)`. Cancelling the future also tells the server.
+
+        The result is the SDK's `CallToolResult`, or a `ToolResult` of a call without one.
+        """
+        self._portal.start(partial(self._called, tool, arguments, read), future)
+
+    @property
+    def is_connected(self) -> bool:
+        """True if calls can be sent at once."""
+        line = self._line
+        return line is not None and line.client is not None and not line.ended.is_set()
+
+    def close(self) -> None:
+        """Ends the connection, and the server's process if it has one. Calls under way fail."""
+        try:
+            self._portal.start(self._close)
+        except RuntimeError:
+            return
+        try:
+            self._keeper.result(CLOSE_S)
+        except TimeoutError:
+            self._log.warning("it did not end in time and is left behind")
+        self._portal.close()
+
+    def after_fork(self) -> None:
+        """Does nothing: in a forked child the thread does not exist, and the server belongs to the parent."""
+
+    # -- keeping it ---------------------------------------------------------------------------------------------
+
+    async def _keep(self) -> None:
+        async with anyio.create_task_group() as lines:
+            while not self._closing.is_set():
+                line = self._line = _Line()
+                lines.start_soon(self._run, line)
+                await line.ended.wait()
+                self._note_end(line)
+                with anyio.move_on_after(self._delay_s()):
+                    await self._closing.wait()
+
+    async def _run(self, line: _Line) -> None:
+        try:
+            with anyio.CancelScope(deadline=anyio.current_time() + self._limits.connect_s) as limit:
+                async with self._opened(line) as client:
+                    line.tools = tuple(await listed(client, self._limits, self._log))
+                    limit.deadline = math.inf
+                    line.client, line.since = client, anyio.current_time()
+                    self._notify()
+                    await line.is_idle.wait()
+            if limit.cancelled_caught:
+                line.error = f"it did not answer within {self._limits.connect_s:g} s"
+        except Exception as error:  # noqa: BLE001 - the SDK lets errors of any transport pass
+            line.error = _told(error)
+        finally:
+            line.end()
+
+    @asynccontextmanager
+    async def _opened(self, line: _Line) -> AsyncGenerator[Client]:
+        info = Implementation(name="toolwire", version=version("toolwire"))
+        async with Client(self._open(line.end), cache=None, client_info=info) as client:
+            yield client
+
+    def _note_end(self, line: _Line) -> None:
+        is_stable = line.client is not None and anyio.current_time() - line.since >= STABLE_S
+        self._failures = 1 if is_stable else self._failures + 1
+        self._error = line.error or "it closed the connection"
+        if not self._closing.is_set():
+            self._log.warning(f"the connection is lost: {self._error}")
+        self._notify()
+
+    def _delay_s(self) -> float:
+        """Returns the seconds before the next attempt: none after a connection that was good."""
+        if self._failures <= 1 and self._line is not None and self._line.client is not None:
+            return 0.0
+        longest = min(BACKOFF_S * BACKOFF_GROWTH ** (self._failures - 1), BACKOFF_MAX_S)
+        # Other processes that lost the same server must not all come back at the same moment.
+        return longest * random.uniform(0.8, 1.0)  # noqa: S311 - no secret
+
+    async def _close(self) -> None:
+        self._closing.set()
+        line = self._line
+        if line is not None:
+            line.ended.set()
+            line.is_idle.set()
+        self._notify()
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+    async def _tools(self) -> list[McpTool]:
+        while True:
+            line = self._line
+            if line is not None and line.client is not None and not line.ended.is_set():
+                return list(line.tools)
+            if self._failures or self._closing.is_set():
+                raise ServerUnavailable(f"the MCP server {self._name!r} cannot be used: {self._error}")
+            await self._changed.wait()
+
+    # -- calling ------------------------------------------------------------------------------------------------
+
+    async def _called(self, tool: str, arguments: dict[str, Any], read: Callable[[Any], T]) -> T:
+        if self._under_way >= self._limits.call_limit:
+            return read(_too_many(self._name, self._limits.call_limit))
+        self._under_way += 1
+        try:
+            return read(await self._answered(tool, arguments))
+        finally:
+            self._under_way -= 1
+
+    async def _answered(self, tool: str, arguments: dict[str, Any]) -> Any:
+        if self._failures >= BREAKER and not self.is_connected:
+            # A call that waits already goes on waiting: it may come to its end before its time is over.
+            raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._error}")
+        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
+        started = anyio.current_time()
+        sending = Sending()
+        with anyio.CancelScope(deadline=started + self._limits.call_s) as limit:
+
+            async def renew(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+                limit.deadline = min(anyio.current_time() + self._limits.call_s, started + self._limits.call_max_s)
+
+            while True:
+                line = await self._ready()
+                sent = await self._sent(line, request, sending, renew)
+                if sent is not None:
+                    return sent
+        waited = f"no answer came within {anyio.current_time() - started:.0f} s"
+        raise CallNotAnswered(waited) if sending.is_sent else CallNotSent(f"{waited}, because {self._error}")
+
+    async def _sent(self, line: _Line, request: CallToolRequest, sending: Sending, renew: ProgressFnT) -> Any:
+        """Sends the request and returns the result. None if it was certainly not sent: the line has then ended."""
+        assert line.client is not None
+        SENDING.set(sending)
+        # The transport of a server in this process has no streams that could note it.
+        sending.is_sent = self._is_in_memory
+        line.under_way += 1
+        try:
+            return await line.client.session.send_request(request, CallToolResult, progress_callback=renew)
+        except MCPError as error:
+            return self._failed(line, error, sending)
+        except ValidationError as error:
+            return _misfit(error)
+        finally:
+            line.under_way -= 1
+            if line.ended.is_set():
+                line.end()
+
+    def _failed(self, line: _Line, error: MCPError, sending: Sending) -> ToolResult | None:
+        fate = fate_of(error)
+        if fate == "refused":
+            raise CallNotSent(error.error.message)
+        if fate in ("not_connected", "no_session"):
+            sending.is_sent = False
+            line.error = error.error.message
+            line.end()
+            return None
+        message, code = error.error.message, error.error.code
+        # A server may use this code for errors of its own.
+        if code == CONNECTION_CLOSED and (line.ended.is_set() or message.startswith(_LOST)):
+            line.end()
+            if not sending.is_sent:
+                return None
+            raise CallNotAnswered("the connection was lost")
+        if fate == "not_answered":
+            raise CallNotAnswered(message)
+        if code == PARSE_ERROR:
+            return ToolResult.failed("invalid_result", f"The server's answer cannot be read: {message}.")
+        return ToolResult(False, error=f"the server refused the call: {message} ({code})")
+
+    async def _ready(self) -> _Line:
+        while True:
+            line = self._line
+            if self._closing.is_set():
+                raise CallNotSent(f"the connection to the MCP server {self._name!r} was closed")
+            if line is not None and line.client is not None and not line.ended.is_set():
+                return line
+            await self._changed.wait()
+
+
+_LOST = ("Connection closed", "SSE stream ")
+"""The beginnings of the SDK's messages about an answer that can no longer come."""
+
+
+def _too_many(name: str, limit: int) -> ToolResult:
+    message = f"The call was not sent: {limit} calls of the MCP server {name!r} are under way."
+    return ToolResult.failed("overloaded", message, data={"is_started": False, "limit": limit})
+
+
+def _misfit(error: ValidationError) -> ToolResult:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return ToolResult.failed("invalid_result", f"The server's answer is not a result of MCP: {place}: {first['msg']}.")
+
+
+def _told(error: BaseException) -> str:
+    """Returns the message of the first error that is not a group of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return str(error) or type(error).__name__

@@ -1,0 +1,141 @@
+"""Servers at a URL: streamable HTTP, and the older SSE.
+
+The SDK's client ends as a whole when one of its requests fails to connect. `Door` answers such a request with an error
+of its own, so that only this call fails and is known not to have been sent.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Literal, cast
+
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from toolwire.mcp.client_limits import ClientLimits
+
+Fate = Literal["not_connected", "no_session", "refused", "not_answered"]
+"""The fate of a request that has no answer of the server."""
+
+_MARK = secrets.token_hex(16)
+"""Marks the errors of `Door`. No server can know it, so none can claim that a call was not sent."""
+
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+
+
+class Door(httpx2.AsyncBaseTransport):
+    """The way out of this machine for one connection: it bounds answers, and turns lost requests into errors."""
+
+    def __init__(self, url: str, message_bytes: int, inner: httpx2.AsyncBaseTransport | None = None) -> None:
+        self._url = httpx2.URL(url)
+        self._message_bytes = message_bytes
+        self._inner = inner or httpx2.AsyncHTTPTransport()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Sends a request. A message that cannot be sent, or is not answered, gets an error as its answer."""
+        is_message = request.method == "POST" and request.url == self._url
+        try:
+            response = await self._inner.handle_async_request(request)
+        except _NEVER_SENT as error:
+            if not is_message:
+                raise
+            return _answer("not_connected", str(error) or type(error).__name__)
+        except httpx2.TransportError as error:
+            if not is_message:
+                raise
+            return _answer("not_answered", str(error) or type(error).__name__)
+        if is_message and response.status_code == 404 and MCP_SESSION_ID in request.headers:
+            await response.aclose()
+            return _answer("no_session", "the server has ended the session")
+        if is_message and response.status_code in (401, 403):
+            await response.aclose()
+            return _answer("refused", f"the server refused the credentials: {response.status_code}")
+        response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes)
+        return response
+
+    async def aclose(self) -> None:
+        """Closes all connections."""
+        await self._inner.aclose()
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of a response, up to the limit. The events of a stream are bounded one by one, by the SDK."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, response: httpx2.Response, limit: int) -> None:
+        self._inner, self._limit = inner, limit
+        self._is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        self._is_packed = response.headers.get("content-encoding", "identity").lower() != "identity"
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._is_packed:
+            # A few kilobytes may unpack to gigabytes, and the request asked for none.
+            raise httpx2.StreamError("the server sent a compressed answer that was not asked for")
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > self._limit and not self._is_stream:
+                raise httpx2.StreamError(f"the server sent a message of more than {self._limit:,} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _answer(fate: Fate, text: str) -> httpx2.Response:
+    error = {"code": -32000, "message": text, "data": {"mark": _MARK, "fate": fate}}
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+    return httpx2.Response(502, headers={"content-type": "application/json"}, content=body)
+
+
+def fate_of(error: MCPError) -> Fate | None:
+    """Returns the fate of a request if `Door` made this error, else None."""
+    data = cast("object", error.error.data)
+    if isinstance(data, dict) and cast("dict[str, Any]", data).get("mark") == _MARK:
+        return cast("dict[str, Any]", data)["fate"]
+    return None
+
+
+@asynccontextmanager
+async def http(
+    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None, limits: ClientLimits
+) -> AsyncGenerator[tuple[Any, Any]]:
+    """Opens a connection of streamable HTTP."""
+    door = Door(url, limits.message_bytes)
+    async with (
+        _client(headers, auth, door, limits) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=limits.message_bytes) as streams,
+    ):
+        yield streams
+
+
+def sse(
+    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None, limits: ClientLimits
+) -> AbstractAsyncContextManager[tuple[Any, Any]]:
+    """Opens a connection of the older transport, HTTP with SSE."""
+
+    def client(
+        headers: dict[str, Any] | None = None,
+        timeout: httpx2.Timeout | None = None,  # noqa: ARG001 - the SDK gives its own
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        return _client(headers or {}, auth, Door(url, limits.message_bytes), limits)
+
+    return sse_client(url, dict(headers), httpx_client_factory=client, auth=auth)
+
+
+def _client(
+    headers: Mapping[str, str], auth: httpx2.Auth | None, door: Door, limits: ClientLimits
+) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        transport=door,
+        headers={**headers, "accept-encoding": "identity"},
+        auth=auth,
+        timeout=httpx2.Timeout(limits.connect_s, read=limits.call_max_s),
+        # Credentials of the machine's .netrc file must not go to a server that the host has only given a URL.
+        trust_env=False,
+    )

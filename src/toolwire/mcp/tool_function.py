@@ -1,0 +1,94 @@
+"""`MCPToolFunction`: a tool of a server as a function."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar
+
+from toolwire.definition.tool import Tool
+from toolwire.mcp.convert import field_of, from_mcp, result_of_mcp
+from toolwire.vocabulary.response import ToolResponse
+from toolwire.vocabulary.results import ToolResult
+
+T = TypeVar("T")
+
+
+class CallFuture(Future[T], Generic[T]):
+    """The result of a call of a server. Wait for it with `await`, or in a thread with `result()`."""
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return asyncio.wrap_future(self).__await__()
+
+
+Send = Callable[[str, dict[str, Any], Callable[[Any], Any], Future[Any]], None]
+"""Sends a call: the tool's name, the arguments, the reading of its `CallToolResult`, and the future to set."""
+
+
+class MCPToolFunction:
+    """A tool of an MCP server. A registry or toolkit takes it like any function.
+
+    Calling it is the owner's own call: no rule is asked, and nothing is recorded.
+    """
+
+    def __init__(self, server: str, value: Any, send: Send, *, wrap_tool_result: bool = True) -> None:
+        """`value` is the server's definition of the tool. `server` comes before its name in registries."""
+        self.server = server
+        """The name of the server."""
+        self.value = value
+        """The server's definition of the tool, as the SDK has it."""
+        self.wrap_tool_result = wrap_tool_result
+        """True if calls give a `ToolResponse`, False for the SDK's `CallToolResult`."""
+        self._send = send
+        self._tool: Tool | None = None
+
+    def __repr__(self) -> str:
+        return f"<MCPToolFunction {self.server}/{self.name}>"
+
+    @property
+    def name(self) -> str:
+        """The name that the server knows."""
+        return str(field_of(self.value, "name"))
+
+    def __call__(self, **arguments: Any) -> CallFuture[Any]:
+        """Calls the tool. The future gives a `ToolResponse`, or the raw `CallToolResult`."""
+        future: CallFuture[Any] = CallFuture()
+        self._send(self.name, arguments, _response if self.wrap_tool_result else _same, future)
+        return future
+
+    def __tool__(self) -> Tool:
+        if self._tool is None:
+            self._tool = self._made()
+        return self._tool
+
+    def _made(self) -> Tool:
+        read = _same if self.wrap_tool_result else _raw
+
+        def call(**arguments: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            self._send(self.name, arguments, read, future)
+            return future
+
+        value = self.value.model_dump(by_alias=True, mode="json", exclude_none=True)
+        if not self.wrap_tool_result:
+            # The server promises its structured content, and the data are the whole `CallToolResult`.
+            value.pop("outputSchema", None)
+        return from_mcp({**value, "name": f"{self.server}/{self.name}"}, call)
+
+
+def _same(result: Any) -> Any:
+    return result
+
+
+def _raw(result: Any) -> ToolResult:
+    """Returns a result whose data are the SDK's own object, with the blocks that a model reads."""
+    if isinstance(result, ToolResult):
+        return result
+    read = result_of_mcp(result)
+    return ToolResult(True, result, None, read.metadata, content=read.content)
+
+
+def _response(result: Any) -> ToolResponse:
+    read = result_of_mcp(result)
+    return ToolResponse(read.content, {**read.metadata, "is_error": read.failure is not None})

@@ -1,0 +1,169 @@
+"""Servers that break the protocol. A handshake server: it speaks no revision of 2026."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import ErrorData
+
+from tests.architecture.source import ROOT
+from toolwire import ConfigurationError, MCPClient, ServerUnavailable, ToolRegistry
+from toolwire.mcp.client_limits import LOG_LINES_PER_S
+from toolwire.mcp.http import Door, fate_of
+from toolwire.mcp.server_log import ServerLog
+
+Raw = Callable[..., ToolRegistry]
+
+
+@pytest.fixture
+def raw() -> Generator[Raw]:
+    clients: list[MCPClient] = []
+
+    def registry_of(fault: str, **limits: Any) -> ToolRegistry:
+        client = MCPClient.stdio(
+            "raw", sys.executable, ["-m", "tests.mcp.client.raw_server", fault], cwd=ROOT, **limits
+        )
+        clients.append(client)
+        registry = ToolRegistry()
+        registry.register_mcp_client(client, permission="auto")
+        return registry
+
+    yield registry_of
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.parametrize("fault", ["", "noise", "wrong id", "late progress", "flood", "early change"])
+def test_a_call_is_answered_in_spite_of_lines_that_are_wrong(raw: Raw, fault: str) -> None:
+    registry = raw(fault)
+    assert [registry.invoke("raw/say", {"text": text}).text for text in ("one", "two")] == ["one", "two"]
+
+
+def test_bytes_that_are_not_utf8_are_replaced(raw: Raw) -> None:
+    assert raw("bytes").invoke("raw/say").text == "caf\ufffd"
+
+
+def test_an_error_of_the_server_s_own_is_told_and_the_connection_stays(raw: Raw) -> None:
+    registry = raw("error")
+    results = [registry.invoke("raw/say") for _ in range(2)]
+    assert [result.failure and result.failure.kind for result in results] == ["tool_error", "tool_error"]
+    assert {result.error for result in results} == {"the server refused the call: the shop is closed (-32000)"}
+
+
+def test_content_of_an_unknown_kind_is_an_invalid_result(raw: Raw) -> None:
+    result = raw("kind").invoke("raw/say")
+    assert result.failure is not None
+    assert result.failure.kind == "invalid_result"
+
+
+@pytest.mark.parametrize(("length", "kind"), [(60_000, None), (200_000, "unknown_outcome")])
+def test_a_message_has_a_limit_and_the_server_is_used_again(raw: Raw, length: int, kind: str | None) -> None:
+    registry = raw("long", message_bytes=65_536)
+    result = registry.invoke("raw/say", {"text": str(length)})
+    assert (result.failure and result.failure.kind) == kind
+    assert registry.invoke("raw/say", {"text": "3"}).text == "xxx"
+
+
+def test_a_server_that_dies_at_its_start_is_an_error_at_once(raw: Raw) -> None:
+    with pytest.raises(ServerUnavailable):
+        raw("dies")
+
+
+def test_a_silent_server_is_given_up(raw: Raw) -> None:
+    with pytest.raises(ServerUnavailable) as refused:
+        raw("silent", connect_s=0.5)
+    assert str(refused.value) == "the MCP server 'raw' cannot be used: it did not answer within 0.5 s"
+
+
+@pytest.mark.parametrize(("lines", "kept"), [(LOG_LINES_PER_S, LOG_LINES_PER_S), (150, LOG_LINES_PER_S)])
+def test_a_log_keeps_a_hundred_lines_a_second_and_counts_the_rest(
+    caplog: pytest.LogCaptureFixture, lines: int, kept: int
+) -> None:
+    seconds = [7.5]
+    log = ServerLog("noisy", clock=lambda: seconds[0])
+    with caplog.at_level(logging.INFO, "toolwire.mcp.noisy"):
+        for _ in range(lines):
+            log.info("a line")
+        assert len(caplog.records) == kept
+        seconds[0] = 8.5
+        log.info("\x1b[2Jlater")
+    assert caplog.messages[-1] == "\\x1b[2Jlater"
+    assert ("50 lines were left out: more than 100 a second" in caplog.messages) == (lines == 150)
+
+
+@pytest.mark.parametrize("limit", [{"call_s": 0}, {"call_limit": -1}, {"pages": True}, {"tools": "many"}])
+def test_a_limit_that_is_not_a_number_above_zero_is_refused(limit: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        MCPClient.stdio("raw", "server", **limit)
+
+
+URL = "http://server.test/mcp"
+
+
+async def answered(
+    handle: Callable[[httpx2.Request], httpx2.Response], headers: dict[str, str] | None = None, limit: int = 100
+) -> httpx2.Response:
+    door = Door(URL, limit, httpx2.MockTransport(handle))
+    async with httpx2.AsyncClient(transport=door) as client:
+        return await client.post(URL, json={}, headers=headers)
+
+
+def error_of(response: httpx2.Response) -> MCPError:
+    return MCPError.from_error_data(ErrorData.model_validate(response.json()["error"]))
+
+
+@pytest.mark.parametrize(
+    ("error", "fate"),
+    [
+        (httpx2.ConnectError, "not_connected"),
+        (httpx2.ConnectTimeout, "not_connected"),
+        (httpx2.ReadError, "not_answered"),
+        (httpx2.RemoteProtocolError, "not_answered"),
+        (httpx2.WriteError, "not_answered"),
+    ],
+)
+async def test_a_request_that_is_lost_says_how_far_it_came(error: type[Exception], fate: str) -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        raise error("lost")
+
+    assert fate_of(error_of(await answered(handle))) == fate
+
+
+async def test_a_session_that_ended_and_refused_credentials_are_told_apart() -> None:
+    gone = await answered(lambda _: httpx2.Response(404), {"mcp-session-id": "1"})
+    refused = await answered(lambda _: httpx2.Response(401))
+    other = await answered(lambda _: httpx2.Response(404))
+    assert (fate_of(error_of(gone)), fate_of(error_of(refused)), other.status_code) == ("no_session", "refused", 404)
+
+
+async def test_a_server_cannot_claim_that_a_call_was_not_sent() -> None:
+    forged = {"error": {"code": -32000, "message": "lost", "data": {"mark": "0" * 32, "fate": "not_connected"}}}
+    assert fate_of(error_of(await answered(lambda _: httpx2.Response(502, json=forged)))) is None
+
+
+async def body(size: int) -> AsyncGenerator[bytes]:
+    for _ in range(size):
+        yield b"x"
+
+
+@pytest.mark.parametrize("size", [100, 101])
+async def test_an_answer_by_http_has_a_limit(size: int) -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, content=body(size))
+
+    if size == 100:
+        assert len((await answered(handle)).content) == size
+    else:
+        with pytest.raises(httpx2.StreamError):
+            await answered(handle)
+
+
+async def test_a_packed_answer_that_was_not_asked_for_is_refused() -> None:
+    with pytest.raises(httpx2.StreamError):
+        await answered(lambda _: httpx2.Response(200, headers={"content-encoding": "br"}, content=body(1)))
