@@ -132,7 +132,7 @@ def fail_with_code(reply: Written, chance: random.Random) -> str:
     return (
         "".join(lines.values()) + code
         if reply.message is not None
-        else text_of(replace(reply, code=None, message="no"))
+        else text_of(replace(reply, code=None, message="no")) + code
     )
 
 
@@ -170,5 +170,5 @@ DAMAGES = (
     Damage(make=two_documents, recovered=50),
     Damage(make=odd_status, recovered=40),
     Damage(make=success_without_code, recovered=0),
-    Damage(make=fail_with_code, recovered=50, fails=True),
+    Damage(make=fail_with_code, recovered=0),
 )

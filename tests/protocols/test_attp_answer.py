@@ -10,23 +10,6 @@ from toolwire.vocabulary.results import ToolResult
 
 ATTP = get("attp")
 
-REMINDER = """\
-Reply with one TOML document and nothing around it:
-thought = "one line"
-
-[tool_call]
-status = "success"
-target = "what the program is for"
-code = '''
-__result__ = tool(argument)
-'''
-
-If the task cannot be done, write below [tool_call] only
-status = "fail"
-message = "why, and what could be done instead"
-
-If no tool is needed any more, answer in plain text."""
-
 
 def test_one_result_is_exactly_its_text() -> None:
     assert ATTP.format([ToolResult(True, "a\n b\n", call=ToolCall("code_execution"))]) == "a\n b\n"
@@ -52,13 +35,13 @@ def test_a_refused_reply_is_told_where_and_how_to_write_it() -> None:
     reply = ATTP.parse('thought = "t"\n[tool_call]\nstatus = "success"\n')
     assert ATTP.refuse(reply) == (
         "Your reply was not run.\n- line 3: The status is success, but there is no code. "
-        f"Write the program between code = ''' and '''.\n\n{REMINDER}"
+        "Write the program between code = ''' and '''."
     )
 
 
-def test_the_reminder_is_itself_a_reply() -> None:
-    document = REMINDER.partition("\n")[2].partition("\n\nIf")[0]
-    assert ATTP.parse(document).calls[0].arguments == {"code": "__result__ = tool(argument)\n"}
+def test_the_reminder_is_no_reply_that_runs_or_ends_the_task() -> None:
+    copied = ATTP.parse(ATTP.reminder)
+    assert (copied.calls, copied.failure, copied.is_refused) == ((), None, True)
 
 
 def test_a_reply_that_gave_up_is_answered_with_its_message() -> None:

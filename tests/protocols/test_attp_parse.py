@@ -185,10 +185,6 @@ def test_text_without_a_tool_call_is_kept_for_the_user() -> None:
     ("reply", "problem"),
     [
         (
-            HEAD + "status = 'fail'\nmessage = 'no'\ncode = 'x()'\n",
-            Problem(message="The status is fail: the code was not run.", repaired=True, place="line 5"),
-        ),
-        (
             "[tool_call]\nstatus = 'fail'\nmessage = 'no'\n",
             Problem(message="`thought` is missing.", repaired=True, place="thought"),
         ),
@@ -205,6 +201,27 @@ def test_text_without_a_tool_call_is_kept_for_the_user() -> None:
 def test_a_failure_stands_whatever_else_is_wrong(reply: str, problem: Problem) -> None:
     parsed = ATTP.parse(reply)
     assert (parsed.calls, parsed.failure, parsed.problems) == ((), "no", (problem,))
+
+
+@pytest.mark.requirement("attp.fail.no-code")
+@pytest.mark.parametrize("message", ["message = 'no'\n", ""])
+def test_a_failure_with_a_program_is_asked_which(message: str) -> None:
+    parsed = ATTP.parse(HEAD + f"status = 'fail'\n{message}code = 'x()'\n")
+    assert (parsed.calls, parsed.failure) == ((), None)
+    assert [(problem.place, problem.message) for problem in parsed.problems] == [
+        (
+            "line 3",
+            (
+                'You wrote fail and a program: which? Write status = "success" to run the program, or status = "fail" '
+                "with message and no code."
+            ),
+        )
+    ]
+
+
+def test_a_failure_with_an_empty_program_stands() -> None:
+    parsed = ATTP.parse(HEAD + "status = 'fail'\nmessage = 'no'\ncode = ''\n")
+    assert (parsed.calls, parsed.failure) == ((), "no")
 
 
 def test_a_message_beside_code_that_succeeds_is_left_out() -> None:

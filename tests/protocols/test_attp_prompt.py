@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.definition.from_function import from_function
+from toolwire import tool
+from toolwire.definition.from_function import tool_of
 from toolwire.definition.texts.stub import stub
 from toolwire.protocols import get
 from toolwire.protocols.base import Language, Thought
@@ -18,6 +19,7 @@ from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 ATTP = get("attp")
 
 
+@tool(effects=["read"])
 def search_web(query: str, max_results: int = 5) -> list[dict[str, Any]]:
     """Search the web.
 
@@ -32,16 +34,19 @@ def search_web(query: str, max_results: int = 5) -> list[dict[str, Any]]:
     raise NotImplementedError
 
 
+@tool(effects=["read"])
 def count_lines(path: str) -> int:
     """Count a file's lines."""
     raise NotImplementedError
 
 
+@tool(effects=["read"])
 def now() -> str:
     """The time."""
     raise NotImplementedError
 
 
+@tool(effects=["read"])
 def book_table(guests: int, /, *, when: str) -> bool:
     """Book a table."""
     raise NotImplementedError
@@ -57,11 +62,11 @@ PROMPT = '''\
 # How to use tools: ATTP
 
 You can use tools: reply with a TOML document, and you read what its program gives.
-When no tool is needed any more, answer the user in plain text: no TOML, no tags, no code fence.
+When no tool is needed any more, answer the user in plain text.
 
 ## Core rules
-1. Output: a reply that uses tools is one valid TOML document and nothing else: no text or code fence around it.
-2. Tools: before you rely on a tool, make sure that it is listed below.
+1. Output: to use tools, reply with one valid TOML document alone: no text or code fence around it.
+2. Tools: check that a tool is listed below before you use it.
 3. Code: make all calls the task needs in one Python program; what you want to read goes to `__result__`.
 4. Reasoning: say in `thought`, in one line, what you will do and why.
 
@@ -80,7 +85,7 @@ thought = "[what you will do and why]"
 status = "success"
 target = "[what the calls are to bring]"
 code = \'\'\'
-# Python; it may call as many tools as the task needs
+# Python; it may call several tools
 __result__ = ...
 \'\'\'
 
@@ -95,16 +100,27 @@ message = "[why not, and what could be done instead]"
 - Call no function that is not listed, and import nothing but the modules above.
 - No files, network, processes, environment or eval/exec/compile, except through a tool.
 - Triple quotes inside the code are """, never \'\'\'.
-- When the request is beyond the tools, set status to "fail"; message gives the reason and another way.
+- Beyond the tools: status "fail"; message gives the reason and another way.
 
 ## Example that succeeds
 Request: Count a file's lines.
 Reply:
-thought = "count_lines can do this; one program makes both calls."
+thought = "count_lines can do this."
 
 [tool_call]
 status = "success"
-target = "Get both results at once"
+target = "Get the answer"
+code = \'\'\'
+__result__ = count_lines(path="/data/report.txt")
+\'\'\'
+
+Request: Use count_lines twice.
+Reply:
+thought = "count_lines can do this."
+
+[tool_call]
+status = "success"
+target = "Get the answer"
 code = \'\'\'
 first = count_lines(path="/data/report.txt")
 second = count_lines(path="/data/notes.txt")
@@ -118,7 +134,7 @@ thought = "No listed tool can book a table."
 
 [tool_call]
 status = "fail"
-message = "I have no tool that books tables. Please call the restaurant. Here I can use: count_lines, now."
+message = "I have no tool that books tables. Please call the restaurant."
 '''.replace("ALL_MODULES", " ".join(PROGRAM_MODULES))
 
 
@@ -137,7 +153,7 @@ message = "I have no tool that books tables. Please call the restaurant. Here I 
 )
 def test_the_whole_prompt() -> None:
     prompt = ATTP.describe([count_lines, now])
-    stubs = f"{stub(from_function(count_lines))}\n\n{stub(from_function(now))}\n"
+    stubs = f"{stub(tool_of(count_lines))}\n\n{stub(tool_of(now))}\n"
     assert prompt == PROMPT.replace("```python\n", f"```python\n{stubs}")
 
 
@@ -146,7 +162,7 @@ def test_the_full_thought_has_the_four_points_in_rule_and_template() -> None:
     short, full = (ATTP.describe([now], thought=thought) for thought in ("short", "full"))
     rule = next(line for line in full.splitlines() if line.startswith("4. Reasoning:"))
     template = ATTP.parse(DOCUMENT.findall(full)[0]).thought
-    assert rule == "4. Reasoning: lay it out in `thought`, in the four points of the template."
+    assert rule == "4. Reasoning: give the four points of the template in `thought`."
     assert [point.partition(":")[0] for point in template.splitlines()] == [
         "1. Request",
         "2. Tools",
@@ -165,10 +181,14 @@ def test_templates_and_examples_are_replies_that_parse_and_compile(
 ) -> None:
     prompt = ATTP.describe(tools, language=language, thought=thought)
     replies = [ATTP.parse(document) for document in DOCUMENT.findall(prompt)]
+    success, failure = (1, True, ()), (0, False, ())
+    examples = [success] if tools in ([], [now]) else [success, success]
     assert [(len(reply.calls), reply.failure is None, reply.problems) for reply in replies] == [
-        (1, True, ()),
-        (0, False, ()),
-    ] * 2
+        success,
+        failure,
+        *examples,
+        failure,
+    ]
     for reply in replies:
         assert (reply.thought.count("\n") == 4) is (thought == "full")
         for call in reply.calls:
@@ -185,7 +205,7 @@ def test_the_seven_parts_stand_in_order(language: Language) -> None:
 
 def example_code(tools: list[Any]) -> str:
     prompt = ATTP.describe(tools)
-    return str(ATTP.parse(DOCUMENT.findall(prompt)[2]).calls[0].arguments["code"])
+    return str(ATTP.parse(DOCUMENT.findall(prompt)[-2]).calls[0].arguments["code"])
 
 
 @pytest.mark.requirement("attp.prompt.example-success", "attp.prompt.template-several")
@@ -195,9 +215,9 @@ def example_code(tools: list[Any]) -> str:
         (
             [now, search_web, count_lines],
             (
-                'search_web_result = search_web(query="Python async", max_results=3)\n'
-                'count_lines_result = count_lines(path="/data/report.txt")\n'
-                '__result__ = {"search_web": search_web_result, "count_lines": count_lines_result}\n'
+                'first = search_web(query="Python async", max_results=3)\n'
+                'second = count_lines(path="/data/report.txt")\n'
+                "__result__ = [first, second]\n"
             ),
         ),
         (
@@ -208,7 +228,7 @@ def example_code(tools: list[Any]) -> str:
                 "__result__ = [first, second]\n"
             ),
         ),
-        ([now], "first = now()\nsecond = now()\n__result__ = [first, second]\n"),
+        ([now], "__result__ = now()\n"),
         (
             [book_table],
             (
@@ -220,7 +240,7 @@ def example_code(tools: list[Any]) -> str:
         ([], "numbers = [3, 5, 10]\n__result__ = statistics.mean(numbers)\n"),
     ],
 )
-def test_the_example_makes_several_calls_to_the_tools_given(tools: list[Any], code: str) -> None:
+def test_the_second_example_makes_several_calls_to_the_tools_given(tools: list[Any], code: str) -> None:
     assert example_code(tools) == code
 
 

@@ -306,7 +306,7 @@ def test_json_with_the_keys_of_attp_is_read() -> None:
             WHOLE.replace('"success"', '"OK"'),
             [("line 4", "The status 'OK' was read as \"success\": the reply has code.")],
         ),
-        (WHOLE + OTHER, [("line 10", "A second document follows; only the first was read.")]),
+        (WHOLE + OTHER, [("line 10", "Only the first of 2 documents was run.")]),
     ],
 )
 def test_each_repair_is_told_with_its_place(reply: str, problems: list[tuple[str, str]]) -> None:
@@ -324,7 +324,7 @@ def test_each_repair_is_told_with_its_place(reply: str, problems: list[tuple[str
             "line 6",
             (
                 "`code` cannot be read to its end: it is not closed by ''' on a line of its own, or it is not a Python "
-                "program, or it holds ''' itself. Nothing was run. Write the whole reply again."
+                "program, or it holds ''' itself. Nothing was run. If the reply was cut off, make it shorter."
             ),
         ),
         (
@@ -335,7 +335,7 @@ def test_each_repair_is_told_with_its_place(reply: str, problems: list[tuple[str
         (
             'thought = "t"\n[tool_call]\nstatus = "fail"\nmessage = "no\n',
             "line 4",
-            "`message` is never closed. Close it on its own line.",
+            "`message` is never closed. Close it on its own line, and if the reply was cut off, make it shorter.",
         ),
         (
             f"<think>\n{WHOLE}",

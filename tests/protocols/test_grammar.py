@@ -17,6 +17,7 @@ from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_parameter
 from toolwire.definition.tool import Tool, Validated
+from toolwire.facade.built_in.finish_tool import finish_entry
 from toolwire.protocols import get
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
@@ -160,6 +161,8 @@ def test_a_grammar_names_every_rule_that_it_uses_and_stays_in_bounds(name: str) 
 
 PROGRAMS = [
     "__result__ = search('Oslo')\n",
+    "__result__ = search('Oslo'), now()\n",
+    'result = search("a")\nresult_2 = search("b")\n__result__ = [result, result_2]\n',
     '__result__ = search(query="it\'s", limit=3)\n',
     '__result__ = search("""two\nlines, it\'s "so"\n""")\n',
     '__result__ = search(r"\\d+", exact=True)\n',
@@ -229,8 +232,8 @@ def test_a_thought_is_one_line_or_a_block(thought: str, is_accepted: bool) -> No
 
 
 def test_the_prompts_own_example_is_accepted() -> None:
-    prompt = str(get("attp").describe([search, now]))
-    example = prompt.partition("## Example that succeeds")[2].partition("Reply:\n")[2].partition("\n\n## ")[0]
+    prompt = str(get("attp").describe([from_function(search, effects=["read"]), now]))
+    example = prompt.partition("## Example that succeeds")[2].rpartition("\n\n## ")[0].rpartition("Reply:\n")[2]
     assert Gbnf(get("attp").grammar([search, now])).accepts(example)
 
 
@@ -261,15 +264,54 @@ JSON = '{"name": "search", "arguments": {"query": "a"}}'
     ("text", "is_accepted"),
     [
         (f"<tool_call>\n{JSON}\n</tool_call>", True),
-        (JSON, True),
+        (JSON, False),
+        (f"[{JSON}]", True),
         (f"[{JSON}, {JSON}]", True),
-        (JSON.replace('"a"', '"\\u4e2d\\ud83d\\ude00 \\n"'), True),
-        (JSON.replace('"a"', '"\\ud83d"'), False),
-        (JSON.replace('"a"', "'a'"), False),
-        (JSON.replace('"a"', '"a",'), False),
-        (JSON.replace('"a"', '"a", "limit": 1.5'), False),
+        (f"[{JSON}]".replace('"a"', '"\\u4e2d\\ud83d\\ude00 \\n"'), True),
+        (f"[{JSON}]".replace('"a"', '"\\ud83d"'), False),
+        (f"[{JSON}]".replace('"a"', "'a'"), False),
+        (f"[{JSON}]".replace('"a"', '"a",'), False),
+        (f"[{JSON}]".replace('"a"', '"a", "limit": 1.5'), False),
         (f"<tool_call>{JSON}", False),
     ],
 )
 def test_a_call_in_json_is_json(text: str, is_accepted: bool) -> None:
     assert Gbnf(get("json").grammar([search])).accepts(text) is is_accepted
+
+
+FINISH = finish_entry("answer").tool
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_model_that_is_held_by_a_grammar_can_end(name: str) -> None:
+    held = Gbnf(get(name).grammar([search, FINISH]))
+    for calls in (
+        [ToolCall("answer", {"answer": "x"})],
+        [ToolCall("search", {"query": "q"}), ToolCall("answer", {"answer": "x"})],
+    ):
+        assert held.accepts(str(get(name).render(calls)))
+    assert not Gbnf(get(name).grammar([search])).accepts(str(get(name).render([ToolCall("answer", {"answer": "x"})])))
+
+
+ENDED = ['answer(answer="x")\n', 'answer("x")\n', 'first = search(query="q")\nanswer(answer="x")\n']
+NOT_ENDED = [
+    "answer()\n",
+    "answer(answer=1)\n",
+    'answer(answer="x")\n__result__ = search(query="q")\n',
+    'search(query="q")\n',
+]
+
+
+def test_a_program_of_a_grammar_may_end_with_the_call_as_its_last_line() -> None:
+    held = Gbnf(get("attp").grammar([search, FINISH]))
+    document = "thought = \"t\"\n\n[tool_call]\nstatus = \"success\"\ntarget = \"t\"\ncode = '''\n{}'''\n"
+    assert [code for code in ENDED if not held.accepts(document.format(code))] == []
+    assert [code for code in NOT_ENDED if held.accepts(document.format(code))] == []
+
+
+def test_random_replies_of_a_grammar_with_an_end_are_read() -> None:
+    for name in PROTOCOLS:
+        held, chance = Gbnf(get(name).grammar([search, FINISH])), random.Random(3)
+        for _ in range(50):
+            text = held.write(chance, extra=2)
+            assert fits(calls_in(name, text, [from_function(search), FINISH]), [from_function(search), FINISH]), text

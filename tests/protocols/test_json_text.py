@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
 from toolwire.protocols.json_text.protocol import JsonText
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
@@ -29,6 +30,7 @@ def search(query: str, limit: int = 10, tags: list[str] | None = None) -> list[s
     return [query] * limit
 
 
+READING = from_function(search, effects=["read"])
 PROGRAMS = from_schema(
     name=CODE_EXECUTION, description="Runs a program.", input_schema={"type": "object", "properties": {"code": {}}}
 )
@@ -144,15 +146,15 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "thinking alone": ("<think>Hm.</think>\n", "The reply is all thinking. Write a call, or the answer."),
     "cut off between tags": (
         f"<tool_call>\n{CALL[:-2]}",
-        "The JSON ends before it is closed: it was cut off, so it was not run. Write it whole, shorter if need be.",
+        "The JSON ends before it is closed: it was cut off, so it was not run. Make it shorter.",
     ),
     "cut off without tags": (
         CALL[:30],
-        "The JSON ends before it is closed: it was cut off, so it was not run. Write it whole, shorter if need be.",
+        "The JSON ends before it is closed: it was cut off, so it was not run. Make it shorter.",
     ),
     "the second of two cut off": (
         f"{CALL}\n{CALL[:-4]}",
-        "The JSON ends inside of a string: it was cut off, so it was not run. Write it whole, shorter if need be.",
+        "The JSON ends inside of a string: it was cut off, so it was not run. Make it shorter.",
     ),
     "thinking that never ends": (
         f"<think>{CALL}",
@@ -298,10 +300,7 @@ def test_a_lone_block_of_python_is_a_program(tools: list[Any]) -> None:
 def test_a_program_that_was_cut_off_is_refused() -> None:
     reply = PROTOCOL.parse("```python\nrows = search('x')\nfor row in ro", [PROGRAMS])
     assert [problem.message for problem in reply.problems] == [
-        (
-            "The program's code fence is never closed: it was cut off, so it was not run. "
-            "Write it whole, shorter if need be."
-        )
+        ("The program's code fence is never closed: it was cut off, so it was not run. Make it shorter.")
     ]
 
 
@@ -366,37 +365,41 @@ def test_a_result_is_one_object_between_tags() -> None:
     )
 
 
-def test_a_refusal_names_the_reasons_and_shows_the_form() -> None:
+def test_a_refusal_names_the_reasons() -> None:
     assert PROTOCOL.refuse(PROTOCOL.parse(CALL)) == PROTOCOL.refuse(PROTOCOL.parse("text")) == ""
     assert PROTOCOL.refuse(PROTOCOL.parse(f"So:\n{CALL[:-1]}")) == (
         "Your reply was not run.\n"
         "- line 2, column 47: The JSON ends before it is closed: it was cut off, so it was not run. "
-        "Write it whole, shorter if need be.\n\n"
-        "Write each call as strict JSON between tags of its own:\n"
-        '<tool_call>\n{"name": "tool", "arguments": {"parameter": "value"}}\n</tool_call>'
+        "Make it shorter."
     )
+
+
+def test_the_reminder_is_no_call_and_no_answer() -> None:
+    copied = PROTOCOL.parse(PROTOCOL.reminder)
+    assert (copied.calls, copied.is_refused) == ((), True)
 
 
 def test_the_prompt_says_the_form_the_tools_and_an_example_made_of_them() -> None:
     assert (
-        PROTOCOL.describe([search])
+        PROTOCOL.describe([READING])
         == """\
 # Tools
-To use a tool, write its call as JSON between the tags, then stop: you will read the result.
-<tool_call>
-{"name": "...", "arguments": {...}}
-</tool_call>
-- The reply may hold several calls, each between tags of its own.
-- Strict JSON: double quotes, a line break in a string as \\n, no comments. Write characters as they are.
-- `arguments` holds the values by their parameters' names; leave out what is marked ? unless you need it.
-- Call only the tools listed. If none fits, or none is needed, answer in plain text.
+To use a tool, write its call as JSON between <tool_call> tags and stop: you read the result next.
+- Several calls may follow each other, each in its own tags.
+- Strict JSON: double quotes, line breaks in strings as \\n, no comments, characters as they are.
+- `arguments` holds values by parameter name; leave out those marked ? unless needed.
+- Call only the tools listed. If none fits or is needed, answer in plain text.
 
-## Tools you have
+## Your tools
 search(query: string, limit?: integer = 10, tags?: string[] | null): Finds pages.
   query: Words to look for.
 
-## Example
+## Examples
 > Finds pages.
+<tool_call>
+{"name": "search", "arguments": {"query": "quarterly report"}}
+</tool_call>
+> Use search twice.
 <tool_call>
 {"name": "search", "arguments": {"query": "quarterly report"}}
 </tool_call>
@@ -413,14 +416,15 @@ def test_programs_are_spoken_of_only_where_they_are_offered() -> None:
         "tool is a function, called by keyword; assign what you want to read to `__result__`:\n"
         '```python\n__result__ = [search(query="quarterly report"), search(query="open questions")]\n```'
     )
-    with_programs = PROTOCOL.describe([search, PROGRAMS])
-    assert PROTOCOL.describe([search]) == with_programs.replace(f"{program}\n\n", "")
+    with_programs = PROTOCOL.describe([READING, PROGRAMS])
+    assert PROTOCOL.describe([READING]) == with_programs.replace(f"{program}\n\n", "")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_calls_of_the_prompts_example_are_valid(language: Any) -> None:
-    example = PROTOCOL.describe([search], language=language).rpartition("\n## ")[2]
+    example = PROTOCOL.describe([READING], language=language).rpartition("\n## ")[2]
     assert calls(PROTOCOL.parse(example, [search])) == [
+        ("search", {"query": "quarterly report"}),
         ("search", {"query": "quarterly report"}),
         ("search", {"query": "open questions"}),
     ]
@@ -439,7 +443,7 @@ def test_a_prompt_without_tools_asks_for_plain_text() -> None:
 )
 def test_an_unknown_option_is_told_which_there_are(options: Any, message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        PROTOCOL.describe([search], **options)
+        PROTOCOL.describe([READING], **options)
     assert str(caught.value) == message
 
 

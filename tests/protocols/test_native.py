@@ -315,7 +315,7 @@ def test_a_reply_cut_at_the_token_limit_runs_nothing(name: str) -> None:
     assert found.calls == ()
     assert found.problems == (
         Problem(
-            message="The reply broke off at the token limit, so that its calls may not be whole. Write less at once.",
+            message="The reply broke off at the token limit, so that its calls may not be whole. Make it shorter.",
             repaired=False,
         ),
     )

@@ -132,8 +132,8 @@ def test_arguments_that_break_off_run_nothing_though_the_provider_says_that_all_
     answers: Any = OPENAI.refuse(found)
     assert [answer["tool_call_id"] for answer in answers] == ["call_1", "call_2"]
     assert answers[1]["content"] == (
-        "Another call of the same reply could not be read. Make this one again.\n"
-        "Nothing of the reply was run. Call again."
+        "Another call of the same reply could not be read. Make this one in your next reply.\n"
+        "Nothing of the reply was run."
     )
 
 

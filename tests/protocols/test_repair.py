@@ -108,15 +108,15 @@ REFUSED: dict[str, tuple[str, str]] = {
     "long key": ('{"' + "k" * 257 + '": 1}', "The key 'kkkkkkkkkkkkkkkkkkkk'... has 257 characters; the limit is 256."),
     "string cut off": (
         '{"query": "x',
-        "The JSON ends inside of a string: it was cut off, so it was not run. Write it whole, shorter if need be.",
+        "The JSON ends inside of a string: it was cut off, so it was not run. Make it shorter.",
     ),
     "object cut off": (
         '{"filter": {"ids": [1]}',
-        "The JSON ends before it is closed: it was cut off, so it was not run. Write it whole, shorter if need be.",
+        "The JSON ends before it is closed: it was cut off, so it was not run. Make it shorter.",
     ),
     "cut off behind a comma": (
         '{"limit": 1,',
-        "The JSON ends before it is closed: it was cut off, so it was not run. Write it whole, shorter if need be.",
+        "The JSON ends before it is closed: it was cut off, so it was not run. Make it shorter.",
     ),
     "value missing": ('{"query": }', "The JSON wants a value where '}' stands."),
     "bare word": ('{"query": hello}', "The JSON wants a value; text stands in double quotes where 'hello}' stands."),

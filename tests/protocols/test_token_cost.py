@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 from benchmarks.tokens import call_costs, lookup_costs, prompt_costs, quick_tokenizer
 
+from toolwire.definition.from_function import from_function
+from toolwire.protocols import get
+from toolwire.protocols.base import Language, Thought
+from toolwire.vocabulary.effects import Effect
+
 
 def test_for_one_call_attp_with_its_thought_costs_more_than_json() -> None:
     costs = {name: row["o200k"] for name, row in call_costs(quick_tokenizer()).items()}
@@ -39,3 +44,36 @@ def test_a_prompt_of_a_hundred_tools_has_at_most_sixty_per_cent_of_the_tokens_of
 def test_the_compact_style_of_attp_is_the_cheaper_one() -> None:
     costs = prompt_costs(quick_tokenizer())
     assert costs["attp, compact"]["o200k"] < 0.9 * costs["attp"]["o200k"]
+
+
+def get_weather(city: str, unit: str = "celsius") -> str:
+    """Returns today's weather of a city.
+
+    Args:
+        city: The city
+    """
+    return f"{city} {unit}"
+
+
+ONE_TOOL_TOKENS: list[tuple[str, Language, Thought, int]] = [
+    ("attp", "en", "short", 606),
+    ("attp", "en", "full", 738),
+    ("attp", "zh", "short", 648),
+    ("attp", "zh", "full", 801),
+    ("xml", "en", "short", 288),
+    ("xml", "zh", "short", 304),
+    ("json", "en", "short", 236),
+    ("json", "zh", "short", 250),
+]
+"""Most tokens of a prompt for one tool: 5 % more than when it had one example instead of two."""
+
+
+@pytest.mark.parametrize(("name", "language", "thought", "most"), ONE_TOOL_TOKENS)
+@pytest.mark.parametrize("effects", [["read"], []])
+def test_a_prompt_of_one_tool_stays_within_its_tokens(
+    name: str, language: Language, thought: Thought, most: int, effects: list[Effect]
+) -> None:
+    tool = from_function(get_weather, effects=effects or None)
+    prompt = get(name).describe([tool], language=language, thought=thought)
+    assert isinstance(prompt, str)
+    assert quick_tokenizer()["o200k"](prompt) <= most

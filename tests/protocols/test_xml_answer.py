@@ -6,8 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from toolwire import tool
 from toolwire.definition.from_schema import from_schema
 from toolwire.protocols import get
+from toolwire.protocols.base import Language
 from toolwire.protocols.xml.protocol import Xml
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
@@ -16,6 +18,7 @@ from toolwire.vocabulary.results import ToolResult
 XML = Xml()
 
 
+@tool(effects=["read"])
 def search(query: str, limit: int = 10, tags: list[str] | None = None) -> str:
     """Searches the archive.
 
@@ -31,6 +34,9 @@ def look() -> str:
     return "here"
 
 
+EXAMPLE = "<tool_call>\n  <name>search</name>\n  <params>\n    <query><![CDATA[{}]]></query>\n  </params>\n</tool_call>"
+
+
 def test_the_prompt_lists_the_tools_and_calls_them_in_its_example() -> None:
     prompt = XML.describe([search, look])
     assert prompt.partition("## Tools\n")[2] == (
@@ -38,10 +44,9 @@ def test_the_prompt_lists_the_tools_and_calls_them_in_its_example() -> None:
         "- limit (integer, default 10): How many at most.\n- tags (array of string or null, optional)\n\n"
         "### look\nLooks around.\n\n"
         "## Examples\nRequest: Searches the archive.\nReply:\n"
-        "<tool_call>\n  <name>search</name>\n  <params>\n    <query><![CDATA[quarterly report]]></query>\n  </params>\n"
-        "</tool_call>\n\n"
-        "Request: Book a table for two tonight.\nReply:\n"
-        "<fail>I have no tool that books tables. Please call the restaurant.</fail>\n"
+        f"{EXAMPLE.format('quarterly report')}\n\n"
+        "Request: Use search twice.\nReply:\n"
+        f"{EXAMPLE.format('quarterly report')}\n{EXAMPLE.format('open questions')}\n"
     )
 
 
@@ -49,26 +54,36 @@ def test_the_prompt_lists_the_tools_and_calls_them_in_its_example() -> None:
 @pytest.mark.parametrize("thought", ["short", "full"])
 def test_the_examples_are_replies_that_the_protocol_reads(language: str, thought: str) -> None:
     prompt = XML.describe([search, look], language=language, thought=thought)  # type: ignore[arg-type]
-    reply, failure = (
+    reply, _ = (
         part.split("\n\n")[0]
         for part in prompt.replace("：", ":").split("\n回复:\n" if language == "zh" else "\nReply:\n")[1:]
     )
     assert [(call.name, call.arguments) for call in XML.parse(reply, [search]).calls] == [
         ("search", {"query": "quarterly report"})
     ]
-    assert XML.parse(failure).failure is not None
     assert ("<think>" in prompt) == (thought == "full")
 
 
-def test_without_tools_the_prompt_says_so() -> None:
-    assert "## Tools\nThere are none.\n\n" in XML.describe([])
+def test_no_example_refuses_where_tools_are_listed() -> None:
+    assert "Book a table" not in XML.describe([search, look])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_without_tools_the_prompt_says_so_and_shows_a_refusal(language: Language) -> None:
+    prompt = XML.describe([], language=language)
+    assert "## Tools\nThere are none.\n\n" in prompt or language == "zh"
+    refusal = prompt.replace("：", ":").partition("\n回复:\n" if language == "zh" else "\nReply:\n")[2]
+    assert XML.parse(refusal).failure is not None
 
 
 def test_a_parameter_that_no_tag_can_be_called_after_is_shown_as_it_is_written() -> None:
-    tool = from_schema(
-        "t", "T.", {"type": "object", "properties": {"two words": {"type": "string"}}, "required": ["two words"]}
+    spaced = from_schema(
+        "t",
+        "T.",
+        {"type": "object", "properties": {"two words": {"type": "string"}}, "required": ["two words"]},
+        effects=["read"],
     )
-    prompt = XML.describe([tool])
+    prompt = XML.describe([spaced])
     assert '- <param name="two words"> (string)\n' in prompt
     assert '<param name="two words"><![CDATA[first]]></param>' in prompt
 
@@ -107,12 +122,13 @@ def test_a_result_with_characters_that_xml_lacks_is_still_xml() -> None:
 def test_a_refused_reply_is_told_where_and_how_to_write_it() -> None:
     assert XML.refuse(XML.parse("<tool_call>")) == (
         "Your reply was not run.\n"
-        "- line 1: The call is not complete: the reply ends in the middle of it. Write the whole call.\n\n"
-        "Write each call like this, with nothing around it:\n"
-        "<tool_call>\n  <name>tool</name>\n  <params>\n    <parameter><![CDATA[value]]></parameter>\n  </params>\n"
-        "</tool_call>\n\n"
-        "If the task cannot be done, write\n<fail>why, and what could be done instead</fail>"
+        "- line 1: The call is not complete: the reply ends in the middle of it. Make it shorter."
     )
+
+
+def test_the_reminder_is_no_call_and_no_failure() -> None:
+    copied = XML.parse(XML.reminder)
+    assert (copied.calls, copied.failure, copied.is_refused) == ((), None, True)
 
 
 def test_a_reply_that_gave_up_is_answered_with_its_message_and_one_that_calls_or_answers_with_nothing() -> None:

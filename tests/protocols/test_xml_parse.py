@@ -167,17 +167,17 @@ def test_a_correct_text_is_read_without_problems(params: str, arguments: dict[st
         (
             "<tool_call>",
             "line 1",
-            "The call is not complete: the reply ends in the middle of it. Write the whole call.",
+            "The call is not complete: the reply ends in the middle of it. Make it shorter.",
         ),
         (
             "<tool_call><name>t</name><params><text><![CDATA[x",
             "line 1",
-            "<text> is never closed: the reply ends in the middle of the call. Write the whole call.",
+            "<text> is never closed: the reply ends in the middle of the call. Make it shorter.",
         ),
         (
             "<tool_call><name>t</name>\n<params><text><![CDATA[x]]></text>",
             "line 2",
-            "The call is not complete: the reply ends in the middle of it. Write the whole call.",
+            "The call is not complete: the reply ends in the middle of it. Make it shorter.",
         ),
         (
             '<tool_call>{"name": 3}</tool_call>',

@@ -52,7 +52,7 @@ _PROTOCOLS: dict[str, CallingProtocol] = {
 
 
 def get(name: str) -> CallingProtocol:
-    """Returns the protocol with this name.
+    """Returns the protocol with this name: one of `names()`, such as "xml" or "anthropic".
 
     Raises:
         ConfigurationError: No protocol has this name.

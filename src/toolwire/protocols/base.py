@@ -54,6 +54,14 @@ class CallingProtocol(Protocol):
         """True if the prompt explains programs itself. `code_execution` is then not listed among the tools."""
         ...
 
+    @property
+    def reminder(self) -> str:
+        """The form of a call in few words, for a model whose prompt does not describe it.
+
+        It must be neither a call nor an answer if a model copies it. Empty if the provider reads the calls.
+        """
+        ...
+
     def describe(
         self, tools: Iterable[Any], *, language: Language = "en", thought: Thought = "short"
     ) -> str | list[dict[str, Any]]:
@@ -84,9 +92,11 @@ class CallingProtocol(Protocol):
     def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply:
         """Returns the calls that a model's reply asks for.
 
-        A model's mistake never raises; it is listed in `Reply.problems`. A reply is text, UTF-8 bytes, or None for a
-        message without content. Native protocols also accept a mapping or an SDK object: a whole response or its
-        message.
+        A model's mistake never raises; it is listed in `Reply.problems`. `Reply.message` is the model's own message for
+        the conversation.
+
+        A reply is text, UTF-8 bytes, or None for a message without content. Native protocols also accept a mapping
+        or an SDK object: a whole response or its message.
 
         Raises:
             ConfigurationError: The host passed another kind of object, such as one from another provider's SDK.

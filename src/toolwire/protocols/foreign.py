@@ -182,7 +182,7 @@ class _ForeignReader:
         while parameter := _PARAMETER.match(self._text, end):
             closing = _PARAMETER_END.search(self._text, parameter.end())
             if closing is None:
-                raise Refusal("A parameter is never closed: the reply ends in the middle of the call. Write it whole.")
+                raise Refusal("A parameter is never closed: the reply ends in the middle of the call. Make it shorter.")
             value = self._text[parameter.end() : closing.start()]
             if parameter["key"]:
                 value = value.removeprefix("\n").removesuffix("\n")
@@ -203,7 +203,7 @@ class _ForeignReader:
         while pair := _PAIR.match(self._text, end):
             closing = self._text.find(_PAIR_END, pair.end())
             if closing < 0:
-                raise Refusal("A value is never closed: the reply ends in the middle of the call. Write it whole.")
+                raise Refusal("A value is never closed: the reply ends in the middle of the call. Make it shorter.")
             _put(arguments, pair[1].strip(), self._text[pair.end() : closing])
             end = closing + len(_PAIR_END)
             end += len(self._text[end : end + 64]) - len(self._text[end : end + 64].lstrip())

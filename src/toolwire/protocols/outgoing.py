@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import wraps
 from inspect import getattr_static
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from toolwire.vocabulary.calls import Reply
 from toolwire.vocabulary.text import encodable
 
 _Protocol = TypeVar("_Protocol", bound=type)
+_Parse = TypeVar("_Parse", bound=Callable[..., Reply])
 
 _WRITES = ("describe", "tools_text", "render", "format", "refuse", "grammar")
 """The protocol methods whose result goes to a provider."""
 
 
-def unrun_text(reply: Reply, form: str) -> str:
+def unrun_text(reply: Reply) -> str:
     """Tells the model that nothing was run: because the model gave up, or for the reasons of `refusal_text`."""
     if reply.failure is not None:
         return f"Nothing was run: you replied that the task cannot be done.\n{reply.failure}".rstrip()
-    return refusal_text(reply, form)
+    return refusal_text(reply)
 
 
-def refusal_text(reply: Reply, form: str = "") -> str:
-    """Tells the model why its reply was refused, and then the expected form. Empty if the reply was not refused."""
+def refusal_text(reply: Reply) -> str:
+    """Tells the model why its reply was refused. Empty if the reply was not refused."""
     if not reply.is_refused:
         return ""
     reasons = [
@@ -32,7 +34,18 @@ def refusal_text(reply: Reply, form: str = "") -> str:
         for problem in reply.problems
         if not problem.repaired
     ]
-    return "\n".join(["Your reply was not run.", *reasons, *(("", form) if form else ())])
+    return "\n".join(["Your reply was not run.", *reasons])
+
+
+def keeps_message(parse: _Parse) -> _Parse:
+    """Decorator of a text protocol's parser. It adds the text of the reply as `Reply.message`."""
+
+    @wraps(parse)
+    def parse_and_keep(reply: Any, tools: Iterable[Any] = ()) -> Reply:
+        text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply or ""
+        return replace(parse(reply, tools), message=encodable(text))
+
+    return cast("_Parse", parse_and_keep)
 
 
 def writes_encodable(protocol: _Protocol) -> _Protocol:

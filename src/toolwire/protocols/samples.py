@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from toolwire.definition.from_schema import from_schema
+from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Invalid, Tool
 from toolwire.definition.words import bounded, resolve
 from toolwire.protocols.base import Language
+from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 
 _DEPTH = 4
@@ -72,14 +75,56 @@ def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
     return found
 
 
-def sample_calls(tools: Iterable[Tool]) -> list[tuple[Tool, dict[str, Any]]]:
-    """Returns up to two sample calls: of the first two tools that take arguments, or of the only one that does."""
-    found = [(tool, samples) for tool in tools if (samples := sample_arguments(tool))]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """The calls of a prompt's examples."""
+
+    calls: tuple[tuple[Tool, dict[str, Any]], ...]
+    """Two calls, or one if a tool accepts only one set of arguments."""
+    made_up: str = ""
+    """The name of the tool if it was made up for the examples. Such a tool is not offered."""
+
+    @property
+    def examples(self) -> list[Sequence[tuple[Tool, dict[str, Any]]]]:
+        """The calls of each example. The first makes one call: a small model makes as many as the first example."""
+        return [self.calls[:count] for count in range(1, len(self.calls) + 1)]
+
+
+def sample_calls(tools: Sequence[Tool]) -> Samples:
+    """Returns calls that do no harm if a model sends the example back.
+
+    They call tools that only read and need no approval, first those with arguments. Without such a tool they call a
+    made-up one that is not offered.
+    """
+    found = [(tool, samples) for tool in tools if _is_harmless(tool) and (samples := sample_arguments(tool))]
     telling = [(tool, samples) for tool, samples in found if samples[0]] or found
-    if len(telling) == 1:
+    if len(telling) > 1:
+        return Samples(calls=tuple((tool, samples[0]) for tool, samples in telling[:2]))
+    if telling:
         tool, samples = telling[0]
-        return [(tool, arguments) for arguments in samples[:2]]
-    return [(tool, samples[0]) for tool, samples in telling[:2]]
+        return Samples(calls=tuple((tool, arguments) for arguments in samples[:2]))
+    tool = _made_up({program_name(tool.name) for tool in tools})
+    return Samples(calls=tuple((tool, {"city": city}) for city in _STRINGS["city"]), made_up=tool.name)
+
+
+def finish_of(tools: Iterable[Tool]) -> Tool | None:
+    """Returns the tool by which the model ends its work; None if it ends by plain text alone."""
+    return next((tool for tool in tools if tool.ends_turn), None)
+
+
+def _is_harmless(tool: Tool) -> bool:
+    return not tool.ends_turn and tool.permission == "auto" and tool.effects.kinds == frozenset[Effect]({"read"})
+
+
+def _made_up(taken: set[str]) -> Tool:
+    names = itertools.chain(["example_tool"], (f"example_tool_{number}" for number in itertools.count(2)))
+    name = next(name for name in names if name not in taken)
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    return from_schema(name, input_schema=schema, function=_never_called, effects=["read"])
+
+
+def _never_called(**_arguments: object) -> None:
+    """Is never called: the made-up tool is in no toolkit."""
 
 
 def sample_request(tool: Tool, *, otherwise: str, full_stop: str = "") -> str:
@@ -235,10 +280,16 @@ _UNFIT: dict[Language, tuple[Unfit, ...]] = {
             reason="I have no tool that switches lights. Please use the switch or its app.",
         ),
         Unfit(
-            words=(),
+            words=("plant", "water", "garden", "浇", "花"),
             request="Water the plants on the balcony.",
             thought="No listed tool can water plants.",
             reason="I have no tool that waters plants. Please ask someone at home.",
+        ),
+        Unfit(
+            words=(),
+            request="Which number am I thinking of?",
+            thought="No listed tool can read thoughts.",
+            reason="I have no tool that reads thoughts. Please tell me the number.",
         ),
     ),
     "zh": (
@@ -255,10 +306,16 @@ _UNFIT: dict[Language, tuple[Unfit, ...]] = {
             reason="我没有控制灯的工具，请用开关或它的应用。",
         ),
         Unfit(
-            words=(),
+            words=("plant", "water", "garden", "浇", "花"),
             request="给阳台上的花浇水。",
             thought="列出的工具都不能浇花。",
             reason="我没有浇花的工具，请让家里人帮忙。",
+        ),
+        Unfit(
+            words=(),
+            request="我心里想的是哪个数？",
+            thought="列出的工具都读不到想法。",
+            reason="我没有读取想法的工具，请直接告诉我这个数。",
         ),
     ),
 }

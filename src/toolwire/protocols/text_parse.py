@@ -13,6 +13,7 @@ from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import fences, find_call_shape, has_mark, has_name, is_call_like, unquoted
 from toolwire.protocols.foreign import Foreign, read_foreign
 from toolwire.protocols.json_text.parse import read_json_text
+from toolwire.protocols.outgoing import keeps_message
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.tool_names import KnownTools, known_tools
@@ -26,6 +27,7 @@ _LEFT = "The text beside the calls has the shape of a call, and was not run. Wri
 _READ = "The call is not in the form that was asked for; it was read."
 
 
+@keeps_message
 def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     """Parses a JSON reply into calls, a plain text answer, or the reasons for a refusal.
 
@@ -36,6 +38,7 @@ def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     return _settled(read_json_text(reply, tools), reply, tools, read_xml)
 
 
+@keeps_message
 def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     """Parses an XML reply into calls, a failure, a plain text answer, or the reasons for a refusal.
 
@@ -91,7 +94,7 @@ def _with_leftovers(reply: Reply, tools: tuple[Any, ...]) -> Reply:
         position = end
     if find_call_shape(unquoted("\n".join([*prose, reply.text[position:]])), known) is None:
         return reply
-    return replace(reply, problems=(*reply.problems, Problem(message=_LEFT, repaired=True)))
+    return replace(reply, problems=(*reply.problems, Problem(message=_LEFT, repaired=True, is_loss=True)))
 
 
 def _read(text: str, known: KnownTools, tools: tuple[Any, ...], read_other: _Read | None) -> Reply | None:

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from toolwire.definition.from_function import tool_of
-from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.definition.naming import program_name
+from toolwire.definition.root_fields import with_root_fields
+from toolwire.protocols.base import Refusal
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 
 PROVIDER_NAME_LIMIT = 64
 """Maximum number of characters that every provider accepts in the name of a tool or parameter."""
@@ -46,10 +50,17 @@ class NameMap:
                 raise ConfigurationError(
                     f"a provider could not tell {known!r} and {name!r} apart: register one of them under another name"
                 )
+        self._names = dict.fromkeys(self._ours.values())
+
+    @cached_property
+    def spellings(self) -> Mapping[str, Sequence[str]]:
+        """Tool names by their spelling in programs."""
+        return by_spelling(self._names)
 
     def from_provider(self, name: str) -> str:
-        """Returns the tool's own name. The name of an unknown tool is decoded as far as possible."""
-        return self._ours.get(name) or tool_name(name)
+        """Returns the tool's own name, also in another spelling. Any other name is decoded as far as possible."""
+        decoded = self._ours.get(name) or tool_name(name)
+        return decoded if decoded in self._names else _spelled(decoded, self.spellings) or decoded
 
 
 def provider_name(name: str) -> str:
@@ -89,7 +100,7 @@ def _unescape(found: re.Match[str]) -> str:
     return chr(code) if is_character else found[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KnownTools:
     """The facts about the tools that a reader needs."""
 
@@ -99,11 +110,49 @@ class KnownTools:
     """Tool name by its name in a provider's API. Models that know the provider's form also write it in text."""
 
     def name(self, name: str) -> str:
-        """Returns the tool that a written name means. An unknown name is returned unchanged."""
-        return name if name in self.schemas else self.written.get(name, name)
+        """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
+        if name in self.schemas:
+            return name
+        return self.written.get(name) or _spelled(name, self.spellings) or name
+
+    @cached_property
+    def spellings(self) -> Mapping[str, Sequence[str]]:
+        """Tool names by their spelling in programs. Models also write it, and mix `.`, `/` and `_`."""
+        return by_spelling(self.schemas)
+
+
+def by_spelling(names: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the names by their spelling in programs: `fs.read`, `fs/read` and `fs_read` share one."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(program_name(name), []).append(name)
+    return found
+
+
+def _spelled(written: str, names: Mapping[str, Sequence[str]]) -> str:
+    """Returns the only tool of the same spelling. Empty without exactly one."""
+    try:
+        found = names.get(program_name(written), ())
+    except DefinitionError:
+        return ""
+    return found[0] if len(found) == 1 else ""
+
+
+def refuse_ambiguous(name: str, spellings: Mapping[str, Sequence[str]]) -> None:
+    """Refuses a name that several tools share as a spelling, unless a tool has exactly this name.
+
+    Raises:
+        Refusal: It names these tools.
+    """
+    try:
+        found = spellings.get(program_name(name), ())
+    except DefinitionError:
+        return
+    if len(found) > 1 and name not in found:
+        raise Refusal(f"{name!r} may mean {' or '.join(map(repr, found))}. Write the name of one of them exactly.")
 
 
 def known_tools(tools: Iterable[Any]) -> KnownTools:
     """Returns the facts about these tools that a reader needs."""
-    schemas = {tool.name: tool.input_schema for tool in map(tool_of, tools)}
+    schemas = {tool.name: with_root_fields(tool.input_schema) for tool in map(tool_of, tools)}
     return KnownTools(schemas, {provider_name(name): name for name in schemas})

@@ -155,6 +155,12 @@ _FORM = {
 }
 
 
+_WHICH = (
+    'You wrote fail and a program: which? Write status = "success" to run the program, or status = "fail" with '
+    "message and no code."
+)
+
+
 def _folded(key: str) -> str:
     if key in _EXACT:
         return key
@@ -185,13 +191,13 @@ def _is_failure(fields: _Fields) -> bool:
 
 
 def _failure(fields: _Fields) -> str:
+    if fields.decisive("code") is not None:
+        raise Refusal(_WHICH, place=fields.place("status"))
     message = fields.decisive("message")
     if message is None:
         raise Refusal(
             f"The status is fail, but there is no message. Write {_FORM['message']}.", place=fields.place("status")
         )
-    if fields.decisive("code") is not None:
-        fields.note("The status is fail: the code was not run.", "code")
     return message
 
 

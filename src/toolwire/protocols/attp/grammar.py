@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from toolwire.definition.naming import program_name, program_parameter
+from toolwire.definition.naming import program_name
 from toolwire.protocols.grammar.callees import Callee, Slot, callees, rule_of_tool
 from toolwire.protocols.grammar.characters import ALL, CONTROLS, of, without, written
 from toolwire.protocols.grammar.notation import Python
@@ -26,7 +26,7 @@ _NAMES: tuple[tuple[str, ...], ...] = (
     tuple(f"result_{number}" for number in range(1, CALLS_LIMIT + 1)),
     tuple(f"result{number}" for number in range(1, CALLS_LIMIT + 1)),
     ("first", "second", "third", "fourth"),
-    ("result",),
+    ("result", *(f"result_{number}" for number in range(2, CALLS_LIMIT + 1))),
 )
 """The names that a program may give its results, in order of assignment. A name is used only after its assignment."""
 
@@ -43,7 +43,8 @@ def attp_grammar(tools: Iterable[Any]) -> str:
     grammar = Grammar()
     found = callees(tools, lambda schema: Values(grammar, Python(), schema))
     calls = [rule_of_tool(grammar, callee, _call(grammar, callee)) for callee in found]
-    program = " | ".join(_programs(grammar, found, calls))
+    finish = next((f'{rule} "\\n"' for callee, rule in zip(found, calls, strict=True) if callee.tool.ends_turn), "")
+    program = " | ".join(_programs(grammar, found, calls, finish))
     line, block = _spoken(grammar)
     parts = [
         f'"thought = " ({line} | {block}) "\\n" "\\n"?',
@@ -63,11 +64,9 @@ def _call(grammar: Grammar, callee: Callee) -> str:
     named = [slot for slot in slots if slot.parameter.kind != "positional_only"]
     parts = [slot.rule for slot in positional]
     for place, slot in enumerate(slot for slot in named if slot.is_required):
-        keyword = literal(f"{program_parameter(slot.parameter.name)}=")
+        keyword = literal(f"{slot.parameter.program_name}=")
         parts.append(f"{keyword}{'?' if not positional and place == 0 and _is_first(slot, callee) else ''} {slot.rule}")
-    extra = [
-        f"{literal(f'{program_parameter(slot.parameter.name)}=')} {slot.rule}" for slot in named if not slot.is_required
-    ]
+    extra = [f"{literal(f'{slot.parameter.program_name}=')} {slot.rule}" for slot in named if not slot.is_required]
     gap = space(grammar)
     inner = sequence(grammar, parts, extra, f'"," {gap}')
     opening = literal(f"{program_name(callee.tool.name)}(")
@@ -79,7 +78,8 @@ def _is_first(slot: Slot, callee: Callee) -> bool:
     return slot.parameter.kind == "either" and callee.tool.visible_parameters[0].name == slot.parameter.name
 
 
-def _programs(grammar: Grammar, found: Sequence[Callee], calls: Sequence[str]) -> list[str]:
+def _programs(grammar: Grammar, found: Sequence[Callee], calls: Sequence[str], finish: str) -> list[str]:
+    """Returns the rules of all programs. `finish` is the line that ends the work; empty without such a tool."""
     gap = space(grammar)
     call = grammar.rule("call", " | ".join(calls))
     key = grammar.rule("key", Python().key(grammar))
@@ -87,28 +87,30 @@ def _programs(grammar: Grammar, found: Sequence[Callee], calls: Sequence[str]) -
     many = CALLS_LIMIT - 1
     listed = f'"[" {gap} {call} ("," {gap} {call}){{0,{many}}} {gap} "]"'
     paired = f'"{{" {gap} {pair} ("," {gap} {pair}){{0,{many}}} {gap} "}}"'
-    programs = [f'"__result__ = " ({call} | {listed} | {paired}) "\\n"']
-    programs += [_chain(grammar, names, call, key) for names in _NAMES]
+    # A tuple: after one call, a reply that needs several can still go on.
+    several = f'{call} (", " {call}){{0,{many}}}'
+    programs = [f'"__result__ = " ({several} | {listed} | {paired}) "\\n"']
+    programs += [finish] if finish else []
+    programs += [_chain(grammar, names, call, key, finish) for names in _NAMES]
     if len(found) <= _PAIRED_TOOLS:
         programs += [_pairs(grammar, place, found, calls, key) for place in range(len(found)) if len(found) > 1]
     return programs
 
 
-def _chain(grammar: Grammar, names: Sequence[str], call: str, key: str) -> str:
+def _chain(grammar: Grammar, names: Sequence[str], call: str, key: str, finish: str) -> str:
     """Returns the rule for one or more calls whose results take these names in order."""
     rest = ""
     for count in range(len(names), 0, -1):
         ending = _ending(grammar, names[:count], key)
+        if finish:
+            ending = f"({ending} | {finish})"
         after = f"({rest} | {ending})" if rest else ending
         rest = grammar.rule(names[count - 1], f'{literal(f"{names[count - 1]} = ")} {call} "\\n" {after}')
     return rest
 
 
 def _pairs(grammar: Grammar, place: int, found: Sequence[Callee], calls: Sequence[str], key: str) -> str:
-    """Returns a rule for calls of two tools whose results are named after them. The tool at `place` comes first.
-
-    The example in the prompt has the same shape.
-    """
+    """Returns a rule for calls of two tools whose results are named after them. The tool at `place` comes first."""
     names = [f"{program_name(callee.tool.name)}_result" for callee in found]
     seconds = [
         f'{literal(f"{names[other]} = ")} {calls[other]} "\\n" {_ending(grammar, (names[place], names[other]), key)}'

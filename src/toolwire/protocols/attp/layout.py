@@ -20,7 +20,7 @@ _HEADER_LINE = r"""
     (?P<header> (?:\[{1,2}|\{)[ \t]*+["']?tool[ _-]?calls?["']?[ \t]*+(?:\]{0,2}|\}) | <tool_calls?> )
     [ \t]*+(?:\#[^\n]*+)?+$
 """
-_HEADER = re.compile(rf"^[ \t]*+{_HEADER_LINE}", _FLAGS)
+HEADER = re.compile(rf"^[ \t]*+{_HEADER_LINE}", _FLAGS)
 
 STRUCTURE = re.compile(
     rf"""^[ \t]*+(?:
@@ -67,7 +67,7 @@ class AttpLayout:
 
     def next_header(self, position: int) -> int:
         """Returns the position of the next [tool_call] line, or the end of the reply."""
-        found = _HEADER.search(self.text, position)
+        found = HEADER.search(self.text, position)
         return found.start() if found else len(self.text)
 
     def following(self, position: int) -> Following:

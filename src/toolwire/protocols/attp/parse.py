@@ -12,9 +12,11 @@ from toolwire.protocols.attp.layout import STRUCTURE, find_layout, without_think
 from toolwire.protocols.attp.recover import recover
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import find_bracket, unquoted
+from toolwire.protocols.outgoing import keeps_message
 from toolwire.protocols.reading.incoming import read_incoming, text_given
 from toolwire.protocols.reading.toml import load_toml
 from toolwire.protocols.text_parse import refuse_call_shape
+from toolwire.protocols.tool_imports import with_tool_imports
 from toolwire.protocols.tool_names import KnownTools, known_tools
 from toolwire.vocabulary.calls import Reply
 
@@ -35,6 +37,7 @@ _BEGUN = ("thought =", "[tool_call]", "```toml")
 _DOCUMENT = "Write one TOML document: `thought`, then [tool_call] with status and code."
 
 
+@keeps_message
 def parse_attp(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     """Parses a reply into one program, a failure, an answer in plain prose, or the reasons for a refusal.
 
@@ -43,7 +46,8 @@ def parse_attp(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     """
     text = text_given(reply, "attp")
     try:
-        return _read(text, known_tools(tools))
+        known = known_tools(tools)
+        return with_tool_imports(_read(text, known), known)
     except Refusal as refusal:
         return Reply(text=refusal.text, problems=(refusal.problem,))
 

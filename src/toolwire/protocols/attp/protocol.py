@@ -15,22 +15,12 @@ from toolwire.protocols.outgoing import unrun_text, writes_encodable
 from toolwire.vocabulary.calls import Reply
 
 _HEADER = re.compile(r"^[ \t]*\[[ \t]*tool_call[ \t]*\][ \t]*$", re.MULTILINE)
-_FORM = """\
-Reply with one TOML document and nothing around it:
-thought = "one line"
-
-[tool_call]
-status = "success"
-target = "what the program is for"
-code = '''
-__result__ = tool(argument)
-'''
-
-If the task cannot be done, write below [tool_call] only
-status = "fail"
-message = "why, and what could be done instead"
-
-If no tool is needed any more, answer in plain text."""
+_REMINDER = (
+    "Reply with one TOML document in the form of the system prompt, and nothing around it: `thought`, then [tool_call] "
+    "with `status`, `target` and `code`. If the task cannot be done, give `status` and `message` there instead. If no "
+    "tool is needed any more, answer in plain text."
+)
+"""It cannot be read as a document, because a model copies it. The prompt has the examples."""
 
 
 @writes_encodable
@@ -40,6 +30,8 @@ class Attp:
     name = "attp"
     is_native = False
     writes_programs = True
+
+    reminder = _REMINDER
 
     describe = staticmethod(describe_attp)
     tools_text = staticmethod(attp_tools_text)
@@ -60,5 +52,5 @@ class Attp:
         return AttpStream(lambda reply: parse_attp(reply, known))
 
     def refuse(self, reply: Reply) -> str:
-        """Returns the problems and the expected form, or the message of a reply that failed. Empty if it has calls."""
-        return unrun_text(reply, _FORM)
+        """Returns the problems, or the message of a reply that failed. Empty if it has calls."""
+        return unrun_text(reply)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.protocols.attp.document import Source, reply_of
-from toolwire.protocols.attp.layout import STRUCTURE, AttpLayout, find_layout, is_fence, line_end
+from toolwire.protocols.attp.layout import HEADER, STRUCTURE, AttpLayout, find_layout, is_fence, line_end
 from toolwire.protocols.attp.value_reader import ValueReader
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import Refusal
@@ -119,7 +119,8 @@ class _Documents:
                 position = self._take_prose(position)
             elif self._is_repeated(found):
                 self._check_first_is_meant(found)
-                self._note("A second document follows; only the first was read.", position)
+                count = max(len(HEADER.findall(text, self.layout.start)), 2)
+                self._note(f"Only the first of {count} documents was run.", position, is_loss=True)
                 return self._found("")
             else:
                 position = self._take(found)
@@ -193,9 +194,9 @@ class _Documents:
         if not (is_whole and is_first and begins_as_one_does):
             raise Refusal(_TWO_DOCUMENTS, place=line(self.layout.text, second.start()))
 
-    def _note(self, message: str, position: int) -> None:
+    def _note(self, message: str, position: int, *, is_loss: bool = False) -> None:
         place = line(self.layout.text, position)
-        self.reader.problems.append(Problem(message=message, repaired=True, place=place))
+        self.reader.problems.append(Problem(message=message, repaired=True, place=place, is_loss=is_loss))
 
 
 def _json(text: str) -> dict[str, Any] | None:

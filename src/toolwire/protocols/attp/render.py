@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from toolwire.definition.naming import program_name, program_parameter
+from toolwire.definition.naming import program_name, program_parameters
 from toolwire.definition.tool import Parameter
 from toolwire.protocols.base import DEPTH_LIMIT
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
@@ -64,6 +64,7 @@ def call_source(name: str, arguments: Mapping[str, Any], parameters: Sequence[Pa
         Unrepresentable: An argument has no Python literal.
     """
     kinds = {parameter.name: parameter.kind for parameter in parameters}
+    names = program_parameters(arguments) | {parameter.name: parameter.program_name for parameter in parameters}
     written: list[str] = []
     for key, value in arguments.items():
         source = literal(value, path=key)
@@ -74,7 +75,7 @@ def call_source(name: str, arguments: Mapping[str, Any], parameters: Sequence[Pa
         elif kinds.get(key) == "var_keyword":
             written.append(f"**{source}")
         else:
-            written.append(f"{program_parameter(key)}={source}")
+            written.append(f"{names[key]}={source}")
     return f"{program_name(name)}({', '.join(written)})"
 
 

@@ -111,7 +111,7 @@ class ValueReader:
     def _repaired(self, key: str, opening: re.Match[str]) -> Value:
         self.repairs_left -= 1
         if self.repairs_left < 0:
-            raise self._refusal("The reply is too damaged to be read. Write it again.", opening)
+            raise self._refusal("The reply is too damaged to be read. Write a shorter one.", opening)
         quotes = _Quotes.of(opening, self.layout.text)
         found: dict[str, Value] = {}
         for end, following in self._ends(quotes):
@@ -151,7 +151,10 @@ class ValueReader:
             return self._unclosed_code(opening, quotes)
         header = self.layout.next_header(quotes.start)
         if key != "thought" or header == len(self.layout.text):
-            raise self._refusal(f"`{key}` is never closed. Close it on its own line.", opening)
+            raise self._refusal(
+                f"`{key}` is never closed. Close it on its own line, and if the reply was cut off, make it shorter.",
+                opening,
+            )
         self._note("`thought` is never closed; it was read up to [tool_call].", opening)
         return Value(text=self.layout.text[quotes.start : header].strip(), next=header)
 
@@ -172,7 +175,7 @@ class ValueReader:
         if len(closings) > 1 or len(found) != 1 or quotes.closing.search(text, quotes.start, end):
             raise self._refusal(
                 "`code` cannot be read to its end: it is not closed by ''' on a line of its own, or it is not a "
-                "Python program, or it holds ''' itself. Nothing was run. Write the whole reply again.",
+                "Python program, or it holds ''' itself. Nothing was run. If the reply was cut off, make it shorter.",
                 opening,
             )
         self._note("`code` is never closed; it was read up to the end of the reply.", opening)

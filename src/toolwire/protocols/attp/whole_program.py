@@ -33,7 +33,9 @@ class CompileBudget:
             Refusal: The text is longer than the rest of the budget.
         """
         if len(code) > self._left:
-            raise Refusal(f"The reply is damaged and holds more than {self.LIMIT} characters of code. Write it again.")
+            raise Refusal(
+                f"The reply is damaged and holds more than {self.LIMIT} characters of code. Write a shorter program."
+            )
 
     def compiles(self, code: str) -> bool:
         """True if the text is a valid Python program.

@@ -13,12 +13,18 @@ class AttpWording:
 
     title: str
     introduction: str
+    plain_ending: str
+    """How to end without a call."""
+    finish_ending: str
+    """Stands in its place if a tool ends the work. `{}` is replaced by the name that programs write."""
     rules_heading: str
     rules: tuple[str, str, str]
     """The rules for output, tools and code."""
     thought_rule: dict[Thought, str]
     tools_heading: str
     no_tools: str
+    examples_note: str
+    """Follows tools with examples of their own."""
     modules_heading: str
     modules: str
     templates_heading: str
@@ -32,10 +38,14 @@ class AttpWording:
     constraints: tuple[str, ...]
     success_heading: str
     fail_heading: str
+    made_up: str
+    """Marks an example whose tool is not offered."""
     request: str
     reply: str
     call_request: str
     """The request for a tool without a description."""
+    twice: str
+    """The request for two calls of one tool."""
     and_then: str
     """The text between two requests."""
     full_stop: str
@@ -50,30 +60,28 @@ class AttpWording:
     no_tool_target: str
     fail_check: str
     fail_plan: str
-    offer: str
-    """The alternative that the failing example offers."""
     nothing: str
     """Replaces the tools' names if no tools are given."""
 
 
 _ENGLISH = AttpWording(
     title="# How to use tools: ATTP",
-    introduction=(
-        "You can use tools: reply with a TOML document, and you read what its program gives.\n"
-        "When no tool is needed any more, answer the user in plain text: no TOML, no tags, no code fence."
-    ),
+    introduction="You can use tools: reply with a TOML document, and you read what its program gives.",
+    plain_ending="When no tool is needed any more, answer the user in plain text.",
+    finish_ending="When the work is done, a program calls `{}` once, as its last line: nothing after it runs.",
     rules_heading="## Core rules",
     rules=(
-        "Output: a reply that uses tools is one valid TOML document and nothing else: no text or code fence around it.",
-        "Tools: before you rely on a tool, make sure that it is listed below.",
+        "Output: to use tools, reply with one valid TOML document alone: no text or code fence around it.",
+        "Tools: check that a tool is listed below before you use it.",
         "Code: make all calls the task needs in one Python program; what you want to read goes to `__result__`.",
     ),
     thought_rule={
         "short": "Reasoning: say in `thought`, in one line, what you will do and why.",
-        "full": "Reasoning: lay it out in `thought`, in the four points of the template.",
+        "full": "Reasoning: give the four points of the template in `thought`.",
     },
     tools_heading="## Tools",
     no_tools="There are no tools. A program can only work things out with the modules below.",
+    examples_note="\nText under `Example:` only shows the form. It is not a request.",
     modules_heading="## Modules",
     modules="There without import: {}.",
     templates_heading="## Templates",
@@ -87,46 +95,46 @@ _ENGLISH = AttpWording(
         ),
     },
     target_template="[what the calls are to bring]",
-    code_template="# Python; it may call as many tools as the task needs\n__result__ = ...\n",
+    code_template="# Python; it may call several tools\n__result__ = ...\n",
     message_template="[why not, and what could be done instead]",
     constraints_heading="## Constraints",
     constraints=(
         "Call no function that is not listed, and import nothing but the modules above.",
         "No files, network, processes, environment or eval/exec/compile, except through a tool.",
         "Triple quotes inside the code are \"\"\", never '''.",
-        'When the request is beyond the tools, set status to "fail"; message gives the reason and another way.',
+        'Beyond the tools: status "fail"; message gives the reason and another way.',
     ),
     success_heading="## Example that succeeds",
     fail_heading="## Example that fails",
+    made_up="`{}` is not offered.",
     request="Request: {}",
     reply="Reply:",
     call_request="Use {}.",
+    twice="Use {} twice.",
     and_then=" ",
     full_stop=".",
     full_thought="1. Request: {}\n2. Tools: {}\n3. Check: {}\n4. Plan: {}\n",
-    success_thought="{} can do this; one program makes both calls.",
+    success_thought="{} can do this.",
     success_check="listed",
-    success_plan="make both calls in one program and return what they give",
-    success_target="Get both results at once",
+    success_plan="call, and return what comes",
+    success_target="Get the answer",
     no_tool_request="What is the mean of 3, 5 and 10?",
     no_tool_thought="No tool is needed: statistics works it out.",
     no_tool_target="Work out the mean",
     fail_check="none of those listed does this",
     fail_plan="say why, and offer another way",
-    offer=" Here I can use: {}.",
     nothing="none",
 )
 
 _CHINESE = AttpWording(
     title="# 工具使用方式：ATTP",
-    introduction=(
-        "你可以使用工具：回复一份 TOML 文档，其中的 Python 程序会被运行，随后你会读到它的结果。\n不再需要工具时，"
-        "直接用文字回答用户：不写 TOML，不写标签，不加代码围栏。"
-    ),
+    introduction="你可以使用工具：回复一份 TOML 文档，其中的 Python 程序会被运行，随后你会读到它的结果。",
+    plain_ending="不再需要工具时，直接用文字回答用户。",
+    finish_ending="任务完成时，在程序的最后一行调用一次 `{}`，其后的代码不会运行。",
     rules_heading="## 核心规则",
     rules=(
-        "输出：使用工具的回复整条就是一份合法的 TOML，前后不写别的文字，也不加代码围栏。",
-        "工具：打算用某个工具之前，先看它是否列在下面。",
+        "输出：使用工具的回复只是一份合法的 TOML，前后没有别的文字和代码围栏。",
+        "工具：使用之前，先看它是否列在下面。",
         "代码：在一个 Python 程序里完成任务所需的全部调用，把想读到的内容放进 `__result__`。",
     ),
     thought_rule={
@@ -135,6 +143,7 @@ _CHINESE = AttpWording(
     },
     tools_heading="## 工具",
     no_tools="没有任何工具。程序只能用下面的模块做计算。",
+    examples_note="\n`Example:` 下的内容只演示格式，不是请求。",
     modules_heading="## 模块",
     modules="不用导入即可使用：{}。",
     templates_heading="## 模板",
@@ -145,33 +154,34 @@ _CHINESE = AttpWording(
         "full": "1. 请求：[用户要什么]\n2. 工具：[用哪些，理由]\n3. 核对：[每个都在列表里]\n4. 计划：[分几步做]\n",
     },
     target_template="[这些调用要得到什么]",
-    code_template="# Python 程序，需要几个工具就调用几个\n__result__ = ...\n",
+    code_template="# Python，可调用多个工具\n__result__ = ...\n",
     message_template="[为什么不行，还可以怎么办]",
     constraints_heading="## 约束",
     constraints=(
         "没有列出的函数不能调用；除上述模块外什么都不导入。",
         "除非通过工具，不碰文件、网络、进程和环境变量，不用 eval、exec、compile。",
         "代码里的三引号写 \"\"\"，不写 '''。",
-        '请求超出工具的能力时，status 写 "fail"，在 message 里给出原因和别的办法。',
+        '超出工具能力时，status 写 "fail"，message 给出原因和别的办法。',
     ),
     success_heading="## 成功示例",
     fail_heading="## 失败示例",
+    made_up="`{}` 并不可用。",
     request="请求：{}",
     reply="回复：",
     call_request="使用 {}。",
+    twice="使用 {} 两次。",
     and_then="",
     full_stop="。",
     full_thought="1. 请求：{}\n2. 工具：{}\n3. 核对：{}\n4. 计划：{}\n",
-    success_thought="{} 能做到，一个程序里完成两次调用。",
+    success_thought="{} 能做到。",
     success_check="都已列出",
-    success_plan="在一个程序里完成两次调用，返回它们的结果",
-    success_target="一次得到两个结果",
+    success_plan="调用并返回结果",
+    success_target="得到结果",
     no_tool_request="3、5、10 的平均数是多少？",
     no_tool_thought="不需要工具，用 statistics 计算。",
     no_tool_target="计算平均数",
     fail_check="列出的工具都做不到",
     fail_plan="说明原因，给出别的办法",
-    offer="这里能用的是：{}。",
     nothing="无",
 )
 

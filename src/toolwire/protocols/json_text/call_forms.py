@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
-from toolwire.protocols.tool_names import KnownTools
+from toolwire.protocols.tool_names import KnownTools, refuse_ambiguous
 from toolwire.vocabulary.calls import Problem, ToolCall
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
@@ -116,6 +116,8 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
 
 def _call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[Problem, ...]]:
     name = known.name(shape.name.strip())
+    if name not in known.schemas:
+        refuse_ambiguous(name, known.spellings)
     schema = known.schemas.get(name)
     arguments, problems = _arguments(shape.arguments, schema, name)
     if isinstance(shape.arguments, str) and not shape.is_enveloped:

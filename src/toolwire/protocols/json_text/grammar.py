@@ -1,4 +1,7 @@
-"""The GBNF grammar of JSON calls: calls in `<tool_call>` elements, one bare object, or a list of objects."""
+"""The GBNF grammar of JSON calls: calls in `<tool_call>` elements, or a list of objects.
+
+A bare object is not allowed: it would force the reply to end after one call.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def json_grammar(tools: Iterable[Any]) -> str:
     wrapped = grammar.rule("wrapped", f'"<tool_call>" {gap} {call} {gap} "</tool_call>"')
     more = CALLS_LIMIT - 1
     listed = f'"[" {gap} {call} ("," {gap} {call}){{0,{more}}} {gap} "]"'
-    return grammar.text(f"{wrapped} ({gap} {wrapped}){{0,{more}}} | {call} | {listed}")
+    return grammar.text(f"{wrapped} ({gap} {wrapped}){{0,{more}}} | {listed}")
 
 
 def _call(grammar: Grammar, callee: Callee) -> str:

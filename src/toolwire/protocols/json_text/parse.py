@@ -15,6 +15,7 @@ from toolwire.protocols.json_text.call_forms import (
 )
 from toolwire.protocols.json_text.layout import FencePiece, JsonLayout, JsonPiece, find_layout, plainly_holds_a_call
 from toolwire.protocols.reading.incoming import line, read_incoming, text_given
+from toolwire.protocols.tool_imports import with_tool_imports
 from toolwire.protocols.tool_names import known_tools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 
@@ -44,7 +45,8 @@ def _read(reply: str | bytes, known: KnownTools) -> Reply:
     layout = find_layout(text)
     program = _program(text, layout, known)
     if program is not None:
-        return Reply(calls=(program,), thought=layout.thought, problems=incoming.problems)
+        found = Reply(calls=(program,), thought=layout.thought, problems=incoming.problems)
+        return with_tool_imports(found, known)
     if not layout.pieces:
         raise Refusal(f"The reply is {'all thinking' if layout.thought else 'empty'}. Write a call, or the answer.")
     taken = _calls(text, layout, known) or _fenced(text, layout, known) or _Taken()
@@ -91,7 +93,7 @@ def _calls(text: str, layout: JsonLayout, known: KnownTools) -> _Taken | None:
     for place, piece in pieces if marked else ():
         if place not in taken.places and _found(text, piece, known):
             message = "A call outside of the tags was left out: those between tags were taken."
-            taken.problems.append(Problem(message=message, repaired=True, place=line(text, piece.start)))
+            taken.problems.append(Problem(message=message, repaired=True, place=line(text, piece.start), is_loss=True))
     return taken if taken.calls else None
 
 
@@ -144,7 +146,7 @@ def _tell_of_fences(text: str, layout: JsonLayout, known: KnownTools, taken: _Ta
             continue
         if taken.calls:
             message = "A call in a code fence was left out: those outside of fences were taken."
-            taken.problems.append(Problem(message=message, repaired=True, place=line(text, piece.start)))
+            taken.problems.append(Problem(message=message, repaired=True, place=line(text, piece.start), is_loss=True))
             return
         raise Refusal(
             "The call stands in a code fence among other text, so it may not be meant. "
@@ -193,8 +195,7 @@ def _program(text: str, layout: JsonLayout, known: KnownTools) -> ToolCall | Non
         return None
     if not piece.is_closed:
         raise Refusal(
-            "The program's code fence is never closed: it was cut off, so it was not run. Write it whole, shorter if "
-            "need be.",
+            "The program's code fence is never closed: it was cut off, so it was not run. Make it shorter.",
             place=line(text, piece.start),
         )
     size = len(piece.content.encode("utf-8"))

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.from_function import tool_of
+from toolwire.definition.naming import program_path
+from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, resolve
 from toolwire.protocols.attp.render import call_source
 from toolwire.protocols.base import Language, Thought, checked
 from toolwire.protocols.json_text.render import render_call
 from toolwire.protocols.json_text.wording import WORDINGS, JsonWording
-from toolwire.protocols.samples import sample_calls, sample_request
+from toolwire.protocols.samples import Samples, finish_of, sample_calls, sample_request
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
 
@@ -33,8 +35,10 @@ def describe_json_text(tools: Iterable[Any], *, language: Language = "en", thoug
     if not known:
         return f"{words.heading}\n{words.no_tools}\n"
     # If `code_execution` is the only tool, the prompt has no heading for tools.
-    heading = f"{words.tools_heading}\n" if _listed(known) else ""
-    sections = [_rules(words, thought), heading + _tools(known, words), _example(sample_calls(_listed(known)), words)]
+    listed = _listed(known)
+    heading = f"{words.tools_heading}\n" if listed else ""
+    examples = _examples(sample_calls(listed), words) if listed else ""
+    sections = [_rules(words, thought, finish_of(known), has_form=not listed), heading + _tools(known, words), examples]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -58,31 +62,47 @@ def _listed(tools: Sequence[Tool]) -> list[Tool]:
 def _tools(tools: Sequence[Tool], words: JsonWording) -> str:
     listed = _listed(tools)
     lines = "\n".join(tool_text(tool) for tool in listed)
-    program = _program(sample_calls(listed), words) if len(listed) < len(tools) else ""
+    program = _program(listed, words) if len(listed) < len(tools) else ""
     return "\n\n".join(section for section in (lines, program) if section)
 
 
-def _rules(words: JsonWording, thought: Thought) -> str:
-    rules = [rule for rule in (*words.rules, words.thought_rule[thought]) if rule]
-    form = '<tool_call>\n{"name": "...", "arguments": {...}}\n</tool_call>'
-    return "\n".join([words.heading, words.introduction, form, *(f"- {rule}" for rule in rules)])
+def _rules(words: JsonWording, thought: Thought, finish: Tool | None, *, has_form: bool) -> str:
+    ending = words.ending_rule if finish is None else words.finish_rule.format(finish.name)
+    rules = [rule for rule in (*words.rules, ending, words.thought_rule[thought]) if rule]
+    # The examples show the form, if there are any.
+    form = ['<tool_call>\n{"name": "...", "arguments": {...}}\n</tool_call>'] if has_form else []
+    return "\n".join([words.heading, words.introduction, *form, *(f"- {rule}" for rule in rules)])
+
+
+def _examples(samples: Samples, words: JsonWording) -> str:
+    note = [words.made_up.format(samples.made_up)] if samples.made_up else []
+    return "\n".join([words.example, *note, *(_example(calls, words) for calls in samples.examples)])
 
 
 def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: JsonWording) -> str:
-    if not samples:
-        return ""
-    request = words.and_then.join(dict.fromkeys(_request(tool, words) for tool, _ in samples))
-    calls = [render_call(ToolCall(tool.name, arguments)) for tool, arguments in samples]
-    return "\n".join([words.example, f"> {request}", *calls])
+    request = _request([tool for tool, _ in samples], words)
+    return "\n".join([f"> {request}", *(render_call(ToolCall(tool.name, arguments)) for tool, arguments in samples)])
 
 
-def _program(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: JsonWording) -> str:
-    calls = [call_source(tool.name, arguments, tool.visible_parameters) for tool, arguments in samples]
-    return words.program.format(f"__result__ = [{', '.join(calls)}]\n")
+def _program(tools: Sequence[Tool], words: JsonWording) -> str:
+    if not tools:
+        return words.program.format("__result__ = statistics.mean([3, 5, 10])\n")
+    samples = sample_calls(tools)
+    calls = [_call(tool, arguments) for tool, arguments in samples.calls]
+    text = words.program.format(f"__result__ = [{', '.join(calls)}]\n")
+    return f"{text}\n{words.made_up.format(samples.made_up)}" if samples.made_up else text
 
 
-def _request(tool: Tool, words: JsonWording) -> str:
-    return sample_request(tool, otherwise=words.request.format(tool.name))
+def _call(tool: Tool, arguments: Mapping[str, Any]) -> str:
+    """Returns a call in a program, with the tool's name in the same spelling as in the list of tools if possible."""
+    source = call_source(tool.name, arguments, tool.visible_parameters)
+    return program_path(tool.name) + source[source.index("(") :] if program_path(tool.name) == tool.name else source
+
+
+def _request(tools: Sequence[Tool], words: JsonWording) -> str:
+    if len(tools) > len({tool.name for tool in tools}):
+        return words.twice.format(tools[0].name)
+    return words.and_then.join(sample_request(tool, otherwise=words.request.format(tool.name)) for tool in tools)
 
 
 CHOICES_LIMIT = 24
@@ -102,7 +122,7 @@ def tool_text(tool: Tool) -> str:
 
     A line for each described parameter follows. Names are those that a call uses; `?` marks optional parameters.
     """
-    schema = tool.input_schema
+    schema = with_root_fields(tool.input_schema)
     fields = cast("Mapping[str, Any]", schema.get("properties") or {})
     required = cast("list[str]", schema.get("required") or [])
     listed = [_field(name, node, schema, is_required=name in required) for name, node in fields.items()]

@@ -14,11 +14,11 @@ from toolwire.protocols.outgoing import refusal_text, writes_encodable
 from toolwire.protocols.text_parse import parse_json_text
 from toolwire.vocabulary.calls import Reply
 
-_FORM = """\
-Write each call as strict JSON between tags of its own:
-<tool_call>
-{"name": "tool", "arguments": {"parameter": "value"}}
-</tool_call>"""
+_REMINDER = (
+    "Write each call as strict JSON between tags, as in the system prompt: "
+    '<tool_call>{"name": ..., "arguments": {...}}</tool_call>'
+)
+"""It cannot be read as a call, because a model copies it. The prompt has the examples."""
 
 
 @writes_encodable
@@ -28,6 +28,8 @@ class JsonText:
     name = "json"
     is_native = False
     writes_programs = False
+
+    reminder = _REMINDER
 
     describe = staticmethod(describe_json_text)
     tools_text = staticmethod(json_tools_text)
@@ -45,5 +47,5 @@ class JsonText:
         return JsonTextStream(tools)
 
     def refuse(self, reply: Reply) -> str:
-        """Returns the problems and the expected form. Empty if the reply has calls or an answer."""
-        return refusal_text(reply, _FORM)
+        """Returns the problems. Empty if the reply has calls or an answer."""
+        return refusal_text(reply)

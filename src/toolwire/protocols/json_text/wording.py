@@ -14,6 +14,10 @@ class JsonWording:
     heading: str
     introduction: str
     rules: tuple[str, ...]
+    ending_rule: str
+    """The last rule: how to end without a call."""
+    finish_rule: str
+    """Stands in its place if a tool ends the work. `{}` is replaced by the tool's name."""
     thought_rule: dict[Thought, str]
     """Empty if the model is not asked for a thought."""
     tools_heading: str
@@ -21,42 +25,50 @@ class JsonWording:
     program: str
     """Used if programs are offered. `{}` is replaced by the example's code."""
     example: str
+    made_up: str
+    """Marks an example whose tool is not offered."""
     request: str
     """The request for a tool without a description. `{}` is replaced by the tool's name."""
+    twice: str
+    """The request for two calls of one tool."""
     and_then: str
 
 
 _ENGLISH = JsonWording(
     heading="# Tools",
-    introduction="To use a tool, write its call as JSON between the tags, then stop: you will read the result.",
+    introduction="To use a tool, write its call as JSON between <tool_call> tags and stop: you read the result next.",
     rules=(
-        "The reply may hold several calls, each between tags of its own.",
-        "Strict JSON: double quotes, a line break in a string as \\n, no comments. Write characters as they are.",
-        "`arguments` holds the values by their parameters' names; leave out what is marked ? unless you need it.",
-        "Call only the tools listed. If none fits, or none is needed, answer in plain text.",
+        "Several calls may follow each other, each in its own tags.",
+        "Strict JSON: double quotes, line breaks in strings as \\n, no comments, characters as they are.",
+        "`arguments` holds values by parameter name; leave out those marked ? unless needed.",
     ),
+    ending_rule="Call only the tools listed. If none fits or is needed, answer in plain text.",
+    finish_rule="Call only the tools listed. When the work is done, or none of them fits, end with one call of `{}`.",
     thought_rule={"short": "", "full": "Before the calls say in a few lines what is wanted and which tools you take."},
-    tools_heading="## Tools you have",
+    tools_heading="## Your tools",
     no_tools="There are none: answer in plain text.",
     program=(
         "Where a task needs many calls, reply instead with nothing but one Python program that makes them. In it every "
         "tool is a function, called by keyword; assign what you want to read to `__result__`:\n"
         "```python\n{}```"
     ),
-    example="## Example",
+    example="## Examples",
+    made_up="`{}` is not offered.",
     request="Use {}.",
+    twice="Use {} twice.",
     and_then=" ",
 )
 
 _CHINESE = JsonWording(
     heading="# 工具",
-    introduction="要使用工具，把调用写成 JSON 放在标签之间，然后停下：随后你会读到结果。",
+    introduction="要使用工具，把调用写成 JSON 放在 <tool_call> 标签之间，然后停下，等待结果。",
     rules=(
-        "一条回复可以有多个调用，各放在自己的标签里。",
-        "严格的 JSON：用双引号，字符串里的换行写成 \\n，不写注释；汉字照写，不用 \\u 转义。",
+        "可以有多个调用，各放在自己的标签里。",
+        "严格的 JSON：用双引号，字符串里的换行写成 \\n，不写注释；汉字照写。",
         "`arguments` 按参数名给出值；带 ? 的参数不需要就不写。",
-        "只调用列出的工具。没有合适的工具，或不需要工具时，直接用文字回答。",
     ),
+    ending_rule="只调用列出的工具。没有合适的，或不需要时，直接用文字回答。",
+    finish_rule="只调用列出的工具。任务完成，或没有合适的工具时，最后调用一次 `{}` 结束。",
     thought_rule={"short": "", "full": "在调用之前用几行写明用户要什么、用哪些工具。"},
     tools_heading="## 可用的工具",
     no_tools="没有任何工具：直接用文字回答。",
@@ -65,7 +77,9 @@ _CHINESE = JsonWording(
         "把想读到的内容赋给 `__result__`：\n```python\n{}```"
     ),
     example="## 示例",
+    made_up="`{}` 并不可用。",
     request="使用 {}。",
+    twice="使用 {} 两次。",
     and_then="",
 )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, grow, next_id, object_of, present, whole
 from toolwire.protocols.native.fields import field, inner, items_in, text_in
 from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
 from toolwire.protocols.native.protocol import NativeProtocol
@@ -20,7 +21,7 @@ from toolwire.protocols.native.written import (
 )
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
-from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.blocks import ShownBlock, shown
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -82,6 +83,16 @@ class Anthropic(NativeProtocol):
             case _:
                 pass  # pings, usage, and the SDK's `text` and `input_json` events, which repeat a delta
 
+    def assembly(self) -> Assembly:
+        return _BlockAssembly()
+
+    def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """Returns the assistant message. Thinking and redacted thinking are unchanged, with their signatures."""
+        ids = iter(calls)
+        blocks = cast("list[Any]", body) if isinstance(body, list) else items_in(body, "content")
+        content = [_block_back(block, ids) for block in blocks if not _is_empty_text(block)]
+        return {"role": "assistant", "content": content or [{"type": "text", "text": NO_CONTENT}]}
+
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message that makes these calls."""
         blocks = [
@@ -110,6 +121,66 @@ def _call(block: Any) -> WrittenCall:
     return WrittenCall(name=text_in(block, "name"), id=text_in(block, "id"), arguments=field(block, "input"))
 
 
+def _is_empty_text(block: Any) -> bool:
+    # The API sends empty text blocks, and refuses them in a request.
+    return text_in(block, "type") == "text" and not text_in(block, "text")
+
+
+def _block_back(block: Any, ids: Iterator[ToolCall]) -> dict[str, Any]:
+    kept = present(block, "parsed_output")
+    if text_in(block, "type") != "tool_use":
+        return kept
+    identity = next_id(ids)
+    return {**kept, "id": text_in(block, "id") or identity, "input": kept.get("input", {})}
+
+
+class _BlockAssembly:
+    """The assistant message of a streamed reply."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[Hashable, dict[str, Any]] = {}
+        self._ended: set[Hashable] = set()
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        key = field(piece, "index")
+        match text_in(piece, "type"):
+            case "content_block_start":
+                self._blocks[key] = dict(inner(piece, "content_block"))
+            case "content_block_delta":
+                _add_delta(self._blocks.setdefault(key, {"type": "text"}), inner(piece, "delta"))
+            case "content_block_stop":
+                self._ended.add(key)
+            case _:
+                pass
+
+    def body(self) -> dict[str, Any]:
+        # Thinking without its end has no signature, and the API refuses it.
+        found = [
+            _with_input(whole(block))
+            for key, block in self._blocks.items()
+            if key in self._ended or text_in(block, "type") != "thinking"
+        ]
+        return {"role": "assistant", "content": found}
+
+
+_INPUT_TEXT = "partial_json"
+"""The field of a delta, and of a block that is still arriving, that holds the text of a call's arguments."""
+
+
+def _add_delta(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    if text_in(delta, "type") == "citations_delta":
+        block["citations"] = [*items_in(block, "citations"), delta["citation"]]
+        return
+    for name, value in delta.items():
+        if name != "type" and isinstance(value, str):
+            grow(block, name, value)
+
+
+def _with_input(block: dict[str, Any]) -> dict[str, Any]:
+    text = block.pop(_INPUT_TEXT, None)
+    return block if text is None else {**block, "input": object_of(text)}
+
+
 def _end(gathering: Gathering, key: Any) -> Iterator[StreamEvent]:
     if gathering.has(key) and not gathering.has_arguments(key):
         # The provider sends no JSON at all for a tool without parameters.
@@ -123,14 +194,14 @@ def _result(result: ToolResult) -> dict[str, Any]:
 
 
 def _content(result: ToolResult) -> str | list[dict[str, Any]]:
-    content = result.content
+    content = [shown(block) for block in result.content]
     if all(block["type"] == "text" for block in content):
         return result.text
     # The API refuses an empty text block.
     return [_part(block) for block in content if block["type"] != "text" or block["text"]]
 
 
-def _part(block: ContentBlock) -> dict[str, Any]:
+def _part(block: ShownBlock) -> dict[str, Any]:
     if block["type"] == "text":
         return {"type": "text", "text": block["text"]}
     if block["type"] == "image":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping
@@ -15,6 +16,9 @@ from toolwire.vocabulary.errors import ConfigurationError
 _JSON_BEGINS = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
 _BITS_LIMIT = DIGIT_LIMIT * 3.3219
 """Maximum number of bits of an integer with `DIGIT_LIMIT` digits."""
+
+_SENT_LEVELS = 8
+"""Levels of a reply above the arguments of its calls: candidates, content, parts, call, and the lists between."""
 
 
 def opened(reply: Any) -> str | list[Any] | Mapping[str, Any]:
@@ -60,6 +64,26 @@ def fields(value: Any) -> Mapping[str, Any] | None:
     except (TypeError, ValueError, AttributeError, RecursionError):
         return None
     return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else None
+
+
+def sent(value: Any, levels: int = _SENT_LEVELS) -> Any:
+    """Returns a reply as its provider sent it, in JSON types: an SDK object without the fields that the SDK added.
+
+    Values below `levels` are returned unchanged. They are a call's arguments, which JSON gave already.
+    """
+    dump = getattr(cast("Any", type(value)), "model_dump", None)
+    if dump is not None:
+        try:
+            return dump(value, mode="json", exclude_unset=True, warnings=False)
+        except (TypeError, ValueError, AttributeError, RecursionError):
+            return fields(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if levels and isinstance(value, Mapping):
+        return {key: sent(item, levels - 1) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if levels and isinstance(value, list | tuple):
+        return [sent(item, levels - 1) for item in cast("list[Any]", value)]
+    return value
 
 
 def inner(value: Any, *names: str) -> Mapping[str, Any]:

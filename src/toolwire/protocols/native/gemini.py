@@ -8,6 +8,7 @@ from typing import Any, Literal
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, grow, present, whole
 from toolwire.protocols.native.fields import field, inner, items_in, text_in
 from toolwire.protocols.native.gemini_schema import json_schema, older_schema
 from toolwire.protocols.native.media import IMAGE_TYPES, inline
@@ -25,10 +26,11 @@ from toolwire.protocols.native.written import (
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.tool_names import provider_name
-from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.blocks import ShownBlock, shown
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.text import encodable
 from toolwire.vocabulary.values import plain
 
 SchemaField = Literal["parameters_json_schema", "parameters"]
@@ -111,6 +113,20 @@ class Gemini(NativeProtocol):
                 yield from gathering.text(text_in(part, "text"))
         _note_end(gathering.written, piece, candidate)
 
+    def assembly(self) -> Assembly:
+        return _PartAssembly()
+
+    def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:  # noqa: ARG002 - it needs no ids
+        """Returns the model's content. Each part is unchanged, with its thought signature."""
+        candidates = items_in(body, "candidates")
+        content = inner(candidates[0], "content") if candidates else body
+        parts = [present(part) for part in items_in(content, "parts")]
+        parts = [part for part in parts if not _is_empty(part)]
+        return {"role": "model", "parts": parts} if parts else self.said("")
+
+    def said(self, text: str) -> dict[str, Any]:
+        return {"role": "model", "parts": [{"text": encodable(text) or NO_CONTENT}]}
+
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the content that makes these calls."""
         parts = [
@@ -129,6 +145,37 @@ class Gemini(NativeProtocol):
     def _fitted(self, tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
         schema = properties_named(tool)
         return older_schema(schema) if self._schema_field == "parameters" else json_schema(schema)
+
+
+_PLAIN = frozenset({"text", "thought"})
+"""Fields of a part of text alone. Such parts can be joined; a part with a signature must stay apart."""
+
+
+def _is_empty(part: Mapping[str, Any]) -> bool:
+    # The API refuses a part with an empty text. A part with a signature has further fields.
+    return part.keys() <= _PLAIN and not part.get("text")
+
+
+class _PartAssembly:
+    """The content of a streamed reply."""
+
+    def __init__(self) -> None:
+        self._parts: list[dict[str, Any]] = []
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        candidates = items_in(piece, "candidates")
+        for part in items_in(inner(candidates[0] if candidates else None, "content"), "parts"):
+            self._add(present(part))
+
+    def _add(self, part: dict[str, Any]) -> None:
+        last = self._parts[-1] if self._parts else {}
+        if "text" in part and part.keys() == last.keys() <= _PLAIN and part.get("thought") == last.get("thought"):
+            grow(last, "text", part["text"])
+        else:
+            self._parts.append(part)
+
+    def body(self) -> dict[str, Any]:
+        return {"role": "model", "parts": whole(self._parts)}
 
 
 def _id(identity: str) -> dict[str, str]:
@@ -178,7 +225,7 @@ def _word(value: Any) -> str:
 
 def _response(result: ToolResult) -> dict[str, Any]:
     name = "" if result.call is None else provider_name(result.call.name)
-    parts = [part for block in result.content if (part := _part(block)) is not None]
+    parts = [part for block in result.content if (part := _part(shown(block))) is not None]
     response = {"output": _output(result)} if result.success else {"error": result.text}
     fields = {**_id(result_id(result)), "name": name, "response": response}
     return {"function_response": {**fields, "parts": parts} if parts else fields}
@@ -193,7 +240,7 @@ def _output(result: ToolResult) -> Any:
         return result.text
 
 
-def _part(block: ContentBlock) -> dict[str, Any] | None:
+def _part(block: ShownBlock) -> dict[str, Any] | None:
     found = inline(block)
     if found is None or (block["type"] == "image" and found.media_type not in IMAGE_TYPES):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.blocks import ShownBlock
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Media types of images that every provider accepts inline."""
@@ -40,7 +40,7 @@ class Sound:
     """The content in base64."""
 
 
-def inline(block: ContentBlock) -> Inline | None:
+def inline(block: ShownBlock) -> Inline | None:
     """Returns the inline media of a block. None for text, and for media given by a URL."""
     source = _source(block)
     media_type, data = source.get("media_type"), source.get("data")
@@ -49,14 +49,14 @@ def inline(block: ContentBlock) -> Inline | None:
     return Inline(media_type=media_type, data=data)
 
 
-def linked(block: ContentBlock) -> str | None:
+def linked(block: ShownBlock) -> str | None:
     """Returns the URL of the block's media. None for text, and for inline media."""
     source = _source(block)
     url = source.get("url")
     return url if source.get("type") == "url" and isinstance(url, str) else None
 
 
-def data_url(block: ContentBlock) -> str | None:
+def data_url(block: ShownBlock) -> str | None:
     """Returns the URL of an image, or a `data:` URL for an inline image. None if no provider accepts the image."""
     found = inline(block)
     if found is None:
@@ -64,14 +64,14 @@ def data_url(block: ContentBlock) -> str | None:
     return f"data:{found.media_type};base64,{found.data}" if found.media_type in IMAGE_TYPES else None
 
 
-def audio_data(block: ContentBlock) -> Sound | None:
+def audio_data(block: ShownBlock) -> Sound | None:
     """Returns an inline sound in WAV or MP3. None for any other block."""
     found = inline(block) if block["type"] == "audio" else None
     kind = None if found is None else _SOUND_FORMATS.get(found.media_type)
     return None if found is None or kind is None else Sound(format=kind, data=found.data)
 
 
-def _source(block: ContentBlock) -> Mapping[str, Any]:
+def _source(block: ShownBlock) -> Mapping[str, Any]:
     # The author of a tool can put anything into its blocks.
     source = cast("Any", block.get("source"))
     return cast("Mapping[str, Any]", source) if isinstance(source, Mapping) else {}

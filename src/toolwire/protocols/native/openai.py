@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolwire.definition.tool import Tool
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, merge, next_id, present, whole
 from toolwire.protocols.native.fields import field, inner, items_in, text_in
 from toolwire.protocols.native.media import audio_data, data_url
 from toolwire.protocols.native.protocol import NativeProtocol
@@ -22,7 +23,7 @@ from toolwire.protocols.native.written import (
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.tool_names import provider_name
-from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.blocks import ShownBlock, shown
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -34,6 +35,9 @@ STRICT = Dialect(
 
 _OLDER_CALL = "function_call"
 """The field of OpenAI's older assistant message. It holds one call without an id, and serves as that call's id here."""
+
+_CONTENT = frozenset({"content", "tool_calls", _OLDER_CALL, "refusal", "audio"})
+"""Fields of an assistant message. At least one of them is required."""
 
 _CUT = {"length": "at the token limit", "content_filter": "at a content filter"}
 
@@ -84,6 +88,22 @@ class OpenAi(NativeProtocol):
             if reason:
                 gathering.written.cut = _CUT.get(reason, "")
                 yield from gathering.end_others()
+
+    def assembly(self) -> Assembly:
+        return _ChatAssembly()
+
+    def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """Returns the assistant message with all fields that came, such as `reasoning_content` of other servers."""
+        found = inner(items_in(body, "choices")[0], "message") if "choices" in body else body
+        message = {name: value for name, value in present(found, "parsed").items() if value not in ("", [])}
+        if written := items_in(found, "tool_calls"):
+            ids = iter(calls)
+            message["tool_calls"] = [_call_back(item, ids) for item in written]
+        if sound := text_in(inner(found, "audio"), "id"):
+            message["audio"] = {"id": sound}
+        if not message.keys() & _CONTENT:
+            message["content"] = NO_CONTENT
+        return {"role": "assistant", "content": None, **message}
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message that makes these calls."""
@@ -137,10 +157,63 @@ def _call(item: Any) -> WrittenCall:
     return WrittenCall(name=text_in(function, "name"), id=text_in(item, "id"), arguments=arguments)
 
 
-def _take_call(gathering: Gathering, item: Any) -> Iterator[StreamEvent]:
+def _call_back(item: Any, ids: Iterator[ToolCall]) -> dict[str, Any]:
+    """Returns a call of an assistant message as a request takes it."""
+    if field(item, "type") not in (None, "function"):
+        return present(item)
+    function = present(inner(item, "function"), "parsed_arguments")
+    identity = next_id(ids)
+    arguments = function.get("arguments") or "{}"
+    return {
+        **present(item, "index"),
+        "id": text_in(item, "id") or identity,
+        "type": "function",
+        "function": {**function, "arguments": arguments},
+    }
+
+
+class _ChatAssembly:
+    """The assistant message of a streamed reply."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+        self._calls: dict[Hashable, dict[str, Any]] = {}
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        for choice in items_in(piece, "choices"):
+            if field(choice, "index") not in (None, 0):
+                continue
+            delta = dict(inner(choice, "delta"))
+            for item in items_in({"calls": delta.pop("tool_calls", None)}, "calls"):
+                call = self._calls.setdefault(_key(item, next(reversed(self._calls), 0)), {})
+                known = text_in(call, "id"), text_in(inner(call, "function"), "name")
+                merge(call, item)
+                _keep_first(call, *known)
+            merge(self._fields, delta)
+
+    def body(self) -> dict[str, Any]:
+        return {**whole(self._fields), **({"tool_calls": whole(list(self._calls.values()))} if self._calls else {})}
+
+
+def _keep_first(call: dict[str, Any], identity: str, name: str) -> None:
+    # Events and results have the first id and the first name of a call.
+    if identity:
+        call["id"] = identity
+    if name:
+        call["function"]["name"] = name
+
+
+def _key(item: Any, newest: Hashable) -> Hashable:
+    """Returns the key of a piece's call. Some servers send no index.
+
+    An id then begins a call, and a piece without an id belongs to the newest call.
+    """
     index = field(item, "index")
-    # Some servers send no index. An id then begins a call, and a piece without an id belongs to the newest call.
-    key = index if isinstance(index, int) else text_in(item, "id") or gathering.last()
+    return index if isinstance(index, int) else text_in(item, "id") or newest
+
+
+def _take_call(gathering: Gathering, item: Any) -> Iterator[StreamEvent]:
+    key = _key(item, gathering.last())
     function = inner(item, "function")
     if not gathering.has(key):
         yield from gathering.end_others()
@@ -149,14 +222,14 @@ def _take_call(gathering: Gathering, item: Any) -> Iterator[StreamEvent]:
 
 
 def _media_parts(result: ToolResult) -> list[dict[str, Any]]:
-    parts = [part for block in result.content if (part := _media_part(block)) is not None]
+    parts = [part for block in result.content if (part := _media_part(shown(block))) is not None]
     if not parts:
         return []
     name = "a tool" if result.call is None else f"the tool {result.call.name!r}"
     return [{"type": "text", "text": f"Returned by {name} for call {result_id(result)}:"}, *parts]
 
 
-def _media_part(block: ContentBlock) -> dict[str, Any] | None:
+def _media_part(block: ShownBlock) -> dict[str, Any] | None:
     if block["type"] == "image":
         url = data_url(block)
         return None if url is None else {"type": "image_url", "image_url": {"url": url}}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
+from toolwire.protocols.native.assembly import Assembly, grow, next_id, present, whole
 from toolwire.protocols.native.fields import field, inner, items_in, text_in
 from toolwire.protocols.native.media import data_url
 from toolwire.protocols.native.openai import STRICT, function_fields
@@ -20,9 +21,10 @@ from toolwire.protocols.native.written import (
 )
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.streaming import StreamEvent
-from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.blocks import ShownBlock, shown
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.text import encodable
 
 _ITEMS = frozenset({"message", "function_call", "reasoning"})
 _CUT = {"max_output_tokens": "at the token limit", "content_filter": "at a content filter"}
@@ -40,14 +42,9 @@ class OpenAiResponses(NativeProtocol):
         return {"type": "function", "strict": False, **function_fields(tool, head)}
 
     def take_apart(self, body: Any) -> Written | None:
-        if isinstance(body, list):
-            items = cast("list[Any]", body)
-        elif text_in(body, "type") in _ITEMS:
-            items = [body]
-        else:
-            items = items_in(body, "output")
-            if not items and text_in(body, "object") != "response":
-                return None
+        items = _items(body)
+        if not items and not isinstance(body, list) and text_in(body, "object") != "response":
+            return None
         if items and not any(text_in(item, "type") in _ITEMS and not _is_foreign(item) for item in items):
             return None
         written = Written(cut=_cut(body))
@@ -80,6 +77,17 @@ class OpenAiResponses(NativeProtocol):
             case _:
                 pass
 
+    def assembly(self) -> Assembly:
+        return _ItemAssembly()
+
+    def message(self, body: Any, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+        """Returns the output items for the request's `input`, with `encrypted_content` of the reasoning if it came."""
+        ids = iter(calls)
+        return [_item_back(item, ids) for item in _items(body)]
+
+    def said(self, text: str) -> list[dict[str, Any]]:
+        return [{"role": "assistant", "content": encodable(text)}] if text else []
+
     def render(self, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         """Returns the output items that make these calls. A request's `input` also accepts them."""
         return [
@@ -92,6 +100,64 @@ class OpenAiResponses(NativeProtocol):
         return [
             {"type": "function_call_output", "call_id": result_id(result), "output": _output(result)}
             for result in results
+        ]
+
+
+def _items(body: Any) -> list[Any]:
+    """Returns the output items of a response, of a list of items, or of one item."""
+    if isinstance(body, list):
+        return cast("list[Any]", body)
+    return [body] if text_in(body, "type") in _ITEMS else items_in(body, "output")
+
+
+def _item_back(item: Any, ids: Iterator[ToolCall]) -> dict[str, Any]:
+    kept = present(item, "parsed_arguments")
+    if text_in(item, "type") == "function_call":
+        identity = next_id(ids)
+        return {**kept, "call_id": text_in(item, "call_id") or identity}
+    if text_in(item, "type") == "message":
+        return {**kept, "content": [present(part, "parsed") for part in items_in(item, "content")]}
+    return kept
+
+
+class _ItemAssembly:
+    """The output items of a streamed reply. The provider sends each whole at its end."""
+
+    def __init__(self) -> None:
+        self._items: dict[Hashable, dict[str, Any]] = {}
+        self._ended: set[Hashable] = set()
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        kind, key = text_in(piece, "type"), field(piece, "output_index")
+        match kind:
+            case "response.output_item.added" | "response.output_item.done":
+                self._items[key] = dict(inner(piece, "item"))
+                self._ended |= {key} if kind.endswith("done") else set()
+            case "response.function_call_arguments.delta":
+                if key in self._items:
+                    grow(self._items[key], "arguments", text_in(piece, "delta"))
+            case "response.output_text.delta":
+                self._said(piece, {"type": "output_text", "annotations": []}, "text")
+            case "response.refusal.delta":
+                self._said(piece, {"type": "refusal"}, "refusal")
+            case _:
+                pass
+
+    def _said(self, piece: Mapping[str, Any], empty: dict[str, Any], name: str) -> None:
+        """Adds text to a part of a message. The provider numbers the parts in order."""
+        begun = {"type": "message", "role": "assistant"}
+        item = self._items.setdefault(field(piece, "output_index"), begun)
+        content: list[Any] = item.setdefault("content", [])
+        if field(piece, "content_index") == len(content) or not content:
+            item["content"] = content = [*content, empty]
+        grow(content[-1], name, text_in(piece, "delta"))
+
+    def body(self) -> list[Any]:
+        # The API refuses reasoning without its end.
+        return [
+            whole(item)
+            for key, item in self._items.items()
+            if key in self._ended or text_in(item, "type") != "reasoning"
         ]
 
 
@@ -139,13 +205,13 @@ def _end(gathering: Gathering, key: Any, item: Mapping[str, Any]) -> Iterator[St
 
 
 def _output(result: ToolResult) -> str | list[dict[str, Any]]:
-    content = result.content
+    content = [shown(block) for block in result.content]
     if all(block["type"] == "text" for block in content):
         return result.text
     return [_part(block) for block in content]
 
 
-def _part(block: ContentBlock) -> dict[str, Any]:
+def _part(block: ShownBlock) -> dict[str, Any]:
     if block["type"] == "text":
         return {"type": "input_text", "text": block["text"]}
     url = data_url(block) if block["type"] == "image" else None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Refusal, Thought
-from toolwire.protocols.native.fields import opened
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly
+from toolwire.protocols.native.fields import opened, sent
 from toolwire.protocols.native.stream import Gathering, NativeStream
 from toolwire.protocols.native.written import NAMED, Dialect, Reader, Written
 from toolwire.protocols.outgoing import refusal_text
@@ -18,6 +20,7 @@ from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.text import encodable
 
 _SHOWN_KEYS = 6
 """Number of keys of an unknown object that an error message lists."""
@@ -28,6 +31,7 @@ class NativeProtocol(ABC):
 
     name: str
     is_native = True
+    reminder = ""
     writes_programs = False
     dialect: Dialect = NAMED
     reads: str
@@ -44,6 +48,17 @@ class NativeProtocol(ABC):
     @abstractmethod
     def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
         """Adds one chunk or event of a streamed reply, and yields its events."""
+
+    @abstractmethod
+    def assembly(self) -> Assembly:
+        """Returns an empty message, to which the pieces of a streamed reply are added."""
+
+    @abstractmethod
+    def message(self, body: Any, calls: Sequence[ToolCall]) -> Any:
+        """Returns the assistant's message of a reply in its provider's form. A call without an id gets that of `calls`.
+
+        `body` has JSON types, and a shape that `take_apart` knows or that `assembly` made.
+        """
 
     @abstractmethod
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any] | list[dict[str, Any]]:
@@ -99,24 +114,38 @@ class NativeProtocol(ABC):
         """
         reader = Reader(tools, self.dialect)
         if reply is None:
-            return Reply()
+            return Reply(message=self.said(""))
         try:
             body = opened(reply)
             written = None if isinstance(body, str) else self.take_apart(body)
             if written is None and isinstance(reply, str | bytes):
-                return Reply(text=reply if isinstance(reply, str) else reply.decode("utf-8"))
+                text = reply if isinstance(reply, str) else reply.decode("utf-8")
+                return Reply(text=text, message=self.said(text))
             if written is None:
                 raise ConfigurationError(
                     f"the protocol {self.name!r} reads a {self.reads}, and was given {_shown(reply, body)}: "
                     "give what its provider answered, or take the protocol of the provider that did"
                 )
         except Refusal as refusal:
-            return Reply(problems=(refusal.problem,))
-        return reader.reply(written)
+            text = reply if isinstance(reply, str) else bytes(reply).decode("utf-8", "replace")
+            return Reply(problems=(refusal.problem,), message=self.said(text))
+        return self._with_message(reader.reply(written), body if isinstance(reply, str | bytes) else sent(reply))
 
     def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
         """Returns a parser for the chunks or events of a streamed reply."""
-        return NativeStream(Reader(tools, self.dialect), self.take)
+        return NativeStream(Reader(tools, self.dialect), self.take, self.assembly(), self._with_message)
+
+    def _with_message(self, reply: Reply, body: Any) -> Reply:
+        message = self.message(body, reply.refused_calls if reply.is_refused else reply.calls)
+        try:
+            return replace(reply, message=encodable(message))
+        except RecursionError:
+            # Only arguments of a refused call nest so deeply. They came as objects, so they are not changed.
+            return replace(reply, message=message)
+
+    def said(self, text: str) -> Any:
+        """Returns an assistant's message of text alone."""
+        return {"role": "assistant", "content": encodable(text) or NO_CONTENT}
 
     def refuse(self, reply: Reply) -> list[dict[str, Any]]:
         """Returns a failed result for each refused call, or a user message if no call could be read."""
@@ -169,5 +198,5 @@ def _refused_results(reply: Reply) -> list[ToolResult]:
 
 def _refused(call: ToolCall, problems: Sequence[Problem]) -> ToolResult:
     reasons = " ".join(problem.message for problem in problems)
-    reasons = reasons or "Another call of the same reply could not be read. Make this one again."
-    return ToolResult.failed("invalid_arguments", reasons, hint="Nothing of the reply was run. Call again.", call=call)
+    reasons = reasons or "Another call of the same reply could not be read. Make this one in your next reply."
+    return ToolResult.failed("invalid_arguments", reasons, hint="Nothing of the reply was run.", call=call)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.native.fields import opened
+from toolwire.protocols.native.assembly import Assembly
+from toolwire.protocols.native.fields import opened, sent
 from toolwire.protocols.native.written import Reader, Written, WrittenCall
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.vocabulary.calls import Problem, Reply
+
+STREAM_LIMIT_CHARACTERS = 16_777_216
+"""Maximum size of all pieces of one streamed reply, encrypted reasoning and server tools' results included.
+
+The message of such a reply is still smaller than the largest request of the providers, which is 32 MB.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,6 +137,11 @@ class Gathering:
             )
         )
 
+    @property
+    def is_full(self) -> bool:
+        """True after the reply exceeded its limit. Later pieces are dropped."""
+        return self._left < 0
+
     def _fits(self, piece: str) -> bool:
         if self._left < 0:
             return False
@@ -144,9 +156,19 @@ class Gathering:
 class NativeStream:
     """A stream parser for the chunks or events of a provider's SDK."""
 
-    def __init__(self, reader: Reader, take: Callable[[Gathering, Mapping[str, Any]], Iterator[StreamEvent]]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        take: Callable[[Gathering, Mapping[str, Any]], Iterator[StreamEvent]],
+        assembly: Assembly,
+        with_message: Callable[[Reply, Any], Reply],
+    ) -> None:
+        """`assembly` collects the assistant's message. `with_message` adds it to the reply."""
         self._gathering = Gathering(reader)
         self._take = take
+        self._assembly = assembly
+        self._with_message = with_message
+        self._left = STREAM_LIMIT_CHARACTERS
 
     def feed(self, delta: Any) -> list[StreamEvent]:
         """Returns the events of one piece: an SDK chunk or event, its mapping, or its JSON. None means no content.
@@ -163,8 +185,38 @@ class NativeStream:
             return []
         if isinstance(piece, str):
             return list(self._gathering.text(piece))
-        return [] if isinstance(piece, list) else list(self._take(self._gathering, piece))
+        if isinstance(piece, list) or not self._fits(piece):
+            return []
+        events = list(self._take(self._gathering, piece))
+        # The piece that exceeds the limit is in neither the calls nor the message, so that both have the same calls.
+        if not self._gathering.is_full:
+            self._assembly.add(sent(delta) if not isinstance(delta, str | bytes) else piece)
+        return events
 
     def reply(self) -> Reply:
         """Returns the reply so far."""
-        return self._gathering.reply()
+        return self._with_message(self._gathering.reply(), self._assembly.body())
+
+    def _fits(self, piece: Mapping[str, Any]) -> bool:
+        if self._left < 0:
+            return False
+        self._left -= _characters(piece)
+        if self._left >= 0:
+            return True
+        message = f"The stream of the reply is longer than {STREAM_LIMIT_CHARACTERS:,} characters. Write less."
+        self._gathering.written.problems.append(Problem(message=message, repaired=False))
+        return False
+
+
+def _characters(piece: Any) -> int:
+    """Returns the size of all texts and bytes in a piece. The walk is a loop, so that no nesting exhausts the stack."""
+    size, rest = 0, [piece]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, str | bytes):
+            size += len(value)
+        elif isinstance(value, Mapping):
+            rest.extend(cast("Mapping[Any, Any]", value).values())
+        elif isinstance(value, list | tuple):
+            rest.extend(cast("list[Any]", value))
+    return size

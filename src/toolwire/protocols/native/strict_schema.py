@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
+from toolwire.definition.untaken_nulls import takes_null
 from toolwire.definition.words import bounded, path_text, resolve
 from toolwire.protocols.native.provider_schema import references_alone, with_inner
 
@@ -189,14 +190,7 @@ def _takes_null(name: str, node: Mapping[str, Any], root: Mapping[str, Any]) -> 
     inner = node["properties"].get(name)
     if inner is None or name in node.get("required", []):
         return True
-    return any(_is_null(option) for option in _options(inner, root))
-
-
-def _is_null(node: Mapping[str, Any]) -> bool:
-    kinds = node.get("type")
-    if "const" in node or "enum" in node:
-        return None in node.get("enum", [node.get("const", False)])
-    return kinds is None or kinds == "null" or (isinstance(kinds, list) and "null" in kinds)
+    return any(takes_null(option) for option in _options(inner, root))
 
 
 def _options(schema: Any, root: Mapping[str, Any], depth: int = 8) -> list[dict[str, Any]]:

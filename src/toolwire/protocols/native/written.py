@@ -14,7 +14,7 @@ from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_
 from toolwire.protocols.native.fields import check_object
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
-from toolwire.protocols.tool_names import NameMap, provider_name
+from toolwire.protocols.tool_names import NameMap, provider_name, refuse_ambiguous
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
@@ -88,7 +88,7 @@ class Reader:
             calls.append(read)
             problems.extend(found)
         if written.cut and written.calls:
-            message = f"The reply broke off {written.cut}, so that its calls may not be whole. Write less at once."
+            message = f"The reply broke off {written.cut}, so that its calls may not be whole. Make it shorter."
             problems.append(Problem(message=message, repaired=False))
         is_refused = any(not problem.repaired for problem in problems)
         return Reply(
@@ -106,6 +106,8 @@ class Reader:
         place = f"call {index + 1} ({name})"
         raw = written.arguments if isinstance(written.arguments, str) else ""
         try:
+            if name not in self._tools:
+                refuse_ambiguous(name, self.names.spellings)
             arguments, found = self._arguments(name, written.arguments) if is_read else ({}, ())
         except Refusal as refusal:
             arguments, found = {}, (refusal.problem,)

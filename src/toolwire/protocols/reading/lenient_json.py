@@ -43,7 +43,7 @@ _WORDS = {
 _NO_NUMBERS = frozenset({"NaN", "Infinity", "nan", "inf"})
 _COLON, _COMMA = ":：", ",，"
 
-_CUT = "The JSON ends before it is closed: it was cut off, so it was not run. Write it whole, shorter if need be."
+_CUT = "The JSON ends before it is closed: it was cut off, so it was not run. Make it shorter."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,9 @@ def check_said(found: Lenient) -> None:
     for value in _scalars(found.value):
         piece = next(said, None)
         if piece is None or type(piece.value) is not type(value) or piece.value != value or not _is_said(piece):
-            raise Refusal("The JSON is damaged, and repairing it would add text that was not written. Write it again.")
+            raise Refusal(
+                "The JSON is damaged, and repairing it would add text that was not written. Write strict JSON."
+            )
 
 
 def place(text: str, position: int) -> str:
@@ -221,7 +223,7 @@ class _JsonReader:
     def _count(self) -> None:
         self._values_left -= 1
         if self._values_left < 0:
-            raise Refusal(f"The JSON is damaged and holds more than {VALUE_LIMIT} values. Write it again.")
+            raise Refusal(f"The JSON is damaged and holds more than {VALUE_LIMIT} values. Write strict JSON.")
 
     def _gap(self) -> None:
         found = _GAP.match(self.text, self.position)

@@ -171,9 +171,7 @@ def _as_json(found: re.Match[str]) -> str:
 
 
 def _never_closed() -> Refusal:
-    return Refusal(
-        "The JSON ends inside of a string: it was cut off, so it was not run. Write it whole, shorter if need be."
-    )
+    return Refusal("The JSON ends inside of a string: it was cut off, so it was not run. Make it shorter.")
 
 
 def _unclear(source: str) -> Refusal:

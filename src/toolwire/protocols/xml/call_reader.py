@@ -231,7 +231,7 @@ class CallReader:
         text = self._text
         if self._elements.is_end(position):
             return Refusal(
-                "The call is not complete: the reply ends in the middle of it. Write the whole call.",
+                "The call is not complete: the reply ends in the middle of it. Make it shorter.",
                 place=line(text, start),
             )
         if text[position] == "{":
@@ -246,9 +246,7 @@ class CallReader:
         )
 
     def _misplaced(self, closing: re.Match[str]) -> Refusal:
-        return Refusal(
-            f"{closing[0]} closes nothing here. Write the call again.", place=line(self._text, closing.start())
-        )
+        return Refusal(f"{closing[0]} closes nothing here. Leave it out.", place=line(self._text, closing.start()))
 
 
 _MARK_BEHIND = re.compile(r"<!\[CDATA\[|</?tool_call\b[^<>]*+>")

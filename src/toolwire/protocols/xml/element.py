@@ -92,18 +92,18 @@ class Repairs:
         self._looks += 1
         self._check(self._looks, self.LOOK_LIMIT)
 
-    def note(self, message: str, position: int) -> None:
+    def note(self, message: str, position: int, *, is_loss: bool = False) -> None:
         """Reports a repair.
 
         Raises:
             Refusal: The repair limit is exceeded.
         """
         self._check(len(self.problems) + 1, self.LIMIT)
-        self.problems.append(Problem(message=message, repaired=True, place=line(self._text, position)))
+        self.problems.append(Problem(message=message, repaired=True, place=line(self._text, position), is_loss=is_loss))
 
     def _check(self, count: int, limit: int) -> None:
         if count > limit:
-            raise Refusal(f"The reply is damaged in more than {limit} places. Write it again.")
+            raise Refusal(f"The reply is damaged in more than {limit} places. Write the calls anew, one by one.")
 
 
 class ElementReader:
@@ -264,7 +264,7 @@ class ElementReader:
 
     def _cut(self, tag: str, position: int) -> Refusal:
         return Refusal(
-            f"<{tag}> is never closed: the reply ends in the middle of the call. Write the whole call.",
+            f"<{tag}> is never closed: the reply ends in the middle of the call. Make it shorter.",
             place=line(self._text, position),
         )
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 from toolwire.definition.from_function import tool_of
+from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line, read_incoming, text_given
 from toolwire.protocols.reading.repair import fit_arguments
+from toolwire.protocols.tool_names import KnownTools, known_tools, refuse_ambiguous
 from toolwire.protocols.xml.call_reader import RawCall, RawParameter
 from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked
 from toolwire.protocols.xml.scan import scan
@@ -110,12 +113,22 @@ class Schemas:
         self._tools: dict[str, Tool] = {tool.name: tool for tool in map(tool_of, tools)}
         self._schemas: dict[str, dict[str, Any]] = {}
 
+    def name(self, name: str) -> str:
+        """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
+        return name if name in self._tools else self.known.name(name)
+
+    @cached_property
+    def known(self) -> KnownTools:
+        """The facts about the tools, gathered when a call names an unknown tool."""
+        return known_tools(self._tools.values())
+
     def schema(self, name: str) -> dict[str, Any] | None:
-        """Returns the input schema of a tool. None if the tool is unknown."""
+        """Returns the input schema of the tool that a written name means. None if the tool is unknown."""
+        name = self.name(name)
         if name not in self._tools:
             return None
         if name not in self._schemas:
-            self._schemas[name] = self._tools[name].input_schema
+            self._schemas[name] = with_root_fields(self._tools[name].input_schema)
         return self._schemas[name]
 
     def parameters(self, name: str) -> frozenset[str]:
@@ -126,6 +139,9 @@ class Schemas:
 
 def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *, keeps_texts: bool = False) -> ToolCall:
     schema = schemas.schema(raw.name)
+    name = schemas.name(raw.name)
+    if schema is None:
+        refuse_ambiguous(name, schemas.known.spellings)
     arguments: dict[str, Any] = {}
     for parameter in raw.parameters:
         found = _value(parameter, schema, text)
@@ -133,10 +149,10 @@ def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *,
         problems += [_placed(problem, parameter.name) for problem in found.problems]
     if schema is None and keeps_texts:
         texts = {parameter.name: parameter.text for parameter in raw.parameters if not parameter.is_json}
-        return ToolCall(raw.name, XmlArguments(arguments, texts), raw_text=text[raw.start : raw.end])
+        return ToolCall(name, XmlArguments(arguments, texts), raw_text=text[raw.start : raw.end])
     arguments, more = fit_arguments(arguments, schema)
     problems += more
-    return ToolCall(raw.name, arguments, raw_text=text[raw.start : raw.end])
+    return ToolCall(name, arguments, raw_text=text[raw.start : raw.end])
 
 
 def _value(parameter: RawParameter, schema: Mapping[str, Any] | None, text: str) -> Converted:

@@ -11,7 +11,7 @@ from toolwire.definition.texts.python_text import field_lines
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, expected, resolve
 from toolwire.protocols.base import Language, Thought, checked
-from toolwire.protocols.samples import sample_arguments, sample_request, unfit_request
+from toolwire.protocols.samples import finish_of, sample_calls, sample_request, unfit_request
 from toolwire.protocols.xml.render import parameter_tag, render_xml
 from toolwire.protocols.xml.wording import XML_WORDINGS, XmlWording
 from toolwire.vocabulary.calls import ToolCall
@@ -38,7 +38,9 @@ def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Th
     words = XML_WORDINGS[language]
     checked("thought", thought, words.thought_rule)
     known = [tool_of(tool) for tool in tools]
-    rules = [*words.rules, words.thought_rule[thought]]
+    finish = finish_of(known)
+    ending = words.ending_rule if finish is None else words.finish_rule.format(finish.name)
+    rules = [*words.rules, ending, words.thought_rule[thought]]
     sections = [
         f"{words.title}\n\n{words.introduction}",
         "\n".join(f"{number}. {rule}" for number, rule in enumerate(filter(None, rules), 1)),
@@ -108,26 +110,29 @@ def _text(parameter: Parameter, before: str) -> str:
 
 
 def _examples(tools: Sequence[Tool], words: XmlWording, language: Language) -> str:
-    unfit = unfit_request(tools, language)
-    fail = f"{words.request.format(unfit.request)}\n{words.reply}\n<fail>{unfit.reason}</fail>"
-    samples = _samples(tools)
-    if not samples:
-        return fail
-    requests = [
-        sample_request(tool, otherwise=words.call_request.format(tool.name), full_stop=words.full_stop)
-        for tool, _ in samples
-    ]
-    request = words.and_then.join(dict.fromkeys(requests))
+    if not tools:
+        unfit = unfit_request(tools, language)
+        return f"{words.request.format(unfit.request)}\n{words.reply}\n<fail>{unfit.reason}</fail>"
+    # Without an example of a failure: small models copied it word for word after their first wrong argument.
+    samples = sample_calls(tools)
+    note = f"{words.made_up.format(samples.made_up)}\n" if samples.made_up else ""
+    return note + "\n\n".join(_example(calls, words) for calls in samples.examples)
+
+
+def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: XmlWording) -> str:
+    request = _request([tool for tool, _ in samples], words)
     calls = [ToolCall(tool.name, arguments) for tool, arguments in samples]
     reply = render_xml(calls, tools=[tool for tool, _ in samples])
-    return f"{words.request.format(request)}\n{words.reply}\n{reply}\n\n{fail}"
+    return f"{words.request.format(request)}\n{words.reply}\n{reply}"
 
 
-def _samples(tools: Sequence[Tool]) -> Sequence[tuple[Tool, Mapping[str, Any]]]:
-    """Returns calls of the first two tools that take arguments, else of any tools that can be called."""
-    found = [(tool, sample[0]) for tool in tools if (sample := sample_arguments(tool))]
-    telling = [(tool, arguments) for tool, arguments in found if arguments]
-    return [*(telling or found)[:2]]
+def _request(tools: Sequence[Tool], words: XmlWording) -> str:
+    if len(tools) > len({tool.name for tool in tools}):
+        return words.twice.format(tools[0].name)
+    return words.and_then.join(
+        sample_request(tool, otherwise=words.call_request.format(tool.name), full_stop=words.full_stop)
+        for tool in tools
+    )
 
 
 @bounded

@@ -19,17 +19,12 @@ from toolwire.vocabulary.calls import Reply
 _CALL = re.compile(
     rf"<tool_call(?:\s[^<>]*+)?+>\s*+<[^\W\d]|<name>[^<>]{{1,300}}+</name>\s*+<(?:{BLOCK_TAGS})\s*+/?>|\A\s*+<fail>"
 )
-_FORM = """\
-Write each call like this, with nothing around it:
-<tool_call>
-  <name>tool</name>
-  <params>
-    <parameter><![CDATA[value]]></parameter>
-  </params>
-</tool_call>
-
-If the task cannot be done, write
-<fail>why, and what could be done instead</fail>"""
+_REMINDER = (
+    "Write each call as in the examples of the system prompt, with each value in CDATA: "
+    "<tool_call><name>...</name><params>...</params></tool_call>\n"
+    "If the task cannot be done, write the reason between <fail> and </fail>, and no call."
+)
+"""It cannot be read as a call, because a model copies it. The prompt has the examples."""
 
 
 @writes_encodable
@@ -39,6 +34,8 @@ class Xml:
     name = "xml"
     is_native = False
     writes_programs = False
+
+    reminder = _REMINDER
 
     describe = staticmethod(describe_xml)
     tools_text = staticmethod(xml_tools_text)
@@ -58,5 +55,5 @@ class Xml:
         return XmlStream(tools)
 
     def refuse(self, reply: Reply) -> str:
-        """Returns the problems and the expected form, or the message of a reply that failed. Empty if it has calls."""
-        return unrun_text(reply, _FORM)
+        """Returns the problems, or the message of a reply that failed. Empty if it has calls."""
+        return unrun_text(reply)

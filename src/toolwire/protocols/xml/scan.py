@@ -186,7 +186,7 @@ class _Scan:
         """Handles thinking whose beginning is not in the reply. All text before the mark is thinking."""
         if self.calls:
             self.dropped = self.calls[0].start
-            self.repairs.note(f"The text before {mark[0]} was left out, a call too.", mark.start())
+            self.repairs.note(f"The text before {mark[0]} was left out, a call too.", mark.start(), is_loss=True)
         self.thoughts = [(0, mark.start())]
         self.calls, self.pieces, self.failure, self.fenced, self.is_over = [], [], None, None, False
         self.taken = mark.end()
@@ -202,7 +202,7 @@ class _Scan:
         if mark["block"] is None:
             if self.known(name) and _BLOCK_CUT.match(self.text, mark.end()):
                 raise Refusal(
-                    "The call is not complete: the reply ends in the middle of it. Write the whole call.",
+                    "The call is not complete: the reply ends in the middle of it. Make it shorter.",
                     place=line(self.text, mark.start()),
                 )
             return mark.end()
@@ -236,7 +236,9 @@ class _Scan:
         self.repairs.problems.append(refusal.problem)
         end = end_of_unread(self.text, start + 1)
         if end is None:
-            self.repairs.note("Where that call ends is not clear; the rest of the reply was left out.", start)
+            self.repairs.note(
+                "Where that call ends is not clear; the rest of the reply was left out.", start, is_loss=True
+            )
         return self._leave_out(start, len(self.text) if end is None else end)
 
     def _has_loose_end(self, position: int) -> bool:
@@ -257,7 +259,8 @@ class _Scan:
         """Skips a result that the model repeats or invents. It contains no calls."""
         if self.calls and not self.is_over:
             self.is_over = True
-            self.repairs.note("The reply goes on with a result of its own; calls after it were left out.", mark.start())
+            message = "The reply goes on with a result of its own; calls after it were left out."
+            self.repairs.note(message, mark.start(), is_loss=True)
         pattern = re.compile(rf"<!\[CDATA\[|</{mark['result']}\s*+>")
         position = mark.end()
         while found := pattern.search(self.text, position):

@@ -25,7 +25,7 @@ from toolwire.protocols.xml.element import (
     attributes,
     expanded,
 )
-from toolwire.protocols.xml.parse import read_xml
+from toolwire.protocols.xml.parse import Schemas, read_xml
 from toolwire.vocabulary.calls import Reply
 
 _HELD_MAX = 512
@@ -63,6 +63,7 @@ class XmlStream:
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
         self._tools = tuple(tools)
+        self._schemas = Schemas(self._tools)
         self._pieces: list[str | bytes] = []
         self._size = 0
         self._decoder = _utf8()
@@ -201,7 +202,7 @@ class XmlStream:
         if name := _NAME.match(self._held):
             block = _BLOCK.match(self._held, match_end(_SPACE, self._held, name.end()))
             if block is not None:
-                self._events.append(CallStarted(index=self._index, name=name[1].strip()))
+                self._events.append(CallStarted(index=self._index, name=self._schemas.name(name[1].strip())))
                 self._block = block[1]
                 self._step = self._between
                 return self._take(block.end())

@@ -14,6 +14,10 @@ class XmlWording:
     title: str
     introduction: str
     rules: tuple[str, ...]
+    ending_rule: str
+    """The last rule: how to end without a call."""
+    finish_rule: str
+    """Stands in its place if a tool ends the work. `{}` is replaced by the tool's name."""
     thought_rule: dict[Thought, str]
     """A last rule; empty for no rule."""
     tools_heading: str
@@ -23,26 +27,30 @@ class XmlWording:
     default: str
     """Follows the type of an optional parameter with a default."""
     example_heading: str
+    made_up: str
+    """Marks an example whose tool is not offered."""
     request: str
     reply: str
     call_request: str
     """The request for a tool without a description."""
+    twice: str
+    """The request for two calls of one tool."""
     and_then: str
     """The text between two requests."""
     full_stop: str
 
 
 _ENGLISH = XmlWording(
-    title="# How to use tools: XML",
-    introduction="You can use tools: write calls in XML in your reply, and read their results next.",
+    title="# Tools in XML",
+    introduction="Write calls in XML, then stop: you read their results next.",
     rules=(
-        "One <tool_call> for each call, as in the example; not in a code fence. Several calls may follow each other.",
-        "Every value stands in CDATA, as it is. Write lists and objects as JSON, ]]> in a value as ]]]]><![CDATA[>.",
-        "Call only the tools below. Leave out optional parameters that you do not need.",
-        "After your calls stop: never write a <tool_result> yourself.",
-        "If the tools cannot do what is asked, write <fail>why, and what could be done instead</fail> and no call.",
-        "If no tool is needed, answer in plain text.",
+        "Write one <tool_call> for each call, as in the examples; no code fence.",
+        "Values stand in CDATA as they are; lists and objects as JSON, ]]> as ]]]]><![CDATA[>.",
+        "Call only the tools below; omit optional parameters you do not need.",
+        "If the tools cannot do it, write only <fail>why, and another way</fail>.",
     ),
+    ending_rule="If no tool is needed, answer in plain text.",
+    finish_rule="When the work is done, end with one call of `{}` in place of plain text.",
     thought_rule={
         "short": "",
         "full": "Before the calls, think in <think>...</think>: what is wanted, which tools, in which steps.",
@@ -52,24 +60,26 @@ _ENGLISH = XmlWording(
     optional="{}, optional",
     default="{}, default {}",
     example_heading="## Examples",
+    made_up="`{}` is not offered.",
     request="Request: {}",
     reply="Reply:",
     call_request="Use {}.",
+    twice="Use {} twice.",
     and_then=" ",
     full_stop=".",
 )
 
 _CHINESE = XmlWording(
-    title="# 工具使用方式：XML",
-    introduction="你可以使用工具：在回复里用 XML 写出调用，随后会读到结果。",
+    title="# 工具：XML",
+    introduction="在回复里用 XML 写出调用，然后停下，随后会读到结果。",
     rules=(
-        "每次调用写一个 <tool_call>，格式见示例，不加代码围栏；多个调用可以依次写出。",
-        "每个值都放在 CDATA 里，原样书写，不转义。列表和对象写成 JSON；值里的 ]]> 写成 ]]]]><![CDATA[>。",
-        "只调用下面列出的工具；用不到的可选参数不写。",
-        "写完调用就停下，不要自己写 <tool_result>。",
-        "工具做不到所要求的事时，不写调用，只写 <fail>原因和别的办法</fail>。",
-        "不需要工具时，直接用文字回答。",
+        "每次调用写一个 <tool_call>，如示例，不加代码围栏。",
+        "值原样放在 CDATA 里；列表和对象写成 JSON，]]> 写成 ]]]]><![CDATA[>。",
+        "只调用下面的工具；用不到的可选参数不写。",
+        "做不到时，只写 <fail>原因和别的办法</fail>。",
     ),
+    ending_rule="不需要工具时，直接用文字回答。",
+    finish_rule="任务完成时，不用文字回答，最后调用一次 `{}` 结束。",
     thought_rule={
         "short": "",
         "full": "调用之前，在 <think>...</think> 里思考：要什么，用哪些工具，分几步做。",
@@ -79,9 +89,11 @@ _CHINESE = XmlWording(
     optional="{}，可选",
     default="{}，默认 {}",
     example_heading="## 示例",
+    made_up="`{}` 并不可用。",
     request="请求：{}",
     reply="回复：",
     call_request="使用 {}。",
+    twice="使用 {} 两次。",
     and_then="",
     full_stop="。",
 )

@@ -1,0 +1,1 @@
+"""The runner of local models, and real replies of one played through `Session`."""
