@@ -7,7 +7,9 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,13 @@ import pytest
 from tests.cli.command_line import Ended, run_here, run_process
 from tests.cli.conftest import Write
 from tests.journal.conftest import server as server
+from tests.journal.pgbouncer import pooling
 from tests.journal.postgres import Server
-from toolwire import Decision, Store
+from toolwire import ApprovalRequest, Decision, Store
+from toolwire.cli.approvals_command import request_table
+from toolwire.cli.log_command import table as log_table
+from toolwire.log import LogRow
+from toolwire.runtime.identity import new_id
 
 Program = Callable[[str], str]
 
@@ -51,6 +58,8 @@ def till(write: Write) -> str:
 def paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
     """The payments that the till took in."""
     path = tmp_path / "paid.txt"
+    # Wide enough for the arguments of these tests.
+    monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TILL", str(path))
     return lambda: path.read_text() if path.exists() else ""
 
@@ -91,6 +100,40 @@ def test_a_run_that_needs_a_person_says_what_waits_and_how_to_decide(waiting: Wa
         f"Decide:  toolwire approvals show {first}, then approve, deny or edit\n"
         f"Go on:  toolwire run --resume {waiting.run_id} --tools {waiting.till}\n"
     )
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+@pytest.mark.parametrize("tool", ["pay", "accounts_payable_" + "x" * 47])
+def test_tables_of_80_columns_show_ids_whole(tool: str, is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    runs, of_host = [new_id("r") for _ in range(3)], "order-" + "Z" * 60
+    now = time.time()
+    waits = ApprovalRequest(
+        id="a_0123456789abcdef", call_id="1", tool=tool, arguments={"to": "Ada" * 99}, reasons=(), arguments_digest=""
+    )
+    requests = [replace(waits, run_id=run, created_at=now - 3_000, expires_at=now + 80_000) for run in runs]
+    shown = request_table(requests, is_terminal=is_terminal)
+    row = LogRow(
+        seq=123_456,
+        at=now,
+        kind="call",
+        run_id="",
+        subject="",
+        tool=tool,
+        status="approval_required",
+        entry={},
+        hash="",
+    )
+    subjects = [f"{runs[0]}/123", runs[1], f"tr_ptc_{'0' * 16}/12"]
+    log = log_table([replace(row, subject=subject) for subject in subjects], is_terminal=is_terminal)
+    assert max(map(len, [*shown.splitlines(), *log.splitlines()])) <= 80
+    assert [run for run in runs if run in shown.split()] == runs
+    assert [subject for subject in subjects if subject in log.split()] == subjects
+    assert shown.split().count("a_01234567") == 3
+    # A longer id of the host's own is folded, and no character of it is lost.
+    folded = request_table([replace(requests[0], run_id=of_host)], is_terminal=is_terminal)
+    assert max(map(len, folded.splitlines())) <= 80
+    assert folded.count("Z") == 60
 
 
 def test_json_says_that_the_run_waits(till: str, write: Write) -> None:
@@ -368,6 +411,43 @@ def test_all_of_it_is_the_same_on_postgresql(
         "success"
     ) == 1
     server.drop(name)
+
+
+def test_all_of_it_is_the_same_behind_a_pooler_of_transactions(
+    server: Server, till: str, write: Write, paid: Callable[[], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name = f"t{secrets.token_hex(6)}"
+    server.create(name)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with pooling(server) as pooler:
+        url = f"{pooler.url(name)}&prepared=false"
+        monkeypatch.setenv("TOOLWIRE_STORE", pooler.url(name))
+        refused = run_here("approvals", "list")
+        assert refused.code == 2
+        assert "add prepared=false to the query of the URL" in refused.stderr
+        reply = write("reply.xml", XML.format(5) + XML.format(6))
+        ran = run_here("run", reply, "--tools", till, "--store", url)
+        monkeypatch.setenv("TOOLWIRE_STORE", url)
+        waiting = Waiting(till, ran)
+        assert run_process("approvals", "approve", waiting.ids[0], "--store", url).code == 0
+        assert run_here("approvals", "deny", waiting.ids[1]).code == 0
+        assert "5" in run_here("approvals", "show", waiting.ids[0]).stdout
+        assert (waiting.resume().code, paid()) == (1, "5 Ada\n")
+        assert "pay" in run_here("log", "tree", waiting.run_id[:6]).stdout
+        assert run_here("log", "verify").code == 0
+        assert "success" in run_here("log", "--tool", "pay").stdout
+    server.drop(name)
+
+
+@pytest.mark.parametrize("query", ["prepared=true", "prepared=", "host=/x&prepared=0", "prepared=false&prepared=false"])
+def test_another_value_than_false_is_answered_with_what_to_write(query: str) -> None:
+    ended = run_here("log", "--store", f"postgresql://ann@/runs?{query}")
+    given = query.removeprefix("host=/x&")
+    assert ended == Ended(
+        code=2,
+        stdout="",
+        stderr=f"toolwire: {given} in the URL of the store: write prepared=false, or leave it out\n",
+    )
 
 
 def test_a_decision_by_another_process_is_seen_here(waiting: Waiting, store: str) -> None:

@@ -36,6 +36,28 @@ def pays(write: Write, tmp_path: Path) -> str:
     return write("pays.py", PAYS.replace("LEDGER", str(tmp_path / "ledger")))
 
 
+REGISTRY = """
+from toolwire import Decision, ToolRegistry
+registry = ToolRegistry(APPROVER)
+registry.register(pay)
+"""
+
+
+@pytest.fixture
+def registers(write: Write, tmp_path: Path) -> str:
+    """The same tool in a registry of its owner, which has no approver."""
+    return write(
+        "registers.py", f"{PAYS}{REGISTRY.replace('APPROVER', '')}".replace("LEDGER", str(tmp_path / "ledger"))
+    )
+
+
+@pytest.fixture
+def decides(write: Write, tmp_path: Path) -> str:
+    """The same tool in a registry with an approver, which denies every call."""
+    own = 'approver=lambda request: Decision(verdict="deny", reason="never here")'
+    return write("decides.py", f"{PAYS}{REGISTRY.replace('APPROVER', own)}".replace("LEDGER", str(tmp_path / "ledger")))
+
+
 def paid(folder: Path) -> list[str]:
     """The payments that were made."""
     file = folder / "ledger"
@@ -76,6 +98,29 @@ def test_a_person_at_the_terminal_approves_or_edits(
 ) -> None:
     assert answered(["call", "pay", "amount=5", "--tools", pays], *answers) == ended
     assert paid(tmp_path) == payments
+
+
+@pytest.mark.parametrize("more", [[], ["--stream"]])
+def test_a_call_of_an_owners_registry_asks_too(registers: str, tmp_path: Path, more: list[str]) -> None:
+    assert answered(["call", "pay", "amount=5", "--tools", registers, *more], ("? ", "y")) == (0, "paid 5\n")
+    assert paid(tmp_path) == ["5"]
+
+
+def test_a_run_with_an_owners_registry_asks_too(registers: str, write: Write, tmp_path: Path) -> None:
+    code, text = answered(["run", write("reply.xml", REPLY), "--tools", registers], ("? ", "y"))
+    assert (code, "paid 5" in text, paid(tmp_path)) == (0, True, ["5"])
+
+
+def test_an_owners_registry_is_not_asked_about_if_no_one_may_be_asked(registers: str, tmp_path: Path) -> None:
+    code, text = answered(["call", "pay", "amount=5", "--tools", registers, "--no-ask", "--json"])
+    assert (code, json.loads(text)["failure"]["kind"], paid(tmp_path)) == (1, "approval_required", [])
+
+
+def test_the_approver_of_an_owners_registry_decides_alone(decides: str, write: Write, tmp_path: Path) -> None:
+    code, text = answered(["call", "pay", "amount=5", "--tools", decides])
+    assert (code, "never here" in text) == (1, True)
+    code, text = answered(["run", write("reply.xml", REPLY), "--tools", decides])
+    assert (code, "never here" in text, paid(tmp_path)) == (1, True, [])
 
 
 def test_a_person_at_the_terminal_denies(pays: str, tmp_path: Path) -> None:

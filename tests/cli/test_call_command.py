@@ -189,7 +189,7 @@ def test_a_tool_that_never_returns_is_given_up(write: Write) -> None:
     assert run_here("call", "hangs", "--tools", source, "--timeout", "0.2") == Ended(
         code=1,
         stdout="'hangs' returned nothing within 0.2 s; it may still be running.\n"
-        "It may have taken effect. Check before you call it again.\n",
+        "It may have taken effect. Check that before you repeat the call.\n",
         stderr="",
     )
 

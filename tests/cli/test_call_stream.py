@@ -100,7 +100,7 @@ def source(write: Write) -> str:
             Ended(
                 code=1,
                 stdout="before \n'stops' did not end within 1 s; it was interrupted, and may still be running.\n"
-                "It may have taken effect. Check before you call it again.\n",
+                "It may have taken effect. Check that before you repeat the call.\n",
                 stderr="",
             ),
         ),

@@ -95,7 +95,7 @@ def test_the_process_ends_even_if_a_tool_does_not(write: Write, program: Program
     assert ended == Ended(
         code=1,
         stdout=f"'{tool}' returned nothing within 0.3 s; it may still be running.\n"
-        "It may have taken effect. Check before you call it again.\n",
+        "It may have taken effect. Check that before you repeat the call.\n",
         stderr="",
     )
 

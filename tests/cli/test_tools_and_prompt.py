@@ -100,7 +100,7 @@ def test_the_prompt_can_be_chinese_and_ask_for_more_thought(described: str) -> N
 
 def test_the_prompt_is_in_the_format_asked_for(described: str) -> None:
     xml = run_here("prompt", "--tools", described, "--protocol", "xml")
-    assert (xml.code, xml.stdout.splitlines()[0]) == (0, "# How to use tools: XML")
+    assert (xml.code, xml.stdout.splitlines()[0]) == (0, "# Tools in XML")
     assert {
         name: run_here("prompt", "--tools", described, "--protocol", name).code for name in names()
     } == dict.fromkeys(names(), 0)

@@ -66,17 +66,25 @@ WRONG = [
 ]
 
 
+FILES = {
+    "shop.py": 'def add(a: int, b: int = 10) -> int:\n    """Adds two numbers."""\n    return a + b\n',
+    "bad.json": '{"a": 1',
+    "list.json": "[1]",
+    "notes.txt": "x",
+    "broken.py": "def f(:",
+    "empty.py": "x = 1",
+    "rules.toml": "nonsense",
+}
+"""The files that the lines name."""
+
+
 @pytest.mark.parametrize(("line", "code", "message"), WRONG, ids=[line for line, _, _ in WRONG])
 def test_a_wrong_command_line_is_told_what_is_wrong(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, code: int, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    write("shop.py", 'def add(a: int, b: int = 10) -> int:\n    """Adds two numbers."""\n    return a + b\n')
-    for name, text in (
-        *(("bad.json", '{"a": 1'), ("list.json", "[1]"), ("notes.txt", "x"), ("broken.py", "def f(:")),
-        *(("empty.py", "x = 1"), ("rules.toml", "nonsense")),
-    ):
+    for name, text in FILES.items():
         write(name, text)
     ended = run_here(*shlex.split(line))
     said = ended.stderr + ended.stdout

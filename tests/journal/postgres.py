@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.patience import PATIENCE_S
 
-_NOBODY = 65534
+NOBODY = 65534
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ def _counted(users_file: Path, change: int) -> Iterator[int]:
 def _start(server: Server) -> None:
     data = server.folder / "data"
     if os.getuid() == 0:
-        os.chown(server.folder, _NOBODY, _NOBODY)
+        os.chown(server.folder, NOBODY, NOBODY)
     _as_owner([server.programs / "initdb", "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--no-locale"])
     options = f"-c listen_addresses='' -c unix_socket_directories='{server.folder}' -c max_connections=200 -c fsync=off"
     _as_owner([server.programs / "pg_ctl", "-D", data, "-l", server.folder / "log", "-o", options, "-w", "start"])
@@ -78,7 +78,7 @@ def _start(server: Server) -> None:
 
 def _as_owner(command: list[str | Path]) -> None:
     # PostgreSQL refuses to be run by root.
-    nobody = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
     subprocess.run([*nobody, *map(str, command)], check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE_S, cwd="/")
 
 

@@ -1,4 +1,4 @@
-"""`toolwire approvals`: lists calls that wait for a person, and records decisions. Works from any process."""
+"""`toolwire approvals`: lists calls and questions that wait for a person, and records decisions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import typer
 from rich.table import Table
 
 import toolwire
-from toolwire.cli.display import add_row, ago, moment, one_line, seconds_of, span, table_text
+from toolwire.cli.display import add_id_column, add_row, ago, cut, moment, one_line, seconds_of, span, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import plain
 from toolwire.cli.stores import StoreOption, open_store
+from toolwire.cli.typed_arguments import read_pairs, read_value
 
 EPILOG = f"""\b
 Examples:
@@ -30,6 +31,8 @@ Examples:
   toolwire approvals approve a_1c0f --remember session --for 8h
   toolwire approvals deny a_1c0f --reason "4 at most"
   toolwire approvals edit a_1c0f --arguments '{{"amount": 4}}'
+  toolwire approvals answer a_2b7d --value 3
+  toolwire approvals answer a_2b7d guests=4 name=Ada
 
 An id may be shortened as long as it means one request. The first decision
 counts. A run that waits goes on with `toolwire run --resume RUN`.
@@ -46,7 +49,7 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The request, or t
 
 @app.callback(epilog=EPILOG)
 def _approvals() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """Calls that wait for a person: see them and decide."""
+    """Calls and questions that wait for a person: see them and decide."""
 
 
 @app.command("list")
@@ -130,7 +133,7 @@ def deny(
     stop_run: Annotated[bool, typer.Option("--stop-run", help="Stop the whole run.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Do not let the call run, and say why."""
+    """Do not let the call run, or decline to answer a question, and say why."""
     verdict = "stop_run" if stop_run else "deny"
     _decide(context.obj, store, id, lambda _: toolwire.Decision(verdict=verdict, reason=reason))
 
@@ -154,17 +157,45 @@ def edit(
     )
 
 
+@app.command("answer")
+def answer(
+    context: typer.Context,
+    id: IdArgument,
+    fields: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="The fields of an answer that is an object.")
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option("--value", metavar="VALUE", help="The whole answer: a text as it is, or JSON.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Answer the question of a tool, which `show` shows. It lets nothing run. To decline, use `deny`."""
+    if (value is None) == (not fields):
+        raise Stop(
+            ExitCode.WRONG_USAGE, "the answer is missing or given twice", hint="Give --value VALUE or KEY=VALUE fields."
+        )
+
+    def made(request: toolwire.ApprovalRequest) -> toolwire.Decision:
+        schema = request.answer_schema
+        given = read_pairs(fields or (), schema) if value is None else read_value(value, schema, schema)
+        return toolwire.Decision(verdict="answer", answer=given)
+
+    _decide(context.obj, store, id, made)
+
+
 def request_table(requests: Sequence[toolwire.ApprovalRequest], *, is_terminal: bool) -> str:
-    """Returns a table of pending requests with one line each and shortened arguments."""
+    """Returns a table of pending requests with shortened arguments. Ids are whole; a long tool name is folded."""
     table, now = Table(), time.time()
-    for name in ("REQUEST", "TOOL", "ASKED", "LEFT", "RUN"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("ARGUMENTS", no_wrap=True, overflow="ellipsis")
+    for name in ("REQUEST", "TOOL", "ASKED", "LEFT"):
+        table.add_column(name, no_wrap=name != "TOOL", overflow="fold")
+    add_id_column(table, "RUN", [request.run_id for request in requests])
+    table.add_column("ARGUMENTS")
     length = _short_length([request.id for request in requests])
     for request in requests:
         left = span(request.expires_at - now) if request.expires_at else "no end"
         asked = ago(request.created_at, now)
-        add_row(table, request.id[:length], request.tool, asked, left, request.run_id, _brief(request))
+        run, arguments = whole(request.run_id), cut(_brief(request))
+        add_row(table, request.id[:length], request.tool, asked, left, run, arguments)
     return table_text(table, is_terminal=is_terminal)
 
 
@@ -233,7 +264,13 @@ def _too_late(request: toolwire.ApprovalRequest, decided: toolwire.Decision) -> 
 
 
 def _said(decision: toolwire.Decision) -> str:
-    done = {"approve": "approved", "edit": "approved with other arguments", "deny": "denied", "stop_run": "run stopped"}
+    done = {
+        "approve": "approved",
+        "edit": "approved with other arguments",
+        "deny": "denied",
+        "stop_run": "run stopped",
+        "answer": "answered",
+    }
     by = decision.by
     who = f" by {by.principal}" if by.principal else ""
     through = f" through {by.channel}" if by.channel else ""
@@ -260,6 +297,7 @@ def _decision_json(decision: toolwire.Decision) -> dict[str, Any]:
     return {
         "verdict": decision.verdict,
         "arguments": plain(decision.arguments),
+        "answer": plain(decision.answer),
         "reason": decision.reason,
         "remember": None if decision.remember is None else _remembered(decision.remember),
         "by": by,
@@ -268,6 +306,8 @@ def _decision_json(decision: toolwire.Decision) -> dict[str, Any]:
 
 
 def _brief(request: toolwire.ApprovalRequest) -> str:
+    if request.kind == "question":
+        return f"asks {json_text.dumps(request.question, ensure_ascii=False)}"
     return json_text.dumps(plain(request.arguments), ensure_ascii=False)
 
 

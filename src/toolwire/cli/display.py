@@ -5,12 +5,16 @@ from __future__ import annotations
 import datetime
 import re
 import shutil
+from collections.abc import Iterable
 from io import StringIO
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+WHOLE_ID = 28
+"""Characters of an id that stays on one line: a run's 24, and the number of a call."""
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _WRITTEN = re.compile(rf"(\d{{1,9}})({'|'.join(unit for _, unit in _UNITS)})")
@@ -30,9 +34,24 @@ def table_text(table: Table, *, is_terminal: bool) -> str:
     return "\n".join(line.rstrip() for line in written.getvalue().strip("\n").split("\n"))
 
 
-def add_row(table: Table, *cells: str) -> None:
-    """Adds a row of plain text cells. Markup and control characters have no effect, and each cell stays on one line."""
-    table.add_row(*(Text(one_line(cell)) for cell in cells))
+def add_row(table: Table, *cells: str | Text) -> None:
+    """Adds a row. Markup and control characters of plain text have no effect, and each such cell stays on one line."""
+    table.add_row(*(Text(one_line(cell)) if isinstance(cell, str) else cell for cell in cells))
+
+
+def add_id_column(table: Table, name: str, ids: Iterable[str]) -> None:
+    """Adds a column of ids that other columns leave room for. They are never cut, and only long ones are folded."""
+    table.add_column(name, no_wrap=max(map(len, ids), default=0) <= WHOLE_ID, overflow="fold")
+
+
+def whole(id: str) -> Text:
+    """Returns the cell of an id in such a column."""
+    return Text(one_line(id), no_wrap=False, overflow="fold")
+
+
+def cut(text: str) -> Text:
+    """Returns the cell of a text in a column that wraps: it stays on one line and is cut to the width that is left."""
+    return Text(one_line(text), no_wrap=True, overflow="ellipsis")
 
 
 def one_line(text: str) -> str:

@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TypeGuard, cast
@@ -26,13 +27,19 @@ _WHAT_COUNTS = (
 def registry_of(sources: Iterable[str], *, approver: Asking | None = None) -> toolwire.ToolRegistry:
     """Returns a registry with the tools of all sources, or the registry that a source defines, with its rules.
 
-    A registry that a source defines keeps its own approver; `approver` is for a new one.
+    `approver` is asked about calls that need approval, except if a registry of a source has an approver of its own.
 
     Raises:
         Stop: A source cannot be loaded, has no tools or an invalid tool, or two tools have the same name.
     """
     loaded = [(source, _load(source)) for source in dict.fromkeys(sources)]
-    return _brought(loaded) or _new_registry(loaded, approver)
+    registry = _brought(loaded)
+    if registry is None:
+        return _new_registry(loaded, approver)
+    if approver is not None:
+        with suppress(toolwire.ConfigurationError):
+            registry.use_approver(approver)
+    return registry
 
 
 def _brought(loaded: list[tuple[str, ModuleType]]) -> toolwire.ToolRegistry | None:

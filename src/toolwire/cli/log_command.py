@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from toolwire.cli.approvals_command import SHORT_ID
-from toolwire.cli.display import add_row, moment, one_line, seconds_of, table_text
+from toolwire.cli.display import add_id_column, add_row, moment, one_line, seconds_of, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption
 from toolwire.cli.output import Output
@@ -92,15 +92,10 @@ def tree(
     json: JsonOption = False,
 ) -> None:
     """Print one run as a tree: its calls, and below each the calls of its program."""
-    from toolwire.log import LogFilter
-
     output: Output = context.obj
     with open_store(store) as opened:
         run_id = found_run(opened, run)[0]
-        own = opened.log(LogFilter(run_id=run_id))
-        # The calls of a program belong to runs of their own, whose rows were written while this run went on.
-        count = own[-1].seq - own[0].seq + 1 if own else 0
-        rows = _of_run(run_id, opened.log(LogFilter(after=own[0].seq - 1), limit=count) if own else [])
+        rows = opened.log_tree(run_id)
     if json:
         output.result_json([_as_json(row) for row in rows])
         return
@@ -142,21 +137,23 @@ def _print(rows: Sequence[LogRow], output: Output, *, json: bool, is_stream: boo
         for row in rows:
             output.result(_line(row))
     elif rows:
-        output.result(_table(rows, is_terminal=output.is_terminal))
+        output.result(table(rows, is_terminal=output.is_terminal))
     else:
         output.say("the log has no such rows")
 
 
-def _table(rows: Iterable[LogRow], *, is_terminal: bool) -> str:
-    table = Table()
+def table(rows: Sequence[LogRow], *, is_terminal: bool) -> str:
+    """Returns a table of rows with whole ids. Where it is narrow, tools and states are folded."""
+    shown = Table()
     for name in ("ROW", "TIME (UTC)", "WHAT"):
-        table.add_column(name, no_wrap=True)
-    for name in ("TOOL", "STATUS", "ID"):
-        table.add_column(name, overflow="fold")
+        shown.add_column(name, no_wrap=True)
+    for name in ("TOOL", "STATUS"):
+        shown.add_column(name, overflow="fold")
+    add_id_column(shown, "ID", map(_known, rows))
     for row in rows:
         at = moment(row.at).removesuffix(" UTC")
-        add_row(table, str(row.seq), at, row.kind, row.tool, row.status, _known(row))
-    return table_text(table, is_terminal=is_terminal)
+        add_row(shown, str(row.seq), at, row.kind, row.tool, row.status, whole(_known(row)))
+    return table_text(shown, is_terminal=is_terminal)
 
 
 def _line(row: LogRow) -> str:
@@ -166,20 +163,6 @@ def _line(row: LogRow) -> str:
 def _known(row: LogRow) -> str:
     """Returns the id of a row's subject. Request ids are shortened to the length that `toolwire approvals` accepts."""
     return row.subject[:SHORT_ID] if row.kind in ("request", "decision") else row.subject
-
-
-def _of_run(run_id: str, rows: Sequence[LogRow]) -> list[LogRow]:
-    """Returns the rows of a run and of all calls that its programs made. A call's row precedes that of its parent."""
-    calls: set[str] = set()
-    found: list[LogRow] = []
-    for row in reversed(rows):
-        parent = str(row.entry.get("parent", "")) if row.kind == "call" else ""
-        # The parent may not have ended: while a program waits, only the calls that it made have rows.
-        if row.run_id == run_id or parent in calls or parent.startswith(f"{run_id}/"):
-            found.append(row)
-            if row.kind == "call":
-                calls.add(row.subject)
-    return found[::-1]
 
 
 def _branches(rows: Sequence[LogRow]) -> list[str]:

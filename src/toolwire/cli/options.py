@@ -35,7 +35,7 @@ AskOption = Annotated[
     typer.Option(
         "--ask/--no-ask",
         help="Ask at the terminal about calls that need approval; by default if there is one. A ToolRegistry "
-        "of yours asks its own approver.",
+        "with an approver of its own asks that one.",
         show_default=False,
     ),
 ]

@@ -70,7 +70,7 @@ def run(
     timeout: TimeoutOption = TIMEOUT_S,
     json: JsonOption = False,
 ) -> None:
-    """Run a model's reply and print what goes back to the model."""
+    """Run a model's reply and print the answer for the model."""
     output: Output = context.obj
     output.keep_stdout()
     if (reply is None) == (resume is None):
@@ -79,6 +79,8 @@ def run(
     approver = asking(ask)
     registry = registry_of(tools, approver=approver)
     honour(policy, registry, output)
+    if protocol != AUTO:
+        _check_protocol(protocol)
     with open_store(store, make=resume is None) as opened:
         if registry.get_execution_log() is None:
             registry.enable_logging(store=opened)
@@ -107,6 +109,14 @@ def run(
             lambda: _gave_nothing(session, content, timeout),
         )
     _told(turn, name, output, resume_with=_resumed_by(tools, store), json=json)
+
+
+def _check_protocol(name: str) -> None:
+    """Refuses a protocol that does not exist, before a store is made for its run."""
+    try:
+        toolwire.protocols.get(name)
+    except toolwire.ConfigurationError as error:
+        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
 
 
 def _told(turn: toolwire.Turn, name: str, output: Output, *, resume_with: str, json: bool) -> NoReturn:
@@ -217,11 +227,12 @@ def _resumed_by(tools: Sequence[str], store: str | None) -> str:
 
 def _waiting_text(run: toolwire.SuspendedRun, resume_with: str, *, is_terminal: bool) -> str:
     """Describes the pending requests and the commands that decide them."""
-    count = len(run.pending)
+    count, first = len(run.pending), run.pending[0]
+    how = "answer or deny" if first.kind == "question" else "approve, deny or edit"
     return (
         f"run {run.run_id} waits for {'a decision' if count == 1 else f'{count} decisions'}:\n\n"
         f"{request_table(run.pending, is_terminal=is_terminal)}\n\n"
-        f"Decide:  toolwire approvals show {run.pending[0].id[:10]}, then approve, deny or edit\n"
+        f"Decide:  toolwire approvals show {first.id[:10]}, then {how}\n"
         f"Go on:   toolwire run --resume {run.run_id} {resume_with}"
     )
 

@@ -22,11 +22,14 @@ StoreOption = Annotated[
     typer.Option(
         "--store",
         metavar="URL|FILE",
-        help=f"The store: a file or a URL; else ${STORE_VARIABLE}, else {STORE_FILE}.",
+        help=f"The store: a file or a URL; else ${STORE_VARIABLE}, else {STORE_FILE}. "
+        "Behind PgBouncer end the URL with ?prepared=false.",
     ),
 ]
 
 _RUNS_SEARCHED = 10_000
+_PREPARED = "prepared="
+"""The setting of a URL that `Store.open` takes as an argument: a command has the URL alone."""
 
 
 @contextmanager
@@ -36,9 +39,9 @@ def open_store(named: str | None, *, make: bool = False) -> Generator[toolwire.S
     Raises:
         Stop: The store does not exist, or cannot be used.
     """
-    url = _url(named or os.environ.get(STORE_VARIABLE), make=make)
+    url, prepared = _read(_url(named or os.environ.get(STORE_VARIABLE), make=make))
     try:
-        store = toolwire.Store.open(url)
+        store = toolwire.Store.open(url, prepared=prepared)
     except (toolwire.ToolwireError, toolwire.DecisionRefused) as error:
         raise unusable_store(error) from error
     try:
@@ -87,6 +90,25 @@ def _url(named: str | None, *, make: bool) -> str:
             raise Stop(ExitCode.WRONG_USAGE, f"there is no store at {path}", hint=hint)
         _make_folder(path)
     return named if named and "://" in named else f"sqlite:///{path}"
+
+
+def _read(url: str) -> tuple[str, bool]:
+    """Returns the URL without `prepared`, and the value of `prepared`.
+
+    Raises:
+        Stop: The value is not valid.
+    """
+    start, mark, query = url.rpartition("?")
+    settings = query.split("&") if mark else []
+    given = [setting for setting in settings if setting.startswith(_PREPARED)]
+    if not given or url.startswith("sqlite"):
+        return url, True
+    if given != [_PREPARED + "false"]:
+        raise Stop(
+            ExitCode.WRONG_USAGE, f"{'&'.join(given)} in the URL of the store: write {_PREPARED}false, or leave it out"
+        )
+    others = "&".join(setting for setting in settings if setting not in given)
+    return f"{start}?{others}" if others else start, False
 
 
 def _make_folder(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, cast
+from urllib.parse import unquote
 
 from toolwire.cli.exit_codes import ExitCode, Stop
 
@@ -120,7 +121,7 @@ def _types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -
 def _resolved(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Resolves a reference within the document. Returns an empty schema if the target does not exist."""
     found: object = root
-    for part in reference.removeprefix("#").strip("/").split("/"):
+    for part in unquote(reference).removeprefix("#").strip("/").split("/"):
         key = part.replace("~1", "/").replace("~0", "~")
         found = cast("Mapping[str, object]", found).get(key, {}) if isinstance(found, Mapping) else {}
     return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}

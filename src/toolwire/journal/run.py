@@ -9,6 +9,7 @@ from typing import Any, Literal
 from toolwire.permission.approval import ApprovalRequest
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Label
+from toolwire.vocabulary.results import ToolResult
 
 RunStatus = Literal["running", "suspended", "finished", "stopped", "diverged"]
 """running: a process works on the run, or died while doing so. suspended: the run waits for a person. finished: its
@@ -45,6 +46,7 @@ class RunStart:
         engine: The engine that runs its programs. A record is replayed only on the same engine.
         created_at: Seconds since the epoch.
         expires_at: Time after which the run cannot be resumed, in seconds since the epoch; 0 means never.
+        conversation: The conversation that the run belongs to; empty for none.
     """
 
     run_id: str
@@ -57,6 +59,7 @@ class RunStart:
     engine: str = ""
     created_at: float = 0.0
     expires_at: float = 0.0
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -107,6 +110,7 @@ class RunInfo:
         steps: Number of calls that have ended, calls of programs included.
         pending: Number of requests that wait for a person.
         is_held: True if a process that may still be alive holds the lease.
+        conversation: The conversation that the run belongs to; empty for none.
     """
 
     run_id: str
@@ -121,3 +125,30 @@ class RunInfo:
     steps: int
     pending: int
     is_held: bool
+    conversation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCall:
+    """A call of a run, as `Store.calls` returns it.
+
+    Attributes:
+        id: The id of the call.
+        parent: The id of the call that made this one: a program, or a tool through its context. Empty for a call of the
+            model.
+        tool: The name under which the tool was called.
+        arguments: The model's arguments.
+        attempt: Number of the attempt, from 1; 0 if the call ended before it began, such as a denied one.
+        started_at: Start of the last attempt, in seconds since the epoch; None if the call did not begin.
+        ended_at: Time of its end, in seconds since the epoch; None while it runs, or if a crash hid its end.
+        result: The result; None while it runs, or if a crash hid it.
+    """
+
+    id: str
+    parent: str
+    tool: str
+    arguments: Mapping[str, Any]
+    attempt: int
+    started_at: float | None
+    ended_at: float | None
+    result: ToolResult | None

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
-from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from toolwire.journal.conversation_info import check_name
 from toolwire.journal.database.database import Database
-from toolwire.journal.database.location import Location, location_of
+from toolwire.journal.database.location import READERS, Location, location_of
 from toolwire.journal.database.tables import RUNS
-from toolwire.journal.database.work import Work
 from toolwire.journal.ledger import approvals
+from toolwire.journal.ledger.conversations import joined, whose
+from toolwire.journal.ledger.forgetting import forget
 from toolwire.journal.ledger.forms import run_form, written
-from toolwire.journal.ledger.history import ReplayHistory
+from toolwire.journal.ledger.history import ReplayHistory, calls_of
 from toolwire.journal.ledger.leases import LEASE_S, Lease
-from toolwire.journal.ledger.reopen import info_of, reopened
+from toolwire.journal.ledger.reopen import DESCRIBED, infos, reopened
 from toolwire.journal.ledger.run_ledger import RunLedger
-from toolwire.journal.log import rows as log_rows
-from toolwire.journal.log.chain import LogCheck, append, verify
-from toolwire.journal.log.compare import missing
+from toolwire.journal.log.chain import append, clear_text
 from toolwire.journal.log.events import run_event
-from toolwire.journal.log.pruning import Prune, pruned
-from toolwire.journal.log.rows import LogFilter, LogRow
-from toolwire.journal.run import RunInfo, RunStart, RunStatus
+from toolwire.journal.run import RecordedCall, RunInfo, RunStart, RunStatus
+from toolwire.journal.store_conversations import Conversations
+from toolwire.journal.store_log import StoreLog
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.policy import Rule
 from toolwire.runtime.runtime import Runtime, default_runtime
+from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import ConfigurationError, StoreUnavailable
 
 RUNS_LISTED = 100
 """Default number of runs in a list: more than a person looks through."""
 
-FOLLOW_S = 0.25
-"""Seconds between two queries for new rows, of this or another process. A person does not notice the delay."""
 
-FOLLOWED_AT_ONCE = 500
-"""Rows read per query when a log is followed."""
-
-
-class Store:
+class Store(StoreLog, Conversations):
     """A database of runs, requests, decisions and the log. Usable from any thread and any event loop.
 
     Runs, their calls, requests and decisions are encrypted. The log is not. It holds the arguments and results of
@@ -56,15 +48,15 @@ class Store:
     """
 
     def __init__(self, location: Location, key: bytes | None, runtime: Runtime) -> None:
+        super().__init__()
         self.url = location.shown
         self._location = location
         self._key = key
         self._runtime = runtime
         self._is_closed = False
-        self._closing = threading.Event()
 
     @classmethod
-    def open(cls, url: str, *, key: bytes | None = None) -> Store:
+    def open(cls, url: str, *, key: bytes | None = None, prepared: bool = True, pool_size: int = READERS + 1) -> Store:
         """Opens the store at `sqlite:///file.db` or `postgresql://user@host/database`.
 
         Creates or upgrades it if necessary.
@@ -72,14 +64,27 @@ class Store:
         `key` (32 bytes) encrypts the data of runs. None uses the environment variable `TOOLWIRE_KEY`, or else a key
         file. The key file is beside the database, or in the user's state folder for a server; a new store creates it.
 
+        `prepared=False` is for a pooler that gives each transaction another connection, such as PgBouncer with
+        `pool_mode = transaction`. The store then prepares no statements and leaves no settings at the server.
+
+        `pool_size` is the number of connections that this process may have open, at least 2. All its stores of one URL
+        share them.
+
         Raises:
-            ConfigurationError: The URL or the key is invalid.
+            ConfigurationError: The URL, the key or `pool_size` is invalid, or this process has the store open with
+                other values of `prepared` and `pool_size`.
             StoreUnavailable: The store cannot be reached, is damaged, or was written with another key.
             DecisionRefused: `schema_too_new`: a newer toolwire wrote it.
         """
         if key is not None and len(key) != 32:
             raise ConfigurationError("key: give 32 bytes, for example secrets.token_bytes(32)")
-        store = cls(location_of(url), key, default_runtime())
+        location = location_of(url, prepared=prepared, pool_size=pool_size)
+        store = cls(location, key, default_runtime())
+        if (found := store._database.location) != location:
+            raise ConfigurationError(
+                f"the store {location.shown} is open with prepared={found.prepared}, pool_size={found.pool_size} in "
+                "this process: open it with these values, or pass the store that is open"
+            )
         store._database.handles.add(store)
         return store
 
@@ -89,17 +94,26 @@ class Store:
     # -- runs -------------------------------------------------------------------------------------------------------
 
     def start(self, run: RunStart) -> Future[RunLedger]:
-        """Records a new run; this process holds its lease.
+        """Records a new run; this process holds its lease. The run of the ledger has read what its conversation read.
 
-        The future raises `DecisionRefused` (`run_busy`) if the id exists.
+        The future raises `DecisionRefused`: `run_busy` if the id exists, `conversation_busy` while another process
+        works on the conversation, or `not_permitted` if the conversation is another principal's.
         """
         database, now = self._database, time.time()
         lease = Lease(run_id=run.run_id, owner=str(database.owner), number=1)
-        sealed = database.sealer.seal(written(run_form(run)), "runs", run.run_id, "start")
+
+        def sealed_of(start: RunStart) -> bytes:
+            return database.sealer.seal(written(run_form(start)), "runs", start.run_id, "start")
+
+        # Sealed in this thread, since a reply may be large. It is sealed again if its conversation has read more.
+        first = sealed_of(run)
 
         def job(connection: Connection) -> RunLedger:
+            start, urls = joined(connection, database.sealer, run, database.owner, now)
+            sealed = first if start is run else sealed_of(start)
             connection.execute(
                 insert(RUNS).values(
+                    **whose(run),
                     run_id=run.run_id,
                     status="running",
                     rev=1,
@@ -112,15 +126,16 @@ class Store:
                     start=sealed,
                 )
             )
-            append(connection, database.sealer, [run_event(run.run_id, "started", caller=run.caller)])
+            append(connection, database.sealer, [run_event(run, "started", caller=run.caller)])
             return database.hold(
                 RunLedger(
                     database,
-                    run,
+                    start,
                     lease,
                     status="running",
                     rev=1,
                     history=ReplayHistory(size=len(sealed)),
+                    urls=urls,
                 )
             )
 
@@ -149,21 +164,40 @@ class Store:
         return database.run(job)
 
     def runs(
-        self, *, status: RunStatus | None = None, since: float | None = None, limit: int = RUNS_LISTED
+        self,
+        *,
+        status: RunStatus | None = None,
+        conversation: str | None = None,
+        caller: Caller | None = None,
+        since: float | None = None,
+        before: float | None = None,
+        limit: int = RUNS_LISTED,
     ) -> list[RunInfo]:
-        """Returns runs, newest first.
+        """Returns runs, newest first, by one query.
 
-        `since` selects runs created at that time or later, in seconds since the epoch.
+        A turn that was killed or cancelled is a run of its conversation with the status `running` and not `is_held`.
+        `Session.resume` continues it.
+
+        `caller` selects the runs of its principal and tenant, and only those of its agent if it names one.
+
+        `since` selects runs created at that time or later, and `before` runs created earlier, both in seconds since the
+        epoch.
         """
-        database, now = self._database, time.time()
-        query = select(RUNS).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc()).limit(limit)
+        query = select(*DESCRIBED).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc()).limit(limit)
         if status is not None:
             query = query.where(RUNS.c.status == status)
+        if conversation is not None:
+            query = query.where(RUNS.c.conversation == check_name(conversation))
+        if caller is not None:
+            query = query.where(RUNS.c.principal == clear_text(caller.principal))
+            query = query.where(RUNS.c.tenant == clear_text(caller.tenant))
+            if caller.agent:
+                query = query.where(RUNS.c.agent == clear_text(caller.agent))
         if since is not None:
             query = query.where(RUNS.c.created_at >= since)
-        return database.read(
-            lambda connection: [info_of(connection, database, row, now) for row in connection.execute(query).all()]
-        )
+        if before is not None:
+            query = query.where(RUNS.c.created_at < before)
+        return self._infos(query)
 
     def run(self, run_id: str) -> RunInfo:
         """Returns one run.
@@ -171,16 +205,41 @@ class Store:
         Raises:
             DecisionRefused: `unknown_run`.
         """
-        database, now = self._database, time.time()
-        query = select(RUNS).where(RUNS.c.run_id == run_id)
+        found = self._infos(select(*DESCRIBED).where(RUNS.c.run_id == run_id))
+        if not found:
+            raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
+        return found[0]
 
-        def read_one(connection: Connection) -> RunInfo:
-            row = connection.execute(query).one_or_none()
-            if row is None:
+    def calls(self, run_id: str) -> list[RecordedCall]:
+        """Returns the calls of a run that began or ended, in the order of their starts, inner calls with their parent.
+
+        Raises:
+            DecisionRefused: `unknown_run`, or `bad_mac` if a record was changed in the database.
+        """
+        database = self._database
+
+        def read(connection: Connection) -> list[RecordedCall]:
+            if connection.execute(select(RUNS.c.run_id).where(RUNS.c.run_id == run_id)).scalar() is None:
                 raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
-            return info_of(connection, database, row, now)
+            return calls_of(connection, database.sealer, run_id)
 
-        return database.read(read_one)
+        return database.read(read, is_one_state=True)
+
+    def forget(self, *, before: float) -> int:
+        """Deletes the runs that ended before that time, in seconds since the epoch, and returns their number.
+
+        Their calls, requests and decisions go with them; their rows in the log stay until `prune`. Runs that have not
+        ended stay, and so do runs in which a person chose to remember a rule. Other records are written between the
+        slices of `FORGOTTEN_AT_ONCE` runs. After a failure, earlier slices stay deleted.
+        """
+        database, count = self._database, 0
+        while found := database.run(lambda connection: forget(connection, database.sealer, before)).result():
+            count += found
+        return count
+
+    def _infos(self, query: Any) -> list[RunInfo]:
+        database = self._database
+        return database.read(lambda connection: infos(connection, database, query, time.time()))
 
     @property
     def wire_key(self) -> bytes:
@@ -234,74 +293,6 @@ class Store:
         database = self._database
         return database.read(lambda connection: approvals.decided_to_remember(connection, database.sealer, run_id))
 
-    # -- the log ----------------------------------------------------------------------------------------------------
-
-    def log(
-        self, wanted: LogFilter | None = None, *, limit: int | None = None, newest_first: bool = False
-    ) -> list[LogRow]:
-        """Returns the rows of the log that match. Events that this process recorded before are included."""
-        database = self._database
-        database.settled()
-        return database.read(
-            lambda connection: log_rows.rows(connection, wanted or LogFilter(), limit=limit, newest_first=newest_first)
-        )
-
-    def log_length(self, wanted: LogFilter | None = None) -> int:
-        """Returns the number of rows that match."""
-        database = self._database
-        database.settled()
-        return database.read(lambda connection: log_rows.count(connection, wanted or LogFilter()))
-
-    def follow(self, after: int = 0) -> Iterator[LogRow]:
-        """Yields the rows after `after` in order, then new rows as they come, until the store is closed."""
-        while not self._closing.is_set():
-            found = self._database.read(
-                lambda connection, after=after: log_rows.rows(
-                    connection, LogFilter(after=after), limit=FOLLOWED_AT_ONCE
-                )
-            )
-            for row in found:
-                yield row
-                after = row.seq
-            if not found:
-                self._closing.wait(FOLLOW_S)
-
-    def verify(self) -> LogCheck:
-        """Checks the whole log and reports the first row that was changed, moved or removed.
-
-        It also reports runs and steps that the log mentions and the store no longer has. It cannot detect that the
-        whole database was restored to an earlier state.
-        """
-        database = self._database
-        database.settled()
-
-        def check(connection: Connection) -> LogCheck:
-            return replace(verify(connection, database.sealer), missing=missing(connection))
-
-        return database.read(check, is_one_state=True)
-
-    def prune(self, *, before: float | None = None, keep: int | None = None) -> int:
-        """Drops the oldest rows of the log and returns their number. The rest of the log can still be verified.
-
-        `before` drops rows older than that time, in seconds since the epoch. `keep` drops all but the last `keep` rows.
-        Other records are written between the slices of `PRUNED_AT_ONCE` rows. After a failure, earlier slices stay
-        pruned.
-        """
-        return self.prune_later(before=before, keep=keep).result()
-
-    def prune_later(self, *, before: float | None = None, keep: int | None = None) -> Future[int]:
-        """Does the same without blocking; the future resolves to the number of rows."""
-        return pruned(self._database, Prune(before=before, keep=keep))
-
-    def tell(self, event: Mapping[str, Any]) -> None:
-        """Queues an event (`journal/log/events.py`) for the end of the log.
-
-        Blocks only while the writer's queue is full.
-        """
-        database = self._database
-        database.writer.wait_for_room()
-        database.put(Work(future=None, records=[(database.log, event)]))
-
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -311,8 +302,9 @@ class Store:
         """
         if self._is_closed:
             return
+        # First, so that no follower reads a closed store.
+        self._end_following()
         self._is_closed = True
-        self._closing.set()
         database = self._runtime.find(self._part)
         if isinstance(database, Database):
             database.handles.discard(self)
@@ -322,10 +314,15 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        # Closing waits for the disk, which would block the event loop.
+        await asyncio.to_thread(self.close)
 
     @property
     def _part(self) -> str:

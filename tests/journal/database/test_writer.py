@@ -13,7 +13,7 @@ import pytest
 from benchmarks.kills import in_child, start_of, step_number
 
 from tests.journal.ledger.test_run_ledger import kind
-from tests.journal.world import PAID, done, started
+from tests.journal.world import PAID, done, run_start, started
 from tests.patience import PATIENCE_S
 from toolwire.journal.database import forking, writer
 from toolwire.journal.log.events import run_event
@@ -105,7 +105,7 @@ def test_a_job_does_not_wait_for_room_that_only_its_thread_can_make(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "QUEUE_LIMIT", 1)
-    told = store._database.run(lambda _: [store.tell(run_event("r_1", "started")) for _ in range(3)])
+    told = store._database.run(lambda _: [store.tell(run_event(run_start("r_1"), "started")) for _ in range(3)])
     told.result()
     assert store.log_length() == 3
 
@@ -159,7 +159,8 @@ def test_a_fork_while_a_caller_writes_disturbs_neither(
 def test_a_store_that_is_closed_while_a_caller_writes_waits_for_it_and_writes_the_rest(url: str) -> None:
     store = Store.open(url)
     with ThreadPoolExecutor(1) as pool:
-        leading = _leading(store, lambda: store._closing.wait(PATIENCE_S), pool)
+        followed = store.follow()
+        leading = _leading(store, lambda: list(followed), pool)
         later = store._database.run(whose)
         store.close()
         assert later.done()

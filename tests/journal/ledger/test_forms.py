@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from toolwire.journal.ledger.approvals import decision_written, request_written
 from toolwire.journal.ledger.forms import (
-    FORM,
+    REFERRING,
     call_of,
     ended_form,
     ended_of,
@@ -120,7 +121,7 @@ def short_end() -> bytes:
     """The end of a begun step whose data is the data of an earlier step."""
     shared = Shared()
     shared.add("r_1/1", tag(AWKWARD))
-    return written(shortened(ended_form(STEP, RESULT), shared, is_begun=True), FORM)
+    return written(shortened(ended_form(STEP, RESULT), shared, is_begun=True), REFERRING)
 
 
 def outcome() -> dict[str, Any]:
@@ -137,14 +138,14 @@ RECORDS: dict[str, Callable[[], bytes]] = {
     "unwritable_end": lambda: written(ended_form(EMPTY_STEP, ToolResult(True, object()))),
     "short_end": short_end,
     "note": lambda: written({"entry": tag(AWKWARD)}),
-    "request": lambda: written(plain_form(REQUEST)),
-    "decision": lambda: written(plain_form(DECISION)),
-    "empty_decision": lambda: written(plain_form(Decision(verdict="approve"))),
+    "request": lambda: request_written(REQUEST),
+    "decision": lambda: decision_written(DECISION),
+    "empty_decision": lambda: decision_written(Decision(verdict="approve")),
     "rule": lambda: written(plain_form(RULE)),
     "run": lambda: written(run_form(RUN)),
     "empty_run": lambda: written(run_form(RunStart(run_id="", reply={}, protocol=""))),
     "divergence": lambda: written({"result": result_form(FAILED)}),
-    "outcome": lambda: written(outcome(), FORM),
+    "outcome": lambda: written(outcome(), REFERRING),
 }
 
 GOLDEN: dict[str, bytes] = ast.literal_eval((Path(__file__).parent / "golden_records.txt").read_text("ascii"))

@@ -14,7 +14,7 @@ import pytest
 
 from toolwire.facade.registry import ToolRegistry
 from toolwire.journal.log.memory_log import LOG_ENTRIES, LOG_LIMIT_BYTES, VALUE_LIMIT_BYTES, ExecutionLog, LogEntry
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import NOBODY, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 
@@ -39,6 +39,8 @@ class FakeRecord:
         self.run_id = run_id
         self.started_at = NOON.timestamp() + 60 * minute
         self.duration_s = 0.25
+        self.is_from_record = False
+        self.caller, self.conversation = NOBODY, ""
 
 
 def log_of(*records: FakeRecord, entries: int = LOG_ENTRIES) -> ExecutionLog:

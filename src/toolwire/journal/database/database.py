@@ -8,10 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, event, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from toolwire.journal.database.engine import FILE_GONE, file_of, make_engine, prepare, writing
 from toolwire.journal.database.forking import GATE, gate_of
@@ -23,6 +24,8 @@ from toolwire.journal.database.work import Work
 from toolwire.journal.database.writer import Writer
 from toolwire.journal.ledger.leases import Owner, Renewal, leave, renew
 from toolwire.journal.log.chain import LogRows, begin_chain
+from toolwire.journal.log.following import Poller
+from toolwire.journal.log.rows import newest
 from toolwire.vocabulary.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -57,7 +60,9 @@ class Database:
         self.handles: set[object] = set()
         """The `Store` objects that use this database."""
         self._has_held = False
+        self._is_closed = False
         self._engine = make_engine(location)
+        event.listen(self._engine, "checkin", self._returned)
         self._gate = gate_of(self._engine)
         with self._gate:
             self._open(key)
@@ -66,6 +71,8 @@ class Database:
             """The kind of record that goes to the log."""
             self.writer = Writer(writing(self._engine))
             self._renewal = Renewal(self._renew)
+            self.poller = Poller(lambda: self.read(newest))
+            """Wakes those who follow the log."""
             if location.path is not None:
                 GATE.add(self)
 
@@ -115,6 +122,7 @@ class Database:
         if self._has_held:
             self.writer.run(lambda connection: leave(connection, self.owner))
         self.writer.close()
+        self._is_closed = True
         self._engine.dispose()
 
     def let_go(self) -> None:
@@ -126,6 +134,11 @@ class Database:
         """Drops the connections in the child without closing them: they belong to the parent."""
         self.writer.after_fork()
         self._engine.dispose(close=False)
+
+    def _returned(self, _: object, record: ConnectionPoolEntry) -> None:
+        """Closes a connection whose reader was still busy when the database was closed: the pool has forgotten it."""
+        if self._is_closed:
+            record.invalidate()
 
     def _open(self, key: bytes | None) -> None:
         if self.location.path is not None:

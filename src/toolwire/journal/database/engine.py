@@ -24,9 +24,6 @@ BUSY_TIMEOUT_S = 10.0
 WAL_LIMIT_BYTES = 8 * 1024 * 1024
 """Bytes of write-ahead log kept on disk between checkpoints: twice the size at which SQLite makes a checkpoint."""
 
-READERS = 8
-"""Connections for concurrent readers; further readers wait. The writer has one more."""
-
 CONNECT_LIMIT_S = 10
 """Seconds allowed for connecting; libpq takes whole seconds only. A handshake takes three round trips."""
 
@@ -36,6 +33,8 @@ STATEMENT_LIMIT_S = 20.0
 A record takes about a thousandth of that.
 """
 
+_STATEMENT_LIMIT_MS = int(STATEMENT_LIMIT_S * 1000)
+
 SILENCE_LIMIT_S = 25.0
 """Seconds without a byte from the server during a statement. It exceeds `STATEMENT_LIMIT_S`, so the server gives up
 first.
@@ -43,6 +42,11 @@ first.
 
 FILE_GONE = "its file was deleted or replaced while the store was open"
 """Reason why a store is unavailable. SQLite would go on writing to a file that vanishes when this process ends."""
+
+_POOLED = (
+    "\nThis is a pooler such as PgBouncer: open the store with Store.open(url, prepared=False). "
+    "For a command, add prepared=false to the query of the URL."
+)
 
 _WRITES = "toolwire_writes"
 
@@ -65,7 +69,7 @@ def make_engine(location: Location) -> Engine:
     engine = create_engine(
         location.url,
         connect_args={"timeout": BUSY_TIMEOUT_S, "isolation_level": None, "check_same_thread": False},
-        pool_size=READERS + 1,
+        pool_size=location.pool_size,
         max_overflow=0,
     )
     event.listen(engine, "connect", _set_up)
@@ -77,14 +81,16 @@ def _postgres(location: Location) -> Engine:
     try:
         engine = create_engine(
             location.url,
-            connect_args=connect_arguments(location.url.query),
-            pool_size=READERS + 1,
+            connect_args=connect_arguments(location.url.query, prepared=location.prepared),
+            pool_size=location.pool_size,
             max_overflow=0,
             pool_pre_ping=True,
         )
     except ImportError as error:
         raise StoreUnavailable("PostgreSQL needs the driver psycopg\nRun: pip install 'toolwire[postgres]'") from error
     event.listen(engine, "do_connect", connect)
+    if not location.prepared:
+        event.listen(engine, "begin", _limit)
     return engine
 
 
@@ -118,7 +124,8 @@ def prepare(engine: Engine, location: Location) -> None:
                 if found != "ok":
                     raise StoreUnavailable(f"{location.shown} is damaged: {found}")
     except DBAPIError as error:
-        raise StoreUnavailable(f"{location.shown} cannot be used: {error.orig}") from error
+        advice = _POOLED if "unsupported startup parameter" in str(error.orig) else ""
+        raise StoreUnavailable(f"{location.shown} cannot be used: {error.orig}{advice}") from error
 
 
 def _use_wal(connection: Connection) -> None:
@@ -154,17 +161,26 @@ def _begin(connection: Connection) -> None:
         run(connection, "BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
 
 
-def connect_arguments(given: Any) -> dict[str, Any]:
-    """Returns the arguments for a new connection. Values in the URL's query (`given`) take precedence."""
-    limit_ms = int(STATEMENT_LIMIT_S * 1000)
+def _limit(connection: Connection) -> None:
+    # A pooler of transactions gives the next one another connection, so each sets its own limit.
+    connection.exec_driver_sql(f"SET LOCAL statement_timeout = {_STATEMENT_LIMIT_MS}")
+
+
+def connect_arguments(given: Any, *, prepared: bool = True) -> dict[str, Any]:
+    """Returns the arguments for a new connection. Values in the URL's query (`given`) take precedence.
+
+    Without `prepared` they leave nothing at the server that another client of a pooler would meet.
+    """
     arguments: dict[str, Any] = {
         "connect_timeout": CONNECT_LIMIT_S,
         # Ends the wait for data that the other end does not acknowledge. `SILENCE_LIMIT_S` ends every other wait.
-        "tcp_user_timeout": limit_ms,
+        "tcp_user_timeout": _STATEMENT_LIMIT_MS,
     }
     arguments = {name: value for name, value in arguments.items() if name not in given}
+    if not prepared:
+        return {**arguments, "prepare_threshold": None}
     # If a setting occurs twice, the server uses the last one.
-    arguments["options"] = f"-c statement_timeout={limit_ms} {given.get('options', '')}".rstrip()
+    arguments["options"] = f"-c statement_timeout={_STATEMENT_LIMIT_MS} {given.get('options', '')}".rstrip()
     return arguments
 
 

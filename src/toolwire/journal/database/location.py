@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -16,6 +17,12 @@ NETWORK_FILES = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.sshfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"}
 )
 """File systems on which SQLite cannot rely on locks and shared memory."""
+READERS = 8
+"""Connections for concurrent readers; further readers wait. The writer has one more."""
+
+CONNECTIONS_MIN = 2
+"""The writer keeps a connection, and readers and the renewal of leases share the others."""
+
 _MOUNTS = Path("/proc/self/mounts")
 
 
@@ -29,22 +36,31 @@ class Location:
     """The database file; None for a server."""
     shown: str
     """The URL for messages, without a password."""
+    prepared: bool
+    """True if the server may keep prepared statements and settings for a connection."""
+    pool_size: int
+    """Connections of this process."""
 
 
-def location_of(url: str) -> Location:
+def location_of(url: str, *, prepared: bool = True, pool_size: int = READERS + 1) -> Location:
     """Parses the URL of a store: `sqlite:///file.db` or `postgresql://user@host/database`.
 
     Raises:
-        ConfigurationError: The text is not a URL, or a store cannot use that database.
+        ConfigurationError: The text is not a URL, a store cannot use that database, or a setting is not valid.
         StoreUnavailable: The file would be on a network file system.
     """
+    given = cast("object", pool_size)
+    if isinstance(given, bool) or not isinstance(given, int) or given < CONNECTIONS_MIN:
+        raise ConfigurationError(f"pool_size={given!r}: give a whole number from {CONNECTIONS_MIN}")
     try:
         read = make_url(url)
     except (ArgumentError, ValueError) as error:
         raise ConfigurationError(_advice("the text is not a URL")) from error
+    if "prepared" in read.query:
+        raise ConfigurationError("prepared= in the URL is for commands: write Store.open(url, prepared=False)")
     if read.drivername in POSTGRES:
         read = read.set(drivername="postgresql+psycopg")
-        return Location(url=read, path=None, shown=shown(read))
+        return Location(url=read, path=None, shown=shown(read), prepared=prepared, pool_size=pool_size)
     if read.drivername not in {"sqlite", "sqlite+pysqlite"}:
         raise ConfigurationError(_advice(f"{read.drivername!r} is not a database that a store can use"))
     if read.database in (None, "", ":memory:") or "mode" in read.query or read.host:
@@ -53,7 +69,7 @@ def location_of(url: str) -> Location:
     if _file_system(path.parent) in NETWORK_FILES:
         raise StoreUnavailable(f"{path} is on a network file system, where SQLite loses data; use PostgreSQL there")
     place = URL.create("sqlite+pysqlite", database=str(path))
-    return Location(url=place, path=path, shown=shown(place))
+    return Location(url=place, path=path, shown=shown(place), prepared=prepared, pool_size=pool_size)
 
 
 def shown(url: URL) -> str:

@@ -30,6 +30,13 @@ MOMENT: TypeEngine[float] = cast("TypeEngine[float]", Double()).with_variant(REA
 
 METADATA = MetaData()
 
+
+def _whose(*, is_nullable: bool) -> list[Column[str]]:
+    """Returns the columns for the conversation and the caller."""
+    names, default = ("conversation", "principal", "agent", "tenant"), None if is_nullable else ""
+    return [Column(name, Text, nullable=is_nullable, server_default=default) for name in names]
+
+
 META = Table(
     "meta",
     METADATA,
@@ -54,11 +61,83 @@ RUNS = Table(
     Column("start", LargeBinary, nullable=False),
     Column("outcome", LargeBinary),
     Column("divergence", LargeBinary),
+    *_whose(is_nullable=False),
     Index("runs_created_at", "created_at"),
+    Index("runs_conversation", "conversation", "created_at"),
+    Index("runs_status", "status", "created_at"),
     Index("runs_owner", "owner"),
+    Index("runs_principal", "principal", "created_at"),
     sqlite_strict=True,
 )
-"""One row per run. `owner` holds the run under the number `lease`; an empty `owner` means that the run is free."""
+"""One row per run. `owner` holds the run under the number `lease`; an empty `owner` means that the run is free.
+
+The lease ends at the later of `lease_until`, which is written when it is taken, and the `alive_until` of its owner.
+"""
+
+OWNERS = Table(
+    "owners",
+    METADATA,
+    Column("owner", Text, primary_key=True),
+    Column("alive_until", MOMENT, nullable=False),
+    sqlite_strict=True,
+)
+"""One row per process that holds runs: it renews all its leases with this row."""
+
+CONVERSATIONS = Table(
+    "conversations",
+    METADATA,
+    Column("conversation", Text, primary_key=True),
+    Column("created_at", MOMENT, nullable=False),
+    Column("updated_at", MOMENT, nullable=False),
+    Column("state", LargeBinary, nullable=False),
+    Index("conversations_updated_at", "updated_at"),
+    sqlite_strict=True,
+)
+"""One row per conversation. `state` holds its caller, and the labels of the data that its turns have read."""
+
+DOCUMENTS = Table(
+    "documents",
+    METADATA,
+    Column("conversation", Text, ForeignKey("conversations.conversation"), primary_key=True),
+    Column("version", NUMBER, nullable=False),
+    Column("saved_at", MOMENT, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    Column("parts_of", Text, nullable=False, server_default=""),
+    sqlite_strict=True,
+)
+"""The document of a conversation. `version` counts how often it was saved.
+
+If `parts_of` is not empty, the parts of that name hold the document, and `document` holds their number.
+"""
+
+DOCUMENT_PARTS = Table(
+    "document_parts",
+    METADATA,
+    Column("conversation", Text, primary_key=True),
+    Column("parts_of", Text, primary_key=True),
+    Column("number", NUMBER, primary_key=True, autoincrement=False),
+    Column("written_at", MOMENT, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    Index("document_parts_written_at", "number", "written_at"),
+    sqlite_strict=True,
+)
+"""The parts of large documents. Each save has its own; the row in `documents` decides which of them count."""
+
+KEPT_RESULTS = Table(
+    "kept_results",
+    METADATA,
+    Column("result_id", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.run_id"), nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("read_at", MOMENT, nullable=False),
+    Column("bytes", NUMBER, nullable=False),
+    Column("result", LargeBinary, nullable=False),
+    Index("kept_results_run_id", "run_id"),
+    Index("kept_results_conversation", "conversation", "read_at"),
+    Index("kept_results_read_at", "read_at", "bytes"),
+    sqlite_strict=True,
+)
+"""Results that were too long for a model. The least recently read ones are dropped first."""
 
 STEPS = Table(
     "steps",
@@ -103,7 +182,10 @@ REQUESTS = Table(
     Index("requests_state", "state", "created_at"),
     sqlite_strict=True,
 )
-"""One row per request. State: pending -> approved -> reserved -> done; or denied, stopped, superseded."""
+"""One row per request. State: pending -> approved -> reserved -> done; or denied, stopped, superseded.
+
+A question: pending -> answered -> done; or stopped, superseded.
+"""
 
 DECISIONS = Table(
     "decisions",
@@ -139,8 +221,19 @@ LOG = Table(
     Column("status", Text, nullable=False),
     Column("entry", Text, nullable=False),
     Column("hash", Text, nullable=False),
+    *_whose(is_nullable=True),
+    Column("parent", Text, nullable=False, server_default=""),
+    Column("duration_s", MOMENT),
     Index("log_run_id", "run_id", "seq"),
+    Index("log_conversation", "conversation", "seq"),
     Index("log_subject", "kind", "subject"),
+    Index("log_parent", "parent", "seq"),
+    Index("log_at", "at"),
     sqlite_strict=True,
 )
-"""History for reading, redacted. The hash of each row covers the hash of the row before."""
+"""History for reading, redacted. The hash of each row covers the hash of the row before.
+
+Rows of the first schema have NULL as conversation and caller, and hashes that do not cover these columns.
+
+`parent` and `duration_s` repeat values of a call's `entry`, which the hash covers; `verify` compares them.
+"""

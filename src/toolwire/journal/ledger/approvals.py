@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, exists, insert, select, update
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES, RUNS
-from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
+from toolwire.journal.ledger.asked import AskedQuestion
+from toolwire.journal.ledger.forms import ASKING, plain_form, plain_of, read, written
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import decision_event, request_event
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
@@ -43,10 +45,10 @@ def ask(connection: Connection, sealer: Sealer, request: ApprovalRequest) -> tup
             state="pending",
             created_at=request.created_at,
             expires_at=request.expires_at,
-            request=sealer.seal(written(plain_form(request)), "requests", request.run_id, request.id),
+            request=sealer.seal(request_written(request), "requests", request.run_id, request.id),
         )
     )
-    append(connection, sealer, [request_event(request)])
+    append(connection, sealer, [request_event(request, _conversation(connection, request.run_id))])
     return request, None
 
 
@@ -96,8 +98,12 @@ def _locked(connection: Connection, request_id: str) -> Any:
 def _take_down(
     connection: Connection, sealer: Sealer, request: ApprovalRequest, decision: Decision, now: float
 ) -> None:
-    state = "approved" if decision.verdict in ALLOWING else "stopped" if decision.verdict == "stop_run" else "denied"
-    sealed = sealer.seal(written(plain_form(decision)), "decisions", request.id)
+    state = "approved" if decision.verdict in ALLOWING else "denied"
+    if decision.verdict == "stop_run":
+        state = "stopped"
+    elif request.kind == "question":
+        state = "answered"
+    sealed = sealer.seal(decision_written(decision), "decisions", request.id)
     connection.execute(insert(DECISIONS).values(request_id=request.id, decided_at=now, decision=sealed))
     connection.execute(update(REQUESTS).where(REQUESTS.c.request_id == request.id).values(state=state))
     connection.execute(update(RUNS).where(RUNS.c.run_id == request.run_id).values(rev=RUNS.c.rev + 1, updated_at=now))
@@ -105,7 +111,7 @@ def _take_down(
         kept = narrowed(decision.remember, request)
         rule = sealer.seal(written(plain_form(kept)), "rules", request.id)
         connection.execute(insert(RULES).values(rule_id=request.id, run_id=request.run_id, created_at=now, rule=rule))
-    append(connection, sealer, [decision_event(request, decision)])
+    append(connection, sealer, [decision_event(request, decision, _conversation(connection, request.run_id))])
 
 
 def use(connection: Connection, sealer: Sealer, start: Start, *, is_again: bool) -> ToolResult | None:
@@ -136,8 +142,16 @@ def pending(connection: Connection, sealer: Sealer, run_id: str | None, now: flo
     return [_request_of(sealer, row) for row in connection.execute(query)]
 
 
-def asked_calls(connection: Connection, sealer: Sealer, run_id: str) -> frozenset[str]:
-    """Returns the ids of the calls that a person was asked about.
+def use_answers(connection: Connection, request_ids: Sequence[str]) -> None:
+    """Records that the tool receives the answers to these questions, or that the person declined."""
+    wanted = REQUESTS.c.request_id.in_(request_ids) & (REQUESTS.c.state == "answered")
+    connection.execute(update(REQUESTS).where(wanted).values(state="done"))
+
+
+def asked_calls(
+    connection: Connection, sealer: Sealer, run_id: str
+) -> tuple[frozenset[str], tuple[AskedQuestion, ...]]:
+    """Returns the ids of the calls whose approval a person was asked for, and the questions.
 
     It reads every request and decision, so that a damaged row is found before the run continues.
 
@@ -145,15 +159,27 @@ def asked_calls(connection: Connection, sealer: Sealer, run_id: str) -> frozense
         DecisionRefused: `bad_mac`, or `schema_too_new`.
     """
     asked: set[str] = set()
+    questions: list[AskedQuestion] = []
     for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id)):
-        asked.add(_request_of(sealer, row).call_id)
+        request = _request_of(sealer, row)
         _decision_of(sealer, row)
-    return frozenset(asked)
+        if request.kind == "approval":
+            asked.add(request.call_id)
+            continue
+        questions.append(
+            AskedQuestion(
+                call_id=request.call_id,
+                asked_at=row.created_at,
+                decided_at=row.decided_at or 0.0,
+                is_used=row.state == "done",
+            )
+        )
+    return frozenset(asked), tuple(questions)
 
 
-def waits(now: float) -> Any:
-    """Returns the SQL condition for a request that waits."""
-    return (REQUESTS.c.state == "pending") & ((REQUESTS.c.expires_at == 0) | (REQUESTS.c.expires_at >= now))
+def waits(now: float, state: Any = REQUESTS.c.state) -> Any:
+    """Returns the SQL condition for a request that waits. `state` is the expression of its state."""
+    return (state == "pending") & ((REQUESTS.c.expires_at == 0) | (REQUESTS.c.expires_at >= now))
 
 
 def supersede(connection: Connection, run_id: str) -> None:
@@ -205,13 +231,19 @@ def decided_to_remember(
     return [(request, decision) for request, decision in found if decision is not None]
 
 
+def _conversation(connection: Connection, run_id: str) -> str:
+    return connection.execute(select(RUNS.c.conversation).where(RUNS.c.run_id == run_id)).scalar() or ""
+
+
 _WITH_DECISION = select(
     REQUESTS.c.request_id,
     REQUESTS.c.run_id,
     REQUESTS.c.call_id,
     REQUESTS.c.state,
+    REQUESTS.c.created_at,
     REQUESTS.c.expires_at,
     REQUESTS.c.request,
+    DECISIONS.c.decided_at,
     DECISIONS.c.decision,
 ).select_from(REQUESTS.outerjoin(DECISIONS, DECISIONS.c.request_id == REQUESTS.c.request_id))
 
@@ -230,6 +262,22 @@ def _decision_of(sealer: Sealer, row: Any) -> Decision | None:
     if row.decision is None:
         return None
     return read(sealer.open(row.decision, "decisions", row.request_id), lambda form: plain_of(Decision, form))
+
+
+def request_written(request: ApprovalRequest) -> bytes:
+    """Encodes a request. An approval has the form that it has had since the first store."""
+    form = plain_form(request)
+    if request.kind == "question":
+        return written(form, ASKING)
+    return written({name: value for name, value in form.items() if name not in ("kind", "question", "answer_schema")})
+
+
+def decision_written(decision: Decision) -> bytes:
+    """Encodes a decision. One without an answer has the form that it has had since the first store."""
+    form = plain_form(decision)
+    if decision.verdict != "answer":
+        del form["answer"]
+    return written(form)
 
 
 def _not_run(start: Start, kind: Any, why: str) -> ToolResult:

@@ -16,7 +16,7 @@ from toolwire.journal.ledger.large_values import Shared, whole
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.blocks import TextBlock
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.exact import dumper
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure
@@ -26,8 +26,14 @@ from toolwire.vocabulary.values import tag, untag
 
 T = TypeVar("T")
 
-FORM = 2
+FORM = 3
 """The newest form that this version reads. It goes up when a form changes its meaning; older forms are still read."""
+
+ASKING = 3
+"""The form of a question. An older toolwire would read it as a request for approval."""
+
+REFERRING = 2
+"""The form of a record that refers to other records."""
 
 WHOLE = 1
 """The form of a record that refers to no other record. Every record that is not large has it."""
@@ -172,12 +178,25 @@ def start_of(form: Mapping[str, Any]) -> Start:
 
 def run_form(start: RunStart) -> dict[str, Any]:
     """Returns the form of a run's start. Its reply is in JSON types already."""
-    return {**plain_form(dataclasses.replace(start, reply={})), "reply": dict(start.reply)}
+    form = {**plain_form(dataclasses.replace(start, reply={})), "reply": dict(start.reply)}
+    if not start.conversation:
+        # The form of a run without a conversation is as old as the first store.
+        del form["conversation"]
+    return form
 
 
 def run_of(form: Mapping[str, Any]) -> RunStart:
     """Returns the start of a run that a form holds."""
     return dataclasses.replace(plain_of(RunStart, {**form, "reply": {}}), reply=form["reply"])
+
+
+def described_of(form: Mapping[str, Any]) -> tuple[str, tuple[str, ...], Caller, str]:
+    """Returns the protocol, the tools, the caller and the conversation of a run's start.
+
+    It reads no reply, so that a list is cheap.
+    """
+    caller = _made(Caller, untag(form["caller"]))
+    return form["protocol"], tuple(untag(form["tools"])), caller, form.get("conversation", "")
 
 
 def texts_of(start: RunStart) -> list[str]:

@@ -14,9 +14,10 @@ from sqlalchemy import Connection, select
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import NOTES, STEPS
+from toolwire.journal.ledger.asked import AskedQuestion
 from toolwire.journal.ledger.begin import may_have_run, too_much_to_begin, too_much_to_keep
 from toolwire.journal.ledger.forms import (
-    FORM,
+    REFERRING,
     WHOLE,
     ended_form,
     ended_of,
@@ -29,9 +30,10 @@ from toolwire.journal.ledger.forms import (
 from toolwire.journal.ledger.large_values import LARGE_BYTES, Shared
 from toolwire.journal.ledger.steps import End, end_of
 from toolwire.journal.log.compare import Span, spans
-from toolwire.journal.run import RUN_LIMIT_BYTES
+from toolwire.journal.run import RUN_LIMIT_BYTES, RecordedCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
+from toolwire.vocabulary.values import untag
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,6 +69,8 @@ class ReplayHistory:
     """The values of the large results."""
     asked: frozenset[str] = frozenset()
     """Ids of the calls that a person was asked about."""
+    questions: tuple[AskedQuestion, ...] = ()
+    """The questions of the run when it was opened."""
     stopped: ToolResult | None = None
     """The failure that keeps steps from running; None while the run goes on."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -172,7 +176,7 @@ class ReplayHistory:
     def outcome(self, results: Sequence[ToolResult], texts: Sequence[str]) -> bytes:
         """Returns the written form of the run's results. `texts` holds the model's own text for each call."""
         steps = {key: self.steps[key].step for key in self.large}
-        return written(results_form(results, steps, texts), FORM if steps else WHOLE)
+        return written(results_form(results, steps, texts), REFERRING if steps else WHOLE)
 
 
 def history_of(connection: Connection, sealer: Sealer, run_id: str) -> ReplayHistory:
@@ -205,6 +209,28 @@ def history_of(connection: Connection, sealer: Sealer, run_id: str) -> ReplayHis
         elif start is not None:
             history.steps[row.key] = KeptStep(step=start.step, start=start, started_at=row.started_at)
     return history
+
+
+def calls_of(connection: Connection, sealer: Sealer, run_id: str) -> list[RecordedCall]:
+    """Returns the run's calls in the order of their starts. A call that did not begin stands where it ended."""
+    steps = history_of(connection, sealer, run_id).steps
+    columns = (STEPS.c.key, STEPS.c.started_at, STEPS.c.attempt, STEPS.c.ended_at)
+    times = {row.key: row for row in connection.execute(select(*columns).where(STEPS.c.run_id == run_id))}
+    found = [
+        RecordedCall(
+            id=key,
+            parent=kept.step.parent,
+            tool=kept.step.tool,
+            arguments=untag(kept.step.given),
+            attempt=times[key].attempt,
+            started_at=times[key].started_at or None,
+            ended_at=times[key].ended_at,
+            result=kept.result,
+        )
+        for key, kept in steps.items()
+        if key in times
+    ]
+    return sorted(found, key=lambda call: call.started_at or call.ended_at or 0.0)
 
 
 def _end_read(

@@ -17,11 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from toolwire.journal.database.driver import run_many
-from toolwire.journal.database.tables import RUNS
+from toolwire.journal.database.tables import OWNERS, RUNS
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.errors import ToolwireError
 
@@ -30,6 +30,9 @@ LEASE_S = 60.0
 
 RENEW_S = 15.0
 """Seconds between two renewals. Three may fail before another process takes over."""
+
+FORGOTTEN_S = 86_400.0
+"""Seconds after its lease for which the row of a dead process is kept: a day, far longer than any clock is wrong."""
 
 _PROC = Path("/proc")
 _GONE = frozenset({"Z", "X", "x"})
@@ -125,13 +128,13 @@ class Lease:
     """Goes up with every owner of the run."""
 
 
-_TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ?, lease_until = ? WHERE run_id = ? AND owner = ? AND lease = ?"
+_TOUCH = "UPDATE runs SET rev = rev + ?, updated_at = ? WHERE run_id = ? AND owner = ? AND lease = ?"
 
 
 class Touch:
     """The record that precedes every other record of a run. It fails unless the lease still holds.
 
-    It increments the run's revision and renews the lease.
+    It increments the run's revision. The process renews its leases by its row in `owners`.
     """
 
     rank = 0
@@ -144,8 +147,7 @@ class Touch:
         """
         times = Counter[Lease](row["lease"] for row in rows)
         now = max(row["now"] for row in rows)
-        until = now + LEASE_S
-        values = [(more, now, until, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
+        values = [(more, now, lease.run_id, lease.owner, lease.number) for lease, more in times.items()]
         if run_many(connection, _TOUCH, values) != len(times):
             raise LeaseLost
 
@@ -177,7 +179,8 @@ def take(connection: Connection, run_id: str, owner: Owner, now: float, *, is_ou
         raise DecisionRefused("unknown_run", f"there is no run {run_id!r}")
     if row.owner and not (row.owner == str(owner) and is_ours):
         holder = Owner.read(row.owner)
-        if holder.is_alive(renewed_until=row.lease_until, now=now):
+        renewed = connection.execute(select(OWNERS.c.alive_until).where(OWNERS.c.owner == row.owner)).scalar()
+        if holder.is_alive(renewed_until=max(row.lease_until, renewed or 0.0), now=now):
             raise DecisionRefused(
                 "run_busy",
                 f"run {run_id!r} is in use by process {holder.process_id} on {holder.host.split()[0]}",
@@ -196,18 +199,24 @@ def give_up(connection: Connection, lease: Lease) -> None:
     connection.execute(
         update(RUNS)
         .where(RUNS.c.run_id == lease.run_id, RUNS.c.owner == lease.owner, RUNS.c.lease == lease.number)
-        .values(owner="", lease_until=0.0)
+        .values(owner="")
     )
 
 
 def renew(connection: Connection, owner: Owner, now: float) -> None:
-    """Extends every lease of this process."""
-    connection.execute(update(RUNS).where(RUNS.c.owner == str(owner)).values(lease_until=now + LEASE_S))
+    """Extends every lease of this process, by one row. Rows of processes that ended long ago are deleted."""
+    changed = connection.execute(
+        update(OWNERS).where(OWNERS.c.owner == str(owner)).values(alive_until=now + LEASE_S)
+    ).rowcount
+    if not changed:
+        connection.execute(insert(OWNERS).values(owner=str(owner), alive_until=now + LEASE_S))
+        connection.execute(delete(OWNERS).where(OWNERS.c.alive_until < now - FORGOTTEN_S))
 
 
 def leave(connection: Connection, owner: Owner) -> None:
     """Releases every lease of an owner that exits normally."""
-    connection.execute(update(RUNS).where(RUNS.c.owner == str(owner)).values(owner="", lease_until=0.0))
+    connection.execute(update(RUNS).where(RUNS.c.owner == str(owner)).values(owner=""))
+    connection.execute(delete(OWNERS).where(OWNERS.c.owner == str(owner)))
 
 
 RETRY_S = 1.0

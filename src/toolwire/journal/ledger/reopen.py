@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from toolwire.journal.database.database import Database
-from toolwire.journal.database.tables import REQUESTS, RUNS, STEPS
+from toolwire.journal.database.tables import OWNERS, REQUESTS, RUNS, STEPS
 from toolwire.journal.ledger import approvals
-from toolwire.journal.ledger.forms import read, result_of, results_of, run_of, texts_of
+from toolwire.journal.ledger.conversations import rejoined
+from toolwire.journal.ledger.forms import described_of, read, result_of, results_of, run_of, texts_of
 from toolwire.journal.ledger.history import history_of
 from toolwire.journal.ledger.leases import Owner, take
 from toolwire.journal.ledger.run_ledger import RunLedger
@@ -29,6 +31,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
     sealer, run_id = database.sealer, str(row.run_id)
     start = read(sealer.open(row.start, "runs", run_id, "start"), run_of)
     outcome = divergence = lease = None
+    urls: tuple[str, ...] = ()
     if row.divergence is not None:
         divergence = read(
             sealer.open(row.divergence, "runs", run_id, "divergence"), lambda form: result_of(form["result"], None)
@@ -40,27 +43,65 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
             raise DecisionRefused("expired", f"run {run_id!r} was not continued in time")
         lease = take(connection, run_id, database.owner, now, is_ours=database.held.get(run_id) is None)
         status = "running"
-        append(connection, sealer, [run_event(run_id, "resumed", process=database.owner.process_id)])
+        urls = rejoined(connection, sealer, start, database.owner, now)
+        append(connection, sealer, [run_event(start, "resumed", process=database.owner.process_id)])
     # Only after the lease is taken: until then another process may add to the history.
     history = history_of(connection, sealer, run_id)
     history.size += len(row.start)
     history.stopped = divergence
     if lease is not None:
-        history.asked = approvals.asked_calls(connection, sealer, run_id)
+        history.asked, history.questions = approvals.asked_calls(connection, sealer, run_id)
     if row.outcome is not None:
         results = {key: kept.result for key, kept in history.steps.items()}
         sealed = sealer.open(row.outcome, "runs", run_id, "outcome")
         outcome = read(sealed, lambda form: results_of(form, results, texts_of(start)))
     rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == run_id)).scalar_one()
-    return RunLedger(database, start, lease, status=status, rev=rev, history=history, outcome=outcome)
+    return RunLedger(database, start, lease, status=status, rev=rev, history=history, outcome=outcome, urls=urls)
 
 
-def info_of(connection: Connection, database: Database, row: Any, now: float) -> RunInfo:
-    """Returns the description of a run from its row in `runs`."""
-    start = read(database.sealer.open(row.start, "runs", row.run_id, "start"), run_of)
-    steps = select(func.count()).where(STEPS.c.run_id == row.run_id, STEPS.c.ended.is_not(None))
-    waiting = select(func.count()).where(REQUESTS.c.run_id == row.run_id, approvals.waits(now))
-    held = bool(row.owner) and Owner.read(row.owner).is_alive(renewed_until=row.lease_until, now=now)
+def infos(connection: Connection, database: Database, wanted: Any, now: float) -> list[RunInfo]:
+    """Returns the descriptions of the runs that a query for the columns `DESCRIBED` selects, in its order."""
+    steps = select(func.count()).where(STEPS.c.run_id == RUNS.c.run_id, STEPS.c.ended.is_not(None))
+    # `|| ''` keeps SQLite from the index of all waiting requests, which it would walk once for each run.
+    state = REQUESTS.c.state.concat("")
+    waiting = select(func.count()).where(REQUESTS.c.run_id == RUNS.c.run_id, approvals.waits(now, state))
+    query = wanted.add_columns(
+        steps.correlate(RUNS).scalar_subquery().label("steps"),
+        waiting.correlate(RUNS).scalar_subquery().label("pending"),
+        select(OWNERS.c.alive_until)
+        .where(OWNERS.c.owner == RUNS.c.owner)
+        .correlate(RUNS)
+        .scalar_subquery()
+        .label("alive_until"),
+    )
+
+    @cache
+    def is_held(owner: str, renewed_until: float) -> bool:
+        return bool(owner) and Owner.read(owner).is_alive(renewed_until=renewed_until, now=now)
+
+    return [
+        _info(database, row, is_held(row.owner, max(row.lease_until, row.alive_until or 0.0)))
+        for row in connection.execute(query)
+    ]
+
+
+DESCRIBED = (
+    RUNS.c.run_id,
+    RUNS.c.status,
+    RUNS.c.rev,
+    RUNS.c.created_at,
+    RUNS.c.updated_at,
+    RUNS.c.expires_at,
+    RUNS.c.owner,
+    RUNS.c.lease_until,
+    RUNS.c.start,
+)
+"""The columns of a run's description. Its outcome, which may be large, is not among them."""
+
+
+def _info(database: Database, row: Any, is_held: bool) -> RunInfo:
+    sealed = database.sealer.open(row.start, "runs", row.run_id, "start")
+    protocol, tools, caller, conversation = read(sealed, described_of)
     return RunInfo(
         run_id=row.run_id,
         status=row.status,
@@ -68,10 +109,11 @@ def info_of(connection: Connection, database: Database, row: Any, now: float) ->
         created_at=row.created_at,
         updated_at=row.updated_at,
         expires_at=row.expires_at,
-        protocol=start.protocol,
-        tools=tuple(start.tools),
-        caller=start.caller,
-        steps=connection.execute(steps).scalar_one(),
-        pending=connection.execute(waiting).scalar_one(),
-        is_held=held,
+        protocol=protocol,
+        tools=tools,
+        caller=caller,
+        steps=row.steps,
+        pending=row.pending,
+        is_held=is_held,
+        conversation=conversation,
     )

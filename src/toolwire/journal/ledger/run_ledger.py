@@ -6,7 +6,7 @@ It implements `invocation.ports.Ledger`. Records are also in memory; if processe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
@@ -17,15 +17,19 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.database.work import Kind, RecordFuture, Rows, Work
 from toolwire.journal.ledger import approvals
+from toolwire.journal.ledger.asked import is_asking
 from toolwire.journal.ledger.begin import begin, divergence, not_settled, taken_over, why_not
+from toolwire.journal.ledger.conversations import has_read
 from toolwire.journal.ledger.forms import result_form, start_form, texts_of, written
 from toolwire.journal.ledger.history import KeptStep, ReplayHistory
+from toolwire.journal.ledger.kept_results import KeptResults
 from toolwire.journal.ledger.leases import TOUCH, Lease, LeaseLost, give_up, touch
 from toolwire.journal.ledger.steps import BEGUN, ENDED, NOTED, USED, End, begun_row, ended_row, note_row
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import run_event
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
+from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
 
@@ -45,6 +49,7 @@ class RunLedger:
         rev: int,
         history: ReplayHistory,
         outcome: tuple[ToolResult, ...] | None = None,
+        urls: tuple[str, ...] = (),
     ) -> None:
         self.run_id = start.run_id
         self.start, self.asked = start, history.asked
@@ -54,6 +59,8 @@ class RunLedger:
         """The revision when the run was last opened, suspended or finished. It goes up with every change."""
         self.outcome = outcome
         """The results of the finished run; None for any other run."""
+        self.urls = urls
+        """URLs that stood whole in results which the conversation had read when the run was opened."""
         self._database = database
         self._lease = lease
         self._is_given_up = lease is None
@@ -81,6 +88,7 @@ class RunLedger:
             attempt=kept.start.attempt,
             idempotency_key=idempotency_key(self.run_id, step.key, kept.start.arguments_digest),
             has_key=kept.start.has_key,
+            is_asking=is_asking(step.key, self._history.questions),
         )
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
@@ -102,6 +110,11 @@ class RunLedger:
         """Returns the notes of `parent` in order, including those of earlier processes."""
         return [entry for of, entry in list(self._history.notes) if of == parent]
 
+    @property
+    def pages(self) -> KeptResults:
+        """The long results of the run's conversation."""
+        return KeptResults(self._database, self.start, self._touch)
+
     def ask(self, request: ApprovalRequest) -> Future[tuple[ApprovalRequest, Decision | None]]:
         """Records the request before a person sees it. Returns the recorded one, with its decision if it has one."""
 
@@ -121,6 +134,15 @@ class RunLedger:
                 if refused.decided is None:
                     raise
                 return refused.decided
+
+        return self._run(job)
+
+    def use_answers(self, request_ids: Sequence[str]) -> Future[None]:
+        """Records that the tool receives these answers."""
+
+        def job(connection: Connection) -> None:
+            self._touch(connection)
+            approvals.use_answers(connection, request_ids)
 
         return self._run(job)
 
@@ -172,25 +194,33 @@ class RunLedger:
 
     # -- the run ----------------------------------------------------------------------------------------------------
 
-    def finish(self, results: Sequence[ToolResult]) -> Future[None]:
-        """Records the results of the run and releases it. Every later `Store.reopen` returns these results."""
+    def finish(
+        self, results: Sequence[ToolResult], taints: Iterable[Label] = (), urls: Iterable[str] = ()
+    ) -> Future[None]:
+        """Records the results of the run and releases it. Every later `Store.reopen` returns these results.
+
+        `taints` are the labels of the data that the run has read, and `urls` the URLs. Its conversation keeps them.
+        """
         kept = tuple(results)
         sealed = self._sealed(self._history.outcome(kept, texts_of(self.start)), "outcome")
 
         def job(connection: Connection) -> None:
             self._touch(connection)
             approvals.supersede(connection, self.run_id)
-            self._end(connection, status=self._final(connection), outcome=sealed)
+            self._end(connection, taints, urls, status=self._final(connection), outcome=sealed)
             self.outcome = kept
 
         return self._run(job)
 
-    def suspend(self) -> Future[SuspendedRun]:
-        """Records that the run waits for people, and releases it for any process."""
+    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]:
+        """Records that the run waits for people, and releases it for any process.
+
+        `taints` and `urls` are as for `finish`.
+        """
 
         def job(connection: Connection) -> SuspendedRun:
             self._touch(connection)
-            self._end(connection, status="suspended")
+            self._end(connection, taints, urls, status="suspended")
             sealer = self._database.sealer
             head, root = self._history.root()
             return SuspendedRun(
@@ -223,12 +253,23 @@ class RunLedger:
             return "diverged"
         return "stopped" if approvals.is_stopped(connection, self.run_id) else "finished"
 
-    def _end(self, connection: Connection, *, status: RunStatus, **values: Any) -> None:
+    def _end(
+        self,
+        connection: Connection,
+        taints: Iterable[Label],
+        urls: Iterable[str],
+        *,
+        status: RunStatus,
+        **values: Any,
+    ) -> None:
         lease = self._held()
         connection.execute(update(RUNS).where(RUNS.c.run_id == self.run_id).values(status=status, **values))
         give_up(connection, lease)
         self.rev = connection.execute(select(RUNS.c.rev).where(RUNS.c.run_id == self.run_id)).scalar_one()
-        append(connection, self._database.sealer, [run_event(self.run_id, status, steps=self._history.spans())])
+        sealer = self._database.sealer
+        append(connection, sealer, [run_event(self.start, status, steps=self._history.spans())])
+        known = set(self.urls)
+        has_read(connection, sealer, self.start, taints, [url for url in urls if url not in known])
         self.status, self._is_given_up = status, True
 
     # -- how --------------------------------------------------------------------------------------------------------
@@ -292,7 +333,7 @@ class RunLedger:
             self._touch(connection)
             change = update(RUNS).where(RUNS.c.run_id == self.run_id)
             connection.execute(change.values(status="diverged", divergence=sealed))
-            append(connection, self._database.sealer, [run_event(self.run_id, "diverged", step=step.key)])
+            append(connection, self._database.sealer, [run_event(self.start, "diverged", step=step.key)])
 
         self._database.put(Work(future=None, job=job, otherwise=partial(not_settled, self.run_id, None)))
         return failure

@@ -9,6 +9,7 @@ import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -72,9 +73,12 @@ class LogRows:
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Appends the rows in order.
 
-        A row with `is_once` is skipped if the log has a row of the same kind and subject.
+        A row with `is_once` is skipped if the log has a row of the same kind, subject and status.
         """
-        new = [row for row in rows if not row.get("is_once") or not _is_there(connection, row)]
+        new: list[Mapping[str, Any]] = []
+        for row in rows:
+            if not row.get("is_once") or not (_is_among(new, row) or _is_there(connection, row)):
+                new.append(row)
         if new:
             append(connection, self._sealer, new)
 
@@ -84,15 +88,17 @@ def append(connection: Connection, sealer: Sealer, rows: Sequence[Mapping[str, A
     head = locked_head(connection, sealer)
     written: list[dict[str, Any]] = []
     for row in rows:
+        entry = redact(row["entry"])
         columns = {
             "seq": head.seq + 1,
             "at": float(row["at"]),
             "kind": row["kind"],
             **{name: clear_text(str(redact(row[name]))) for name in ("run_id", "subject", "tool", "status")},
-            "entry": json.dumps(redact(row["entry"]), sort_keys=True, separators=(",", ":")),
+            "entry": json.dumps(entry, sort_keys=True, separators=(",", ":")),
+            **{name: _named(row.get(name, "")) for name in WHOSE},
         }
         head = replace(head, seq=columns["seq"], hash=_hash(head.hash, columns))
-        written.append({**columns, "hash": head.hash})
+        written.append({**columns, "hash": head.hash, **repeated(row["kind"], entry)})
     connection.execute(insert(LOG), written)
     keep_head(connection, sealer, head)
 
@@ -119,6 +125,8 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
         before = _hash(before, row)
         if row["hash"] != before:
             return _bad(rows, expected, "it was changed or moved")
+        if any(row[name] != value for name, value in repeated(row["kind"], row["entry"]).items()):
+            return _bad(rows, expected, "its parent or its duration was changed")
         rows, expected = rows + 1, expected + 1
     if expected <= head.seq:
         return _bad(rows, expected, "it is missing, and so are all entries after it")
@@ -127,21 +135,50 @@ def _checked(head: Head, found: Iterable[Mapping[Any, Any]]) -> LogCheck:
     return LogCheck(rows=rows, bad_seq=None, problem="")
 
 
+def repeated(kind: str, entry: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    """Returns the values of a call's entry that are columns as well, for searches."""
+    if kind != "call":
+        return {"parent": "", "duration_s": None}
+    found = json.loads(entry) if isinstance(entry, str) else entry
+    parent, took = found.get("parent"), found.get("duration_s")
+    return {
+        "parent": clear_text(parent) if isinstance(parent, str) else "",
+        "duration_s": float(took) if isinstance(took, int | float) else None,
+    }
+
+
 def clear_text(text: str) -> str:
     """Returns the text in a form that every database accepts: NUL and lone surrogates are escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
-_COLUMNS = ("seq", "at", "kind", "run_id", "subject", "tool", "status", "entry")
+_SAME = ("kind", "subject", "status")
+
+
+@lru_cache(1_000)
+def _named(name: str) -> str:
+    """Returns the name of a conversation or caller as the log keeps it. Many rows carry the same names."""
+    return clear_text(str(redact(name)))
+
+
+WHOSE = ("conversation", "principal", "agent", "tenant")
+_FIRST_COLUMNS = ("seq", "at", "kind", "run_id", "subject", "tool", "status", "entry")
+_COLUMNS = (*_FIRST_COLUMNS, *WHOSE)
 
 
 def _hash(before: str, columns: Mapping[str, Any]) -> str:
-    row = json.dumps([columns[name] for name in _COLUMNS], separators=(",", ":"))
+    # A row of the first schema has no value in these columns. If some are removed from a later row, its hash changes.
+    is_first = all(columns[name] is None for name in WHOSE)
+    row = json.dumps([columns[name] for name in (_FIRST_COLUMNS if is_first else _COLUMNS)], separators=(",", ":"))
     return sha256(f"{before}\n{row}".encode()).hexdigest()
 
 
+def _is_among(rows: Iterable[Mapping[str, Any]], row: Mapping[str, Any]) -> bool:
+    return any(all(one[name] == row[name] for name in _SAME) for one in rows)
+
+
 def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
-    same = exists().where(LOG.c.kind == row["kind"], LOG.c.subject == clear_text(row["subject"]))
+    same = exists().where(*(LOG.c[name] == clear_text(str(redact(row[name]))) for name in _SAME))
     return bool(connection.execute(select(same)).scalar())
 
 

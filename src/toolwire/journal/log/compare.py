@@ -54,8 +54,13 @@ def keys_of(spans: Iterable[Span]) -> Iterator[str]:
 def missing(connection: Connection) -> tuple[str, ...]:
     """Returns the runs and steps that the log mentions and the store no longer has, at most `NAMED`."""
     runs = {_shown(run_id): run_id for run_id in connection.execute(select(RUNS.c.run_id)).scalars()}
+    # The log is signed, so no one without the key can say that a run was forgotten.
+    said = select(LOG.c.run_id).where(LOG.c.kind == "run", LOG.c.status == "forgotten")
+    forgotten = set(connection.execute(said).scalars())
     found: dict[str, None] = {}
     for run_id, keys in _told(connection, runs):
+        if run_id in forgotten:
+            continue
         if run_id not in runs:
             found[f"run {run_id}"] = None
         there = _there(connection, runs.get(run_id, run_id), keys)

@@ -43,8 +43,12 @@ class DurableLog(ExecutionLog):
         self._prune_at = time.monotonic()
 
     def ended(self, record: EndedCall, /) -> None:
-        """Records one call. It becomes durable soon after."""
-        self.store.tell(call_event(row_of(record)))
+        """Records one call. It becomes durable soon after.
+
+        A call from the record of its run is logged only if the process that ran it died before its row was written.
+        """
+        event = call_event(row_of(record), record.conversation, record.caller)
+        self.store.tell({**event, "is_once": True} if record.is_from_record else event)
         self._prune_when_due()
 
     def asked(self, request: ApprovalRequest, _invocation_id: str, /) -> None:

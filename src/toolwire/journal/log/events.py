@@ -9,18 +9,20 @@ import time
 from typing import Any
 
 from toolwire.journal.log.rows import RowKind
+from toolwire.journal.run import RunStart
 from toolwire.permission.approval import ApprovalRequest, Decision
+from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.values import plain
 
 CALL_FIELDS = ("parent", "duration_s", "arguments", "result", "error", "isolation", "approval")
 
 
-def call_event(row: tuple[Any, ...]) -> dict[str, Any]:
+def call_event(row: tuple[Any, ...], conversation: str, caller: Caller) -> dict[str, Any]:
     """Returns the event of a call that ended, made from a row of `log.row_of`."""
     call_id, run_id, parent, tool, at, status, *rest = row
     entry = dict(zip(CALL_FIELDS, (parent, *rest), strict=True))
-    return _event("call", at, run_id, call_id, tool, status, entry)
+    return _event("call", at, run_id, call_id, tool, status, entry, conversation, caller)
 
 
 def call_row(subject: str, run_id: str, tool: str, at: float, status: str, entry: Any) -> tuple[Any, ...]:
@@ -29,7 +31,7 @@ def call_row(subject: str, run_id: str, tool: str, at: float, status: str, entry
     return (subject, run_id, parent, tool, at, status, *rest)
 
 
-def request_event(request: ApprovalRequest) -> dict[str, Any]:
+def request_event(request: ApprovalRequest, conversation: str = "") -> dict[str, Any]:
     """Returns the event of a person being asked."""
     entry = {
         "call_id": request.call_id,
@@ -42,12 +44,15 @@ def request_event(request: ApprovalRequest) -> dict[str, Any]:
         "tool_digest": request.tool_digest,
         "expires_at": request.expires_at,
     }
+    if request.kind == "question":
+        entry = {"kind": request.kind, "question": request.question, "answer_schema": request.answer_schema, **entry}
     at = request.created_at or time.time()
-    return _event("request", at, request.run_id, request.id, request.tool, "asked", _plain(entry))
+    whose = (conversation, request.caller)
+    return _event("request", at, request.run_id, request.id, request.tool, "asked", _plain(entry), *whose)
 
 
-def decision_event(request: ApprovalRequest, decision: Decision) -> dict[str, Any]:
-    """Returns the event of a decision."""
+def decision_event(request: ApprovalRequest, decision: Decision, conversation: str) -> dict[str, Any]:
+    """Returns the event of a decision. The answer to a question is not in the log, since it may be a secret."""
     entry = {
         "call_id": request.call_id,
         "by": decision.by,
@@ -55,15 +60,28 @@ def decision_event(request: ApprovalRequest, decision: Decision) -> dict[str, An
         "arguments": decision.arguments,
         "remember": decision.remember,
     }
-    return _event("decision", decision.at, request.run_id, request.id, request.tool, decision.verdict, _plain(entry))
+    whose = (conversation, request.caller)
+    ids = (request.run_id, request.id, request.tool)
+    return _event("decision", decision.at, *ids, decision.verdict, _plain(entry), *whose)
 
 
-def run_event(run_id: str, status: str, **entry: Any) -> dict[str, Any]:
+def run_event(run: RunStart, status: str, **entry: Any) -> dict[str, Any]:
     """Returns the event of a run that started, resumed, was suspended or ended."""
-    return _event("run", time.time(), run_id, run_id, "", status, _plain(entry))
+    whose = (run.conversation, run.caller)
+    return _event("run", time.time(), run.run_id, run.run_id, "", status, _plain(entry), *whose)
 
 
-def _event(kind: RowKind, at: float, run_id: str, subject: str, tool: str, status: str, entry: Any) -> dict[str, Any]:
+def _event(
+    kind: RowKind,
+    at: float,
+    run_id: str,
+    subject: str,
+    tool: str,
+    status: str,
+    entry: Any,
+    conversation: str,
+    caller: Caller,
+) -> dict[str, Any]:
     return {
         "kind": kind,
         "at": at,
@@ -72,6 +90,10 @@ def _event(kind: RowKind, at: float, run_id: str, subject: str, tool: str, statu
         "tool": tool,
         "status": status,
         "entry": entry,
+        "conversation": conversation,
+        "principal": caller.principal,
+        "agent": caller.agent,
+        "tenant": caller.tenant,
     }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Protocol, cast
 
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
 from toolwire.vocabulary.html_table import html_table
 from toolwire.vocabulary.results import ToolResult
@@ -41,6 +41,9 @@ class EndedCall(Protocol):
     run_id: str
     started_at: float
     duration_s: float
+    is_from_record: bool
+    conversation: str
+    caller: Caller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,23 +92,20 @@ class ExecutionLog:
     def __init__(self, entries: int = LOG_ENTRIES, *, bytes_limit: int = LOG_LIMIT_BYTES) -> None:
         self._limit, self._bytes_limit = entries, bytes_limit
         self._lock = threading.Lock()
-        # The values are bytes: their size is known, later changes cannot reach them, and nested lists take 20 times the
+        # A row is kept as bytes: its size is known, later changes cannot reach it, and nested lists take 20 times the
         # memory.
-        self._entries: deque[tuple[int, tuple[Any, ...], bytes]] = deque()
-        """Per entry its bytes, its names and times, and its values; newest first."""
+        self._rows: deque[bytes] = deque()
+        """The row of each call that ended; newest first."""
         self._bytes = 0
 
     def ended(self, record: EndedCall, /) -> None:
         """Records one call. Arguments and result are copied, so that later changes do not reach the log."""
-        row = row_of(record)
-        head, values = row[:_HEAD], marshal.dumps(row[_HEAD:])
-        call_id, run_id, parent, name, *_ = head
-        size = _ROW_BYTES + len(values) + _CHARACTER_BYTES * (len(call_id) + len(run_id) + len(parent) + len(name))
+        row = _written(row_of(record))
         with self._lock:
-            self._entries.appendleft((size, head, values))
-            self._bytes += size
-            while self._bytes > self._bytes_limit or len(self._entries) > self._limit:
-                self._bytes -= self._entries.pop()[0]
+            self._rows.appendleft(row)
+            self._bytes += len(row) + _ROW_BYTES
+            while self._bytes > self._bytes_limit or len(self._rows) > self._limit:
+                self._bytes -= len(self._rows.pop()) + _ROW_BYTES
 
     def get_entries(
         self,
@@ -126,16 +126,16 @@ class ExecutionLog:
         check_limit(limit)
         after = None if since is None else seconds_of(since)
         with self._lock:
-            rows = [(head, values) for _, head, values in self._entries]
+            rows = list(self._rows)
         fitting = (
-            (head, values)
-            for head, values in rows
-            if (invocation_id is None or head[1] == invocation_id)
-            and (tool_name is None or head[3] == tool_name)
-            and (status is None or head[5] == status)
-            and (after is None or head[4] >= after)
+            row
+            for row in map(marshal.loads, rows)  # these bytes were made in this process
+            if (invocation_id is None or row[1] == invocation_id)
+            and (tool_name is None or row[3] == tool_name)
+            and (status is None or row[5] == status)
+            and (after is None or row[4] >= after)
         )
-        return [_entry(head, values) for head, values in islice(fitting, limit)]
+        return [entry_of(row) for row in islice(fitting, limit)]
 
     def _repr_html_(self) -> str:
         """Returns the newest `SHOWN_ENTRIES` calls as an HTML table, which notebooks show. All texts are escaped."""
@@ -144,12 +144,12 @@ class ExecutionLog:
         return html_table([[getattr(entry, name) for name in names] for entry in shown], head=names)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._rows)
 
     def clear(self) -> None:
         """Removes all entries."""
         with self._lock:
-            self._entries.clear()
+            self._rows.clear()
             self._bytes = 0
 
 
@@ -208,15 +208,23 @@ def entry_of(row: tuple[Any, ...]) -> LogEntry:
     )
 
 
-def _entry(head: tuple[Any, ...], values: bytes) -> LogEntry:
-    return entry_of((*head, *marshal.loads(values)))  # noqa: S302 - these bytes were made in this process
+def _written(row: tuple[Any, ...]) -> bytes:
+    try:
+        return marshal.dumps(row)
+    except ValueError:
+        # A name or an id is of a subclass of `str`. The values are of JSON types.
+        return marshal.dumps(tuple(str.__str__(field) if isinstance(field, str) else field for field in row))
 
 
 def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments in JSON types, bounded as the log keeps them."""
-    # The usual call: no value can change or be too long.
-    if len(arguments) <= _FEW and all(map(_is_plain, arguments.values())) and all(map(_is_plain, arguments)):
-        return {str(name): value for name, value in arguments.items()}
+    if len(arguments) <= _FEW:
+        for name, value in arguments.items():
+            if type(name) is not str or len(name) > _SHORT_TEXT or not _is_plain(value):
+                break
+        else:
+            # The usual call: no value can change or be too long.
+            return dict(arguments)
     try:
         found = plain(arguments)
     except Unrepresentable:
@@ -250,27 +258,33 @@ def cut(text: str) -> str:
     text = str.__str__(text)
     if _is_small(text):
         return text
-    kept = text.encode("utf-8", "replace")[:VALUE_LIMIT_BYTES].decode("utf-8", "ignore")
+    kept = text[:VALUE_LIMIT_BYTES].encode("utf-8", "replace")[:VALUE_LIMIT_BYTES].decode("utf-8", "ignore")
     return f"{kept}<cut: more than {VALUE_LIMIT_BYTES} bytes>"
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """True if the log keeps the value as it is: it is not a container and is short."""
-    kind = cast("object", type(value))
-    if kind is int:
+    if type(value) is int:
         return -_LARGE_INT < value < _LARGE_INT
-    return value is None or kind is bool or (kind is str and len(value) <= _SHORT_TEXT)
+    if type(value) is str:
+        return len(value) <= _SHORT_TEXT
+    return value is None or type(value) is bool
 
 
 def _is_small(value: Any) -> bool:
     """True if the value is small enough for the log. Only values of uncertain size are encoded to measure them."""
     if isinstance(value, str):
-        return len(value) <= VALUE_LIMIT_BYTES // 4 or len(value.encode("utf-8", "replace")) <= VALUE_LIMIT_BYTES
+        # A text of 100 MB is not encoded only to see that it is too large.
+        if not VALUE_LIMIT_BYTES // 4 < len(value) <= VALUE_LIMIT_BYTES:
+            return len(value) <= VALUE_LIMIT_BYTES
+        return len(value.encode("utf-8", "replace")) <= VALUE_LIMIT_BYTES
     if not isinstance(value, dict | list):
         return True
     items = list(cast("dict[str, Any]", value).values()) if isinstance(value, dict) else cast("list[Any]", value)
     if len(items) <= _FEW and all(type(item) in _SHORT for item in items):
         return True
+    if sum(len(item) for item in items if type(item) is str) > VALUE_LIMIT_BYTES:
+        return False
     return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) <= VALUE_LIMIT_BYTES
 
 
@@ -278,9 +292,5 @@ _FEW = 16
 _LARGE_INT = 1 << 53
 _SHORT_TEXT = 256
 _SHORT = frozenset({int, float, bool, type(None)})
-_HEAD = 7
-"""Fields of a row before its values: the fields that filters use, and the call's duration."""
-_ROW_BYTES = 400
-"""Bytes of an entry besides its names and values: two tuples, their numbers, and its place in the log."""
-_CHARACTER_BYTES = 4
-"""Maximum bytes of one character in a name."""
+_ROW_BYTES = 48
+"""Bytes of a row besides its text: the header of a bytes object, and its place in the log."""

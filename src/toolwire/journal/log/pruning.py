@@ -13,6 +13,7 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import LOG
 from toolwire.journal.log.chain import keep_head, locked_head
+from toolwire.journal.log.text_search import unindex
 
 PRUNED_AT_ONCE = 1_000
 """Rows dropped per transaction. That takes some milliseconds, as long as another batch of records."""
@@ -82,6 +83,7 @@ def prune(connection: Connection, sealer: Sealer, wanted: Prune) -> Slice:
     going = list(takewhile(goes, rows))
     if going:
         last = going[-1]
+        unindex(connection, last.seq)
         connection.execute(delete(LOG).where(LOG.c.seq <= last.seq))
         keep_head(connection, sealer, replace(head, pruned=last.seq, pruned_hash=last.hash))
     is_over = len(going) < PRUNED_AT_ONCE

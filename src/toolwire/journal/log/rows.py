@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -10,7 +11,8 @@ from typing import Any, Literal
 from sqlalchemy import Connection, func, select
 
 from toolwire.journal.database.tables import LOG
-from toolwire.journal.log.chain import clear_text
+from toolwire.journal.log.chain import WHOSE, clear_text
+from toolwire.journal.log.text_search import contains
 from toolwire.vocabulary.html_table import html_table
 
 RowKind = Literal["call", "request", "decision", "run"]
@@ -34,6 +36,10 @@ class LogRow:
             its state.
         entry: All other data of the event.
         hash: `sha256` over this row and the hash of the row before.
+        conversation: The conversation of the run; empty if it is unknown.
+        principal: The person or service for which the call was made; empty if it is unknown.
+        agent: The agent that acted for the principal; empty if it is unknown.
+        tenant: The organisation of both; empty if it is unknown.
     """
 
     seq: int
@@ -45,6 +51,10 @@ class LogRow:
     status: str
     entry: Mapping[str, Any]
     hash: str
+    conversation: str = ""
+    principal: str = ""
+    agent: str = ""
+    tenant: str = ""
 
     def _repr_html_(self) -> str:
         """Returns the row as an HTML table, which notebooks show. All texts are escaped."""
@@ -62,6 +72,16 @@ class LogFilter:
         tool: Only rows of this tool.
         status: Only rows with this status.
         since: Only rows of this time or later, in seconds since the epoch.
+        conversation: Only rows of this conversation.
+        principal: Only rows of this principal.
+        agent: Only rows of this agent.
+        tenant: Only rows of this tenant.
+        before: Only rows with a lower `seq`, for the next page of a list that shows the newest rows first.
+        until: Only rows before this time, in seconds since the epoch.
+        parent: Only calls that this call made: a program, or a tool through its context.
+        min_duration_s: Only calls that took at least so many seconds.
+        text: Only rows whose entry contains this text: arguments, results, errors, reasons. The case of the letters A
+            to Z is ignored. See `Store.log` for its cost.
     """
 
     after: int = 0
@@ -70,31 +90,77 @@ class LogFilter:
     tool: str | None = None
     status: str | None = None
     since: float | None = None
+    conversation: str | None = None
+    principal: str | None = None
+    agent: str | None = None
+    tenant: str | None = None
+    before: int | None = None
+    until: float | None = None
+    parent: str | None = None
+    min_duration_s: float | None = None
+    text: str | None = None
 
 
 def rows(
     connection: Connection, wanted: LogFilter, *, limit: int | None = None, newest_first: bool = False
 ) -> list[LogRow]:
     """Returns the rows that match. Every value is a parameter of the query, never part of its text."""
-    query = _narrowed(select(LOG), wanted).order_by(LOG.c.seq.desc() if newest_first else LOG.c.seq)
+    query = _narrowed(connection, select(*_SHOWN), wanted).order_by(LOG.c.seq.desc() if newest_first else LOG.c.seq)
     found = connection.execute(query if limit is None else query.limit(limit)).mappings()
     return [_row(dict(row.items())) for row in found]
 
 
 def count(connection: Connection, wanted: LogFilter) -> int:
     """Returns the number of rows that match."""
-    return connection.execute(_narrowed(select(func.count()).select_from(LOG), wanted)).scalar_one()
+    return connection.execute(_narrowed(connection, select(func.count()).select_from(LOG), wanted)).scalar_one()
 
 
-def _narrowed(query: Any, wanted: LogFilter) -> Any:
+def newest(connection: Connection) -> int:
+    """Returns the number of the last row; 0 for an empty log."""
+    return connection.execute(select(func.max(LOG.c.seq))).scalar() or 0
+
+
+def tree(connection: Connection, run_id: str) -> list[LogRow]:
+    """Returns the rows of a run and of all calls that its programs made, in the order of the log."""
+    found = {row.seq: row for row in rows(connection, LogFilter(run_id=run_id))}
+    # The parent may not have ended: while a program waits, only the calls that it made have rows. "0" follows "/".
+    own = clear_text(run_id)
+    below = connection.execute(_CHILDREN.where(LOG.c.parent > f"{own}/", LOG.c.parent < f"{own}0"))
+    new = [row for one in below.mappings() if (row := _row(dict(one.items()))).seq not in found]
+    parents = [row.subject for row in found.values() if row.kind == "call"]
+    while new or parents:
+        found.update({row.seq: row for row in new})
+        parents += [row.subject for row in new]
+        some, parents = parents[:_PARENTS_AT_ONCE], parents[_PARENTS_AT_ONCE:]
+        below = connection.execute(_CHILDREN.where(LOG.c.parent.in_(some)))
+        new = [row for one in below.mappings() if (row := _row(dict(one.items()))).seq not in found]
+    return [found[seq] for seq in sorted(found)]
+
+
+_SHOWN = [LOG.c[field.name] for field in fields(LogRow)]
+_CHILDREN = select(*_SHOWN).where(LOG.c.kind == "call")
+_PARENTS_AT_ONCE = 500
+"""Calls in one query for the calls that they made."""
+
+
+def _narrowed(connection: Connection, query: Any, wanted: LogFilter) -> Any:
     if wanted.after:
         query = query.where(LOG.c.seq > wanted.after)
-    for name in ("kind", "run_id", "tool", "status"):
+    for name in ("kind", "run_id", "tool", "status", "parent", *WHOSE):
         value = getattr(wanted, name)
         if value is not None:
             query = query.where(LOG.c[name] == clear_text(value))
-    return query if wanted.since is None else query.where(LOG.c.at >= wanted.since)
+    for column, compare, value in (
+        (LOG.c.at, operator.ge, wanted.since),
+        (LOG.c.at, operator.lt, wanted.until),
+        (LOG.c.seq, operator.lt, wanted.before),
+        (LOG.c.duration_s, operator.ge, wanted.min_duration_s),
+    ):
+        if value is not None:
+            query = query.where(compare(column, value))
+    return query if wanted.text is None else query.where(contains(connection, wanted.text))
 
 
 def _row(found: dict[Any, Any]) -> LogRow:
-    return LogRow(**{**found, "entry": json.loads(found["entry"])})
+    whose: dict[str, Any] = {name: found[name] or "" for name in WHOSE}
+    return LogRow(**{**found, **whose, "entry": json.loads(found["entry"])})

@@ -1,0 +1,191 @@
+"""Conversations in a store: their callers, and the data that their turns have read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from toolwire.journal.conversation_info import ConversationInfo, refuse_other
+from toolwire.journal.database.sealing import Sealer
+from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS, OWNERS, RUNS
+from toolwire.journal.ledger.forms import plain_form, plain_of, read, written
+from toolwire.journal.ledger.leases import Owner
+from toolwire.journal.log.chain import clear_text, locked_head
+from toolwire.journal.run import RunStart
+from toolwire.permission.approval import DecisionRefused
+from toolwire.permission.seen_urls import with_urls
+from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.effects import Label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationState:
+    """The sealed state of a conversation."""
+
+    caller: Caller
+    taints: frozenset[Label] = frozenset()
+    urls: tuple[str, ...] = ()
+    """URLs that stood whole in results, the oldest first."""
+
+
+def joined(
+    connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float
+) -> tuple[RunStart, tuple[str, ...]]:
+    """Enters a new run into its conversation.
+
+    Returns the run with the labels of all data that the conversation read, and the URLs that it read.
+
+    The conversation stays locked until the end of the transaction.
+
+    Raises:
+        DecisionRefused: `not_permitted` or `conversation_busy`.
+    """
+    if not run.conversation:
+        return run, ()
+    state = locked(connection, sealer, run.conversation, run.caller, now)
+    refuse_other(run.conversation, state.caller, run.caller)
+    refuse_busy(connection, run, owner, now)
+    both = state.taints | set(run.taints)
+    if both != state.taints:
+        _keep(connection, sealer, run.conversation, replace(state, taints=both))
+    return run if both == frozenset(run.taints) else replace(run, taints=tuple(sorted(both))), state.urls
+
+
+def whose(run: RunStart) -> dict[str, str]:
+    """Returns the columns by which runs are found. The sealed start of the run has the same values, and counts."""
+    caller = run.caller
+    return {
+        "conversation": run.conversation,
+        "principal": clear_text(caller.principal),
+        "agent": clear_text(caller.agent),
+        "tenant": clear_text(caller.tenant),
+    }
+
+
+def rejoined(connection: Connection, sealer: Sealer, run: RunStart, owner: Owner, now: float) -> tuple[str, ...]:
+    """Enters a run again that another process may have left. Returns the URLs that its conversation read.
+
+    Raises:
+        DecisionRefused: `conversation_busy`.
+    """
+    if not run.conversation:
+        return ()
+    state = locked(connection, sealer, run.conversation, run.caller, now)
+    refuse_busy(connection, run, owner, now)
+    return state.urls
+
+
+def has_read(
+    connection: Connection, sealer: Sealer, run: RunStart, taints: Iterable[Label], urls: Sequence[str]
+) -> None:
+    """Adds the labels and URLs that a run has read to those of its conversation. `urls` are the new ones."""
+    more = set(taints)
+    if not run.conversation or (more <= set(run.taints) and not urls):
+        return
+    state = locked(connection, sealer, run.conversation, run.caller, run.created_at)
+    if urls or not more <= state.taints:
+        read = replace(state, taints=state.taints | more, urls=tuple(with_urls(state.urls, urls)))
+        _keep(connection, sealer, run.conversation, read)
+
+
+def refuse_busy(connection: Connection, run: RunStart, owner: Owner, now: float) -> None:
+    """Refuses a run while another process holds another run of the conversation. Call it with the conversation locked.
+
+    Raises:
+        DecisionRefused: `conversation_busy`. The message names the holder.
+    """
+    # A process renews the leases of all its runs by its row in `owners`.
+    query = (
+        select(RUNS.c.run_id, RUNS.c.owner, RUNS.c.lease_until, OWNERS.c.alive_until)
+        .select_from(RUNS.outerjoin(OWNERS, OWNERS.c.owner == RUNS.c.owner))
+        .where(
+            RUNS.c.conversation == run.conversation,
+            RUNS.c.owner.not_in(("", str(owner))),
+            RUNS.c.run_id != run.run_id,
+        )
+    )
+    for row in connection.execute(query):
+        holder = Owner.read(row.owner)
+        if holder.is_alive(renewed_until=max(row.lease_until, row.alive_until or 0.0), now=now):
+            raise DecisionRefused(
+                "conversation_busy",
+                f"conversation {run.conversation!r} is in use by process {holder.process_id} on "
+                f"{holder.host.split()[0]}, which works on run {row.run_id!r}: try again when that run has ended",
+            )
+
+
+def infos(connection: Connection, sealer: Sealer, limit: int) -> list[ConversationInfo]:
+    """Returns the conversations, the one with the latest turn first."""
+    query = (
+        select(
+            CONVERSATIONS,
+            func.coalesce(DOCUMENTS.c.version, 0).label("version"),
+            select(func.count())
+            .where(RUNS.c.conversation == CONVERSATIONS.c.conversation)
+            .correlate(CONVERSATIONS)
+            .scalar_subquery()
+            .label("runs"),
+        )
+        .select_from(CONVERSATIONS.outerjoin(DOCUMENTS))
+        .order_by(CONVERSATIONS.c.updated_at.desc(), CONVERSATIONS.c.conversation)
+        .limit(limit)
+    )
+    return [_info(sealer, row) for row in connection.execute(query)]
+
+
+def locked(connection: Connection, sealer: Sealer, conversation: str, caller: Caller, now: float) -> ConversationState:
+    """Locks a conversation, and returns its state. A new one belongs to `caller`."""
+    # Every transaction that locks a conversation locks the log's head first, so that two cannot wait for each other.
+    locked_head(connection, sealer)
+    row = CONVERSATIONS.c.conversation == conversation
+    touch = update(CONVERSATIONS).where(row).values(updated_at=now).returning(CONVERSATIONS.c.state)
+    state = connection.execute(touch).scalar_one_or_none()
+    if state is not None:
+        return state_of(sealer, conversation, state)
+    new = {
+        "conversation": conversation,
+        "created_at": now,
+        "updated_at": now,
+        "state": _sealed(sealer, conversation, ConversationState(caller=caller)),
+    }
+    kind = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(kind.insert(CONVERSATIONS).values(new).on_conflict_do_nothing())
+    # Another process may have made it in between.
+    return state_of(sealer, conversation, connection.execute(touch).scalar_one())
+
+
+def _keep(connection: Connection, sealer: Sealer, conversation: str, state: ConversationState) -> None:
+    sealed = _sealed(sealer, conversation, state)
+    connection.execute(update(CONVERSATIONS).where(CONVERSATIONS.c.conversation == conversation).values(state=sealed))
+
+
+def _sealed(sealer: Sealer, conversation: str, state: ConversationState) -> bytes:
+    form: dict[str, Any] = {"caller": plain_form(state.caller), "taints": sorted(state.taints)}
+    if state.urls:
+        form["urls"] = list(state.urls)
+    return sealer.seal(written(form), "conversations", conversation, "state")
+
+
+def state_of(sealer: Sealer, conversation: str, sealed: bytes) -> ConversationState:
+    def made(form: Mapping[str, Any]) -> ConversationState:
+        caller = plain_of(Caller, form["caller"])
+        return ConversationState(caller=caller, taints=frozenset(form["taints"]), urls=tuple(form.get("urls", ())))
+
+    return read(sealer.open(sealed, "conversations", conversation, "state"), made)
+
+
+def _info(sealer: Sealer, row: Any) -> ConversationInfo:
+    state = state_of(sealer, row.conversation, row.state)
+    return ConversationInfo(
+        conversation=row.conversation,
+        caller=state.caller,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        taints=tuple(sorted(state.taints)),
+        version=row.version,
+        runs=row.runs,
+    )

@@ -1,0 +1,134 @@
+"""The part of a store that keeps conversations."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, cast
+
+from toolwire.journal.conversation_info import ConversationInfo, Document, check_name
+from toolwire.journal.database.database import Database
+from toolwire.journal.ledger import conversations, documents
+from toolwire.journal.ledger.documents import PART_BYTES, Save, part_place
+from toolwire.permission.approval import DecisionRefused
+from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.errors import ConfigurationError, DocumentChanged, StoreUnavailable, Unrepresentable
+from toolwire.vocabulary.exact import exact_pieces
+from toolwire.vocabulary.values import plain
+
+CONVERSATIONS_LISTED = 100
+"""Default number of conversations in a list: more than a person looks through."""
+
+DOCUMENT_LIMIT_BYTES = 64 * 1024 * 1024
+"""Maximum bytes of a document as JSON: the messages of a long conversation with images."""
+
+_LOG = logging.getLogger("toolwire.store")
+
+
+class Conversations(ABC):
+    """The part of a `Store` that concerns conversations."""
+
+    @property
+    @abstractmethod
+    def _database(self) -> Database: ...
+
+    def conversations(self, *, limit: int = CONVERSATIONS_LISTED) -> list[ConversationInfo]:
+        """Returns conversations, the one with the latest turn first."""
+        database = self._database
+        return database.read(lambda connection: conversations.infos(connection, database.sealer, limit))
+
+    def document(self, conversation: str, *, caller: Caller | None = None) -> Document:
+        """Returns the document of a conversation. Without one, its value is None and its version 0.
+
+        `caller` must be of the principal and tenant to whom the conversation belongs. None: the host reads it for
+        itself.
+
+        Raises:
+            DecisionRefused: `not_permitted`, or `bad_mac`: the document was changed in the database.
+            ConfigurationError: The name of the conversation is not valid.
+        """
+        database, name = self._database, check_name(conversation)
+        return database.read(
+            lambda connection: documents.document(connection, database.sealer, name, caller),
+            is_one_state=True,
+        )
+
+    def save_document(self, conversation: str, value: Any, *, version: int, caller: Caller | None = None) -> int:
+        """Replaces the document of a conversation, and returns its new version. Blocks until it is durable.
+
+        `value` is in JSON types and takes at most 64 MiB as JSON. `version` is the one that was read, 0 for the first.
+        `caller` is as in `document`. A new conversation belongs to it, or if it is None to callers without a principal.
+
+        Raises:
+            DocumentChanged: Someone else saved the document since; `version` of the error is the current one.
+            DecisionRefused: `not_permitted`.
+            ConfigurationError: The value is not in JSON types or is too large, or the name or version is not valid.
+        """
+        database, name, parts = self._database, check_name(conversation), _written(value)
+        if isinstance(cast("object", version), bool) or not isinstance(cast("object", version), int) or version < 0:
+            raise ConfigurationError(f"version={version!r}: give the version of the document that you read, or 0")
+        parts_of = secrets.token_hex(16) if len(parts) > 1 else ""
+        save = Save(conversation=name, version=version + 1, caller=caller, now=time.time(), parts_of=parts_of)
+        return _save(database, save, parts)
+
+
+def _save(database: Database, save: Save, parts: Sequence[bytes]) -> int:
+    if save.parts_of:
+        database.read(lambda connection: documents.check_save(connection, database.sealer, save))
+        for number, part in enumerate(parts):
+            _write(database, save, number, part)
+    text = str(len(parts)).encode() if save.parts_of else parts[0]
+    sealed = database.sealer.seal(text, *save.place())
+    try:
+        before = database.run(
+            lambda connection: documents.save_document(connection, database.sealer, save, sealed)
+        ).result()
+    except (DocumentChanged, DecisionRefused):
+        _delete_parts(database, save, before="")
+        raise
+    if save.parts_of or before:
+        _delete_parts(database, save, before)
+    return save.version
+
+
+def _write(database: Database, save: Save, number: int, part: bytes) -> None:
+    sealed = database.sealer.seal(part, *part_place(save.conversation, save.parts_of, number))
+    database.run(lambda connection: documents.write_part(connection, save, number, sealed)).result()
+
+
+def _delete_parts(database: Database, save: Save, before: str) -> None:
+    """Deletes the parts that no document needs any more. Whether the document was saved is decided before."""
+    try:
+        while database.run(lambda connection: documents.delete_parts(connection, save, before)).result():
+            pass
+    except StoreUnavailable:
+        _LOG.warning("parts of an old document could not be deleted; a later save deletes them", exc_info=True)
+
+
+def _written(value: Any) -> Sequence[bytes]:
+    """Returns the value as JSON, in parts of `PART_BYTES`. Other threads can run in between.
+
+    Raises:
+        ConfigurationError: It would not be read back as the same value, or it is too large.
+    """
+    try:
+        kept = plain(value)
+    except Unrepresentable as error:
+        raise ConfigurationError(f"the document cannot be saved: {error}. Give it in JSON types") from error
+    if kept != value:
+        raise ConfigurationError(
+            "the document cannot be saved: it holds a value, such as a tuple, a date or NaN, that JSON gives back as "
+            "another. Give dicts with text keys, lists, texts, numbers, booleans and None"
+        )
+    text = bytearray()
+    for piece in exact_pieces(kept):
+        text += piece.encode("utf-8", "surrogatepass")
+    if len(text) > DOCUMENT_LIMIT_BYTES:
+        raise ConfigurationError(
+            f"the document has {len(text):,} bytes as JSON, and {DOCUMENT_LIMIT_BYTES:,} fit: keep large values "
+            "elsewhere, and their ids in the document"
+        )
+    return [bytes(text[start : start + PART_BYTES]) for start in range(0, len(text), PART_BYTES)]
