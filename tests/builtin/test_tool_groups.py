@@ -57,7 +57,7 @@ async def test_the_answer_to_a_call_of_an_inactive_tool_says_how_to_activate_it_
     assert (refused.failure.kind, refused.failure.data) == ("inactive_tool", {"group": "maps"})
     assert refused.text == (
         "'route' belongs to the tool group 'maps', which is not active.\n"
-        "Call 'activate_tool_groups' with groups=['maps'] first, then make this call again."
+        "Call 'activate_tool_groups' with groups=['maps'] first, then repeat this call."
     )
 
     answer = await switch(found, "maps")

@@ -16,10 +16,10 @@ from toolwire.vocabulary.errors import ConfigurationError
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"verdict": "yes"}, "Decision(verdict='yes'): write one of approve, edit, deny, stop_run"),
-        ({"verdict": None}, "Decision(verdict=None): write one of approve, edit, deny, stop_run"),
+        ({"verdict": "yes"}, "Decision(verdict='yes'): write one of approve, edit, deny, stop_run, answer"),
+        ({"verdict": None}, "Decision(verdict=None): write one of approve, edit, deny, stop_run, answer"),
         ({"verdict": "edit"}, "Decision(verdict='edit'): give the arguments to run instead, arguments={...}"),
-        ({"verdict": True}, "Decision(verdict=True): write one of approve, edit, deny, stop_run"),
+        ({"verdict": True}, "Decision(verdict=True): write one of approve, edit, deny, stop_run, answer"),
         (
             {"verdict": "edit", "arguments": "amount=5"},
             "Decision(arguments='amount=5'): write arguments={'name': value}",

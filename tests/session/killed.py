@@ -72,7 +72,7 @@ class Moments:
 def go(attempt: Attempt, answer: Any) -> None:
     """Runs the attempt to its end, or to its death; `answer` gets the run's id, and then how it ended."""
     moments = Moments(attempt.dies_at)
-    _watch(moments)
+    watch(moments)
     tools = _tools(Path(attempt.effects), moments)
     with Store.open(attempt.url, key=KEY) as store:
         session = Session(tools, protocol="attp" if attempt.is_program else "openai", store=store, approver=_approver)
@@ -88,8 +88,10 @@ def suspended(attempt: Attempt, count: int) -> list[str]:
     """The ids of that many runs, each of which waits for a payment of its own amount."""
     tools = _tools(Path(attempt.effects), Moments(0))
     with Store.open(attempt.url, key=KEY) as store:
-        session = Session(tools, protocol="openai", store=store)
-        turns = [asyncio.run(session.turn(calls(("pay", {"amount": place})))) for place in range(count)]
+        # Each in a conversation of its own: one process at a time works on a conversation.
+        sessions = [Session(tools, protocol="openai", store=store) for _ in range(count)]
+        replies = [calls(("pay", {"amount": place})) for place in range(count)]
+        turns = [asyncio.run(session.turn(reply)) for session, reply in zip(sessions, replies, strict=True)]
     return [turn.suspended.run_id for turn in turns if turn.suspended is not None]
 
 
@@ -232,7 +234,7 @@ def _tools(effects: Path, moments: Moments) -> list[Any]:
     ]
 
 
-def _watch(moments: Moments) -> None:
+def watch(moments: Moments) -> None:
     """Makes moments of each thing that is asked of the ledger: before it, once it is under way, once it is durable."""
     for name in ("ask", "decide", "begin", "settle", "finish", "suspend", "release"):
         setattr(RunLedger, name, _watched(getattr(RunLedger, name), moments))

@@ -17,7 +17,7 @@ from toolwire.permission.approval import REQUEST_LIFE_S, DecisionRefused
 from toolwire.session.resume import RunStore
 from toolwire.testing import MemoryStore
 
-NOBODY = "'pay' was not run: no decision came in time.\nIt did not run. Ask for approval again."
+NOBODY = "'pay' was not run: no decision came in time.\nIt did not run. A new request needs a new call."
 GUARDED = """
 print(price("tea"))
 try:

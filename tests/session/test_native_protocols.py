@@ -409,7 +409,10 @@ async def test_unreadable_calls_are_each_answered_and_none_runs(server: Provider
         ask(model="m", messages=[first.choices[0].message, *turn.messages], tools=session.request_tools)
     assert (ran, turn.results, turn.reply.is_refused) == ([], (), True)
     answers = [(answer["tool_call_id"], answer["content"].split("\n")[0]) for answer in turn.messages]
-    assert answers[0] == ("call_a", "Another call of the same reply could not be read. Make this one again.")
+    assert answers[0] == (
+        "call_a",
+        "Another call of the same reply could not be read. Make this one in your next reply.",
+    )
     assert answers[1][0] == "call_b"
 
 

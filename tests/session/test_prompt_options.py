@@ -96,7 +96,7 @@ class Plain(JsonText):
 
 
 def test_a_protocol_of_ones_own_without_these_options_is_described_and_refuses_them() -> None:
-    assert Session([search], protocol=Plain()).instructions == "search\ncode_execution"  # type: ignore[arg-type]
+    assert Session([search], protocol=Plain()).instructions == "search"  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError) as refused:
         Session([search], protocol=Plain(), language="zh")  # type: ignore[arg-type]
     assert str(refused.value) == "language='zh': the prompt of the protocol 'json' has no language: leave it out"

@@ -36,32 +36,38 @@ class End:
     """Whether it changed after its portable form was written."""
 
 
-TESTED: dict[str, dict[str, End]] = {
-    "0001": {
-        "one request": End(texts=("paid 5 to shop", "3"), paid=(5,)),
-        "several requests": End(
-            texts=("paid 5 to shop", "paid 6 to shop", "paid 7 to shop", "3"),
-            paid=(5, 6, 7),
-        ),
-        "partly decided": End(texts=("paid 1 to shop", "paid 2 to shop", "3"), paid=(1,)),
-        "approved": End(texts=("paid 8 to shop",), paid=(8,), is_stale=True),
-        "edited": End(texts=("paid 50 to shop",), paid=(50,), is_stale=True),
-        "denied": End(
-            texts=("'pay' may not be run: too much.\nDo not call it again; find another way or tell the user.",),
-            paid=(),
-            is_stale=True,
-        ),
-        "finished": End(texts=("paid 3 to shop",), paid=()),
-        # The call is in doubt: the person who approves it again was told that it may have run.
-        "crashed": End(texts=("paid 9 to shop",), paid=(9,)),
-        "a program": End(
-            texts=("tea paid 3 to shop\nbread paid 5 to shop\noranges paid 7 to shop\n15",),
-            paid=(5, 7),
-            asked=("oranges",),
-        ),
-        "a program with parallel calls": End(texts=("['paid 1 to shop', 'paid 2 to shop', 3] True\n",), paid=(1, 2)),
-    }
+OUTCOMES: dict[str, End] = {
+    "one request": End(texts=("paid 5 to shop", "3"), paid=(5,)),
+    "several requests": End(
+        texts=("paid 5 to shop", "paid 6 to shop", "paid 7 to shop", "3"),
+        paid=(5, 6, 7),
+    ),
+    "partly decided": End(texts=("paid 1 to shop", "paid 2 to shop", "3"), paid=(1,)),
+    "approved": End(texts=("paid 8 to shop",), paid=(8,), is_stale=True),
+    "edited": End(texts=("paid 50 to shop",), paid=(50,), is_stale=True),
+    "denied": End(
+        texts=("'pay' may not be run: too much.\nDo not call it again; find another way or tell the user.",),
+        paid=(),
+        is_stale=True,
+    ),
+    "finished": End(texts=("paid 3 to shop",), paid=()),
+    # The call is in doubt: the person who approves it again was told that it may have run.
+    "crashed": End(texts=("paid 9 to shop",), paid=(9,)),
+    "a program": End(
+        texts=("tea paid 3 to shop\nbread paid 5 to shop\noranges paid 7 to shop\n15",),
+        paid=(5, 7),
+        asked=("oranges",),
+    ),
+    "a program with parallel calls": End(texts=("['paid 1 to shop', 'paid 2 to shop', 3] True\n",), paid=(1, 2)),
 }
+TESTED: dict[str, dict[str, End]] = {
+    "0001": OUTCOMES,
+    "0004": OUTCOMES,
+    "0005": OUTCOMES,
+    "0007": OUTCOMES,
+    "0008": OUTCOMES,
+}
+"""The outcomes of each schema. No schema since the first has changed one."""
 EVERY = [(version, name) for version in sorted(TESTED) for name in TESTED[version]]
 OTHER_ENGINE = (
     "the run's program was recorded on {recorded!r} and this is {replay_engine!r}: it would not replay the same way. "

@@ -29,9 +29,12 @@ def refuse() -> int:
     raise FileNotFoundError("gone")
 
 
+ENDING = "If this answers the request, reply with the answer in plain text."
+
+
 async def test_a_program_runs_and_its_output_is_what_the_model_reads() -> None:
     turn = await Session([look_up]).turn(reply("for word in ['a', 'b']:\n    print(look_up(word))"))
-    assert turn.messages == [{"role": "user", "content": "['a', 'A']\n['b', 'B']\n"}]
+    assert turn.messages == [{"role": "user", "content": f"['a', 'A']\n['b', 'B']\n{ENDING}"}]
     assert turn.text == "['a', 'A']\n['b', 'B']\n"
     assert [result.success for result in turn.results] == [True]
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, program
-from toolwire import Session, ToolSpec, Turn
+from toolwire import ConfigurationError, Session, ToolSpec, Turn
 from toolwire.permission.approval import DecisionRefused
 from toolwire.sandbox.answers import replay_engine
 from toolwire.session.resume import RunStore
@@ -36,6 +36,18 @@ async def to_the_end(till: Till, store: RunStore, turn: Turn, limit: int = 10) -
             turn.suspended.run_id, decided(waiting(turn), "approve")
         )
     return turn, shown
+
+
+async def test_a_session_without_programs_leaves_a_suspended_one_as_it_is(store: RunStore) -> None:
+    till = Till()
+    asked = await till.session(store, protocol="json", programs=True).turn(f"```python\n{THREE}\n```")
+    assert asked.suspended is not None
+    decisions = decided(waiting(asked), "approve")
+    with pytest.raises(ConfigurationError, match=r"runs none: write Session\(\.\.\., programs=True\)$"):
+        await till.session(store, protocol="json").resume(asked.suspended, decisions)
+    assert till.paid == []
+    turn = await till.session(store, protocol="json", programs=True).resume(asked.suspended.run_id)
+    assert (till.paid, turn.suspended is not None) == ([3], True)
 
 
 async def test_a_program_is_resumed_in_its_middle_as_often_as_it_asks(store: RunStore) -> None:

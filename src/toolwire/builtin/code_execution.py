@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from toolwire.builtin.program_record import Entered, note_issue, program_id, replay_of
+from toolwire.builtin.program_record import Entered, note_issue, program_id, removed_tool, replay_of
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.naming import program_name, program_parameter
+from toolwire.definition.naming import program_name, program_path
 from toolwire.definition.texts.python_text import sections, signature_line
 from toolwire.definition.tool import Tool, Validated
-from toolwire.runtime.identity import new_id
 from toolwire.sandbox.admission import Overloaded
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.program import (
@@ -30,18 +31,28 @@ from toolwire.sandbox.program import (
     checked_isolation,
     checked_modules,
 )
-from toolwire.sandbox.report import MinIsolation, ProgramResult, ProgramStatus
-from toolwire.sandbox.runner import ProgramRunner
-from toolwire.vocabulary.blocks import TextBlock
+from toolwire.sandbox.program_failure import STOPPED, hint_of
+from toolwire.sandbox.report import MinIsolation, ProgramResult
+from toolwire.sandbox.runner import Answering, ProgramRunner
+from toolwire.vocabulary.blocks import TextBlock, media_apart
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
 from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 
+if TYPE_CHECKING:
+    from toolwire.runtime.loop_calls import LoopCalls
+
+ID_BYTES = 16
+"""Random bytes of a program's id if its calls are not on record. The id is a part of their idempotency keys."""
+
 DESCRIPTION = (
     "Run a Python program that calls the other tools as functions. Only its printed output and its "
     "result (assigned to __result__, or its last expression) come back."
 )
+
+ENDED = "The program ended with its call of {!r}."
+"""The text of a program without output whose call ended the turn."""
 
 FAMILIES: Mapping[FailureKind, AnswerFamily] = {
     "denied": "denied",
@@ -65,19 +76,6 @@ _READS_DOCSTRINGS = re.compile(r"__doc__|\bhelp\b|\bgetattr\b")
 """Found in each program that reads a docstring. Other programs get no docstrings: making and sending them takes time.
 """
 
-STOPPED: Mapping[ProgramStatus, FailureKind] = {
-    "failed": "tool_error",
-    "timeout_cpu": "timeout",
-    "timeout_program": "timeout",
-    "deadline": "timeout",
-    "memory": "limit",
-    "output": "limit",
-    "calls": "limit",
-    "cancelled": "interrupted",
-    "divergence": "divergence",
-}
-"""The kind of failure for each way to stop; any other status is the program's own fault, a tool_error."""
-
 
 class ProgramHost(Entered, Protocol):
     """The path's interface for a tool that makes calls of its own."""
@@ -85,15 +83,21 @@ class ProgramHost(Entered, Protocol):
     @property
     def can_suspend(self) -> bool: ...
     @property
+    def ended_by(self) -> str: ...
+    @property
     def tools(self) -> Sequence[tuple[str, Tool]]: ...
     @property
     def is_blocking(self) -> bool: ...
     @property
-    def has_async_tools(self) -> bool: ...
+    def answers_later(self) -> bool: ...
+    @property
+    def is_all_later(self) -> bool: ...
     @property
     def deadline(self) -> float | None: ...
     @property
     def result_limit_bytes(self) -> int | None: ...
+    def is_later(self, name: str) -> bool: ...
+    def loop_calls(self) -> LoopCalls: ...
     def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome]]: ...
     def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome]: ...
 
@@ -184,7 +188,7 @@ class CodeExecution:
         `metadata["isolation"]` is the isolation between the program and the host, for the log. A program that can go on
         only after its waiting calls gives `Pending` with them, if calls may wait for a person.
         """
-        gone = _gone(inside)
+        gone = removed_tool(inside, inside.tools)
         if gone is not None:
             return gone
         waiting: list[Pending] = []
@@ -207,7 +211,7 @@ class CodeExecution:
                 raised after the program has ended.
         """
         is_kept = inside.can_suspend and bool(inside.ledger_id)
-        run_id = program_id(inside) if is_kept else new_id("tr_ptc")
+        run_id = program_id(inside) if is_kept else f"tr_ptc_{os.urandom(ID_BYTES).hex()}"
         program = self._program(source, inside, replay_of(inside, _answer) if is_kept else None)
         runner = self._runner()
 
@@ -219,36 +223,30 @@ class CodeExecution:
                 note_issue(inside, call)
             return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=parent)
 
-        def answered(outcome: Outcome) -> Answer | Parked:
+        def answered(outcome: Outcome, made: ToolCall) -> Answer | Parked:
             if isinstance(outcome, ToolResult):
-                return _answer(outcome)
+                return Answer(ends=ENDED.format(made.name)) if made.id == inside.ended_by else _answer(outcome)
             if waiting is not None:
                 waiting.append(outcome)
             return PARKED
 
         mistakes = HostsMistakes()
 
-        async def ran() -> ProgramResult:
-            if inside.has_async_tools and not inside.is_blocking:
-                invoke = inside.awaited_calls(run_id)
+        invoke_here, invoke = inside.blocking_calls(run_id), inside.awaited_calls(run_id)
 
-                async def answer_later(call: ProgramCall) -> Answer | Parked:
-                    with mistakes:
-                        return answered(await invoke(child(call)))
-                    return mistakes.answer
+        def answer(call: ProgramCall) -> Answer | Parked:
+            made = child(call)
+            with mistakes:
+                return answered(invoke_here(made), made)
+            return mistakes.answer
 
-                return await runner.run_async(program, answer_later)
+        async def answer_later(call: ProgramCall) -> Answer | Parked:
+            made = child(call)
+            with mistakes:
+                return answered(await invoke(made), made)
+            return mistakes.answer
 
-            invoke_here = inside.blocking_calls(run_id)
-
-            def answer(call: ProgramCall) -> Answer | Parked:
-                with mistakes:
-                    return answered(invoke_here(child(call)))
-                return mistakes.answer
-
-            return runner.run(program, answer) if inside.is_blocking else await runner.run_beside(program, answer)
-
-        result = replace(await ran(), invocation_id=run_id)
+        result = replace(await _ran(runner, program, inside, answer, answer_later), invocation_id=run_id)
         self.last_invocation_id = run_id
         mistakes.raise_first()
         return result
@@ -270,20 +268,26 @@ class CodeExecution:
         )
 
 
-def _gone(inside: ProgramHost) -> ToolResult | None:
-    """Returns the failure of a program that called a removed tool, since it cannot be replayed; else None."""
-    called = dict.fromkeys(str(note["tool"]) for note in inside.notes)
-    there = {name for name, _ in inside.tools} if called else set[str]()
-    for name in called:
-        if name not in there:
-            return ToolResult.failed(
-                "unknown_tool",
-                f"The program was not continued: it calls {name!r}, and there is no such tool any more.",
-                hint="Its finished calls took effect. Write the rest of the program without that tool.",
-                data={"tool": name},
-                call=inside.call,
-            )
-    return None
+async def _ran(
+    runner: ProgramRunner,
+    program: Program,
+    inside: ProgramHost,
+    answer: Callable[[ProgramCall], Answer | Parked],
+    answer_later: Callable[[ProgramCall], Coroutine[Any, Any, Answer | Parked]],
+) -> ProgramResult:
+    if inside.is_blocking:
+        return runner.run(program, answer)
+    if not inside.answers_later:
+        return await runner.run_beside(program, answer)
+    if inside.is_all_later:
+        return await runner.run_async(program, answer_later)
+    async with inside.loop_calls() as calls:
+
+        def start(call: ProgramCall) -> Future[Answer | Parked] | None:
+            return calls.start(lambda: answer_later(call)) if inside.is_later(call.tool) else None
+
+        # A plain call is answered in the program's own thread, whatever other tools there are.
+        return await runner.run_beside(program, Answering(answer, start))
 
 
 def program_tool(name: str, tool: Tool, *, is_told: bool) -> ProgramTool:
@@ -294,12 +298,13 @@ def program_tool(name: str, tool: Tool, *, is_told: bool) -> ProgramTool:
     return ProgramTool(
         name=name,
         program_name=written,
+        path=program_path(name),
         signature=signature_line(tool, written) if is_told else "",
         docstring="\n\n".join(sections(tool, lambda _: written)) if is_told else "",
         parameters=tuple(
             ProgramParameter(
                 name=parameter.name,
-                program_name=program_parameter(parameter.name),
+                program_name=parameter.program_name,
                 kind=parameter.kind,
                 required=parameter.required,
             )
@@ -326,11 +331,13 @@ def result_of_program(result: ProgramResult, inside: ProgramHost) -> ToolResult:
     # Output and result are cut separately: a flood of prints must not displace the result.
     text = result.shown(inside.result_limit_bytes)
     if result.status == "finished":
-        return ToolResult(True, text, None, metadata, content=(TextBlock(type="text", text=text),), call=inside.call)
+        _, media = media_apart(result.value)
+        content = (TextBlock(type="text", text=text), *media)
+        return ToolResult(True, text, None, metadata, content=content, call=inside.call)
     return ToolResult.failed(
         STOPPED.get(result.status, "tool_error"),
         text,
-        hint="Correct the program and send it again.",
+        hint=hint_of(result),
         data={"status": result.status},
         metadata=metadata,
         call=inside.call,

@@ -56,6 +56,22 @@ def note_issue(inside: Entered, call: ProgramCall) -> None:
     inside.note({"ordinal": call.ordinal, "tool": call.tool, "digest": call.arguments_digest, "state": "parked"})
 
 
+def removed_tool(inside: Entered, tools: Sequence[tuple[str, object]]) -> ToolResult | None:
+    """Returns the failure of a program that called a removed tool, since it cannot be replayed; else None."""
+    called = dict.fromkeys(str(note["tool"]) for note in inside.notes)
+    there = {name for name, _ in tools} if called else set[str]()
+    for name in called:
+        if name not in there:
+            return ToolResult.failed(
+                "unknown_tool",
+                f"The program was not continued: it calls {name!r}, and there is no such tool any more.",
+                hint="Its finished calls took effect. Write the rest of the program without that tool.",
+                data={"tool": name},
+                call=inside.call,
+            )
+    return None
+
+
 def _entry(one: Recorded) -> dict[str, Any]:
     state = "answered" if isinstance(one.answer, Answer) else one.answer.value
     return {

@@ -32,7 +32,7 @@ def read_result_tool(find: Find) -> Tool:
             return ToolResult.failed(
                 "invalid_arguments",
                 f"There is no result {id[:64]!r} to read on in: it was dropped to make room, or it is not yours.",
-                hint="If you copied the id exactly, make the call again that gave the result.",
+                hint="If you copied the id exactly, make the call again that gave the result, with a narrower request.",
                 path="id",
             )
         if offset >= len(kept.text):

@@ -8,7 +8,8 @@ from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name
 from toolwire.definition.texts.stub import stub
 from toolwire.definition.tool import Tool
-from toolwire.vocabulary.calls import SEARCH_TOOLS
+from toolwire.vocabulary.calls import SEARCH_TOOLS, Caller
+from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.results import ToolResult
 
 DESCRIPTION = (
@@ -28,15 +29,15 @@ SUMMARY_LIMIT = 200
 QUERY_LIMIT = 500
 """Characters of a query: a few sentences. Each of their words is looked up."""
 
-Find = Callable[[str, int], Sequence[Tool]]
-"""Returns the tools that answer a query best, best first, at most as many as the limit, under their local names."""
+Find = Callable[[str, int, Caller], Sequence[Tool]]
+"""Returns the caller's tools that answer a query best, best first, at most as many as the limit, under local names."""
 
 
 def search_tools_tool(find: Find) -> Tool:
     """Returns the tool as models see it."""
 
-    def search_tools(query: str, limit: int) -> ToolResult:
-        found = find(query, limit)
+    def search_tools(query: str, limit: int, context: CallContext) -> ToolResult:
+        found = find(query, limit, context.caller)
         return ToolResult(True, _found(found) if found else _nothing(query), metadata={"found": _names(found)})
 
     return from_schema(

@@ -13,8 +13,13 @@ from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.effects import Effect, Label
 from toolwire.vocabulary.errors import ConfigurationError, ToolwireError
 
-Answer = Literal["approve", "edit", "deny", "stop_run"]
+Answer = Literal["approve", "edit", "deny", "stop_run", "answer"]
 ANSWERS: tuple[str, ...] = get_args(Answer)
+RequestKind = Literal["approval", "question"]
+VERDICTS: Mapping[RequestKind, tuple[Answer, ...]] = MappingProxyType(
+    {"approval": ("approve", "edit", "deny", "stop_run"), "question": ("answer", "deny", "stop_run")}
+)
+"""The verdicts that fit each kind of request."""
 
 REQUEST_LIFE_S = 7 * 86_400.0
 """Seconds that a request waits for a decision: one week, so that a request from a Friday outlives a holiday. After that
@@ -32,9 +37,11 @@ RefusalCode = Literal[
     "tool_changed",
     "not_permitted",
     "invalid_edit",
+    "invalid_answer",
     "divergence",
     "schema_too_new",
     "run_busy",
+    "conversation_busy",
     "malformed",
 ]
 
@@ -61,13 +68,17 @@ class DecisionRefused(ToolwireError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """One call that waits for a person.
+    """One call that waits for a person: for an approval, or for the answer to a question of its tool.
 
     Attributes:
         id: The id of the request: 128 random bits, so that it cannot be guessed.
-        call_id: The id of the call.
+        kind: `approval` or `question`. A question never lets anything run.
+        question: The text of the question; empty for an approval.
+        answer_schema: JSON schema of the answer; empty for an approval.
+        call_id: The id of the call. For a question, the id of the call that asks, `?` and the number of the question.
         tool: The name of the tool.
-        arguments: The exact arguments that will run, as plain JSON, with defaults and conversions applied.
+        arguments: The exact arguments that will run, as plain JSON, with defaults and conversions applied. Empty for
+            a question.
         reasons: The rules and guards that require a decision.
         caller: The caller for which the call is made.
         run_id: The run of the call.
@@ -76,7 +87,8 @@ class ApprovalRequest:
         attempt: Number of the attempt at the call, from 1. Above 1 the call may have run already, and `reasons` says
             so.
         tool_digest: `sha256:` of the tool's name, description and schemas at the time of the request.
-        arguments_digest: `sha256:` of `arguments`. A decision is valid only for this value.
+        arguments_digest: `sha256:` of `arguments`, or of the question with its schema. A decision is valid only for
+            this value.
         bound_digest: `sha256:` of the values that the host fills in and no person sees; empty without such values.
         given: The model's own arguments as plain JSON if they differ from `arguments`; else empty.
         effects: The effects that the tool declares.
@@ -91,6 +103,9 @@ class ApprovalRequest:
     tool: str
     arguments: Mapping[str, Any]
     reasons: tuple[str, ...]
+    kind: RequestKind = "approval"
+    question: str = ""
+    answer_schema: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     caller: Caller = NOBODY
     run_id: str = ""
     parent: str = ""
@@ -143,8 +158,9 @@ class Decision:
 
     Attributes:
         verdict: approve: run the call as shown. edit: run it with `arguments`. deny: do not run it. stop_run: also end
-            the run.
+            the run. answer: give `answer` to a question; deny declines to answer.
         arguments: With edit, the arguments to run instead. They are validated and judged like the model's own.
+        answer: With answer, the answer as plain JSON. It is checked against the schema of the question.
         reason: With deny and stop_run, the reason that the model receives.
         request_id: The request that is answered. It is filled in if an approver leaves it empty.
         remember: A rule to keep for similar calls. It is refused if it covers more than the request showed.
@@ -153,7 +169,8 @@ class Decision:
         seen_arguments_digest: The `arguments_digest` that the person saw. A decision for other arguments is refused.
 
     Raises:
-        ConfigurationError: The verdict is unknown, an edit has no arguments, or a field has the wrong type.
+        ConfigurationError: The verdict is unknown, an edit has no arguments, another verdict than answer has an answer,
+            or a field has the wrong type.
     """
 
     verdict: Answer
@@ -164,6 +181,7 @@ class Decision:
     by: Decider = SOMEBODY
     at: float = 0.0
     seen_arguments_digest: str = ""
+    answer: Any = None
 
     def __post_init__(self) -> None:
         if self.verdict not in ANSWERS:
@@ -172,6 +190,8 @@ class Decision:
             raise ConfigurationError("Decision(verdict='edit'): give the arguments to run instead, arguments={...}")
         if self.arguments is not None and not isinstance(cast("object", self.arguments), Mapping):
             raise ConfigurationError(f"Decision(arguments={self.arguments!r:.80}): write arguments={{'name': value}}")
+        if self.verdict != "answer" and self.answer is not None:
+            raise ConfigurationError(f"Decision(verdict={self.verdict!r}, answer=...): write verdict='answer'")
         for name in ("reason", "request_id", "seen_arguments_digest"):
             _check_text(self, name)
         if not isinstance(cast("object", self.by), Decider):

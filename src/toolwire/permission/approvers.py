@@ -79,17 +79,25 @@ class ConsoleApprover:
         try:
             shown = terminal.shown(request, now)
         except Unrepresentable as error:
-            terminal.say(f"the call of request {request.id} cannot be shown, so it cannot be approved: {error}")
+            what = "approved" if request.kind == "approval" else "answered"
+            terminal.say(f"the call of request {request.id} cannot be shown, so it cannot be {what}: {error}")
             return None
         terminal.forget_typed()
-        terminal.say(f"\nMay this call run?\n\n{shown}\n")
-        keys = _KEYS if self._remembers else _KEYS_WITHOUT_MEMORY
+        if request.kind == "question":
+            terminal.say(f"\nA tool asks you.\n\n{shown}\n")
+            keys = _KEYS_OF_QUESTIONS
+        else:
+            terminal.say(f"\nMay this call run?\n\n{shown}\n")
+            keys = _KEYS if self._remembers else _KEYS_WITHOUT_MEMORY
         while True:
             terminal.say(keys)
             said = terminal.line("? ")
             if said is None:
                 return None
-            decision = self._decision(said.lower(), request, terminal)
+            if request.kind == "question":
+                decision = self._answer(said.lower(), request, terminal)
+            else:
+                decision = self._decision(said.lower(), request, terminal)
             if decision != "again":
                 return decision
 
@@ -109,6 +117,22 @@ class ConsoleApprover:
                 return self._remembered(request, terminal)
             case "l":
                 return None
+            case _:
+                return "again"
+
+    def _answer(self, said: str, request: ApprovalRequest, terminal: _Terminal) -> Decision | Literal["again"] | None:
+        match said:
+            case "a":
+                # Imported here: the JSON schema validator takes a tenth of a second.
+                from toolwire.permission.console_question import EndOfInput, typed_answer
+
+                try:
+                    answer = typed_answer(request, terminal)
+                except EndOfInput:
+                    return None
+                return self._made(request, Decision(verdict="answer", answer=answer))
+            case "n" | "no" | "s" | "l":
+                return self._decision(said, request, terminal)
             case _:
                 return "again"
 
@@ -149,6 +173,7 @@ console_approver = ConsoleApprover()
 
 _KEYS = "[y] approve  [n] deny  [e] edit  [a] approve and remember  [s] stop the run  [l] later"
 _KEYS_WITHOUT_MEMORY = "[y] approve  [n] deny  [e] edit  [s] stop the run  [l] later"
+_KEYS_OF_QUESTIONS = "[a] answer  [n] decline  [s] stop the run  [l] later"
 _CHOICES: dict[str, tuple[RuleScope, bool]] = {"1": ("run", True), "2": ("session", True), "3": ("run", False)}
 
 

@@ -84,6 +84,8 @@ MISSING = _Missing()
 class Condition:
     """One condition on the arguments of a call, in the form in which they will run.
 
+    `Condition(path="/arguments/amount", op=">", value=100)`, or a dict with these keys.
+
     Attributes:
         path: A JSON pointer: `/arguments/amount`, `/arguments/to/0`, or `/arguments` for all of them.
         op: `==` and `!=` take any value; `<`, `<=`, `>` and `>=` take a number. `in` and `not_in` take a list of

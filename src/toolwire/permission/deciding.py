@@ -7,7 +7,7 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
-from toolwire.permission.approval import Answer, ApprovalRequest, Decider, Decision, DecisionRefused
+from toolwire.permission.approval import VERDICTS, Answer, ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.permission.condition import Condition
 from toolwire.permission.rule import Rule, RuleScope
 
@@ -26,8 +26,9 @@ def undecidable(
         return f"{by.principal!r} is the agent that asked, and cannot approve its own request"
     if verdict in ("deny", "stop_run"):
         return None
-    # An undeclared effect may still occur.
-    named = [effect for effect in approvers if effect == "*" or not request.effects or effect in request.effects]
+    # An undeclared effect may still occur. A question has no effect.
+    is_any = not request.effects and request.kind == "approval"
+    named = [effect for effect in approvers if effect == "*" or is_any or effect in request.effects]
     for effect in named:
         if by.principal not in approvers[effect]:
             what = "any call" if effect == "*" else f"calls that {effect}"
@@ -35,6 +36,36 @@ def undecidable(
     if by.channel == MODEL and not named:
         return "a model may deny, but may approve only if the policy names it among the approvers"
     return None
+
+
+def check_fits(request: ApprovalRequest, decision: Decision) -> None:
+    """Checks that the verdict fits the kind of request, and that an answer fits the schema of the question.
+
+    Raises:
+        DecisionRefused: `invalid_answer`. The request goes on waiting.
+    """
+    fitting = VERDICTS[request.kind]
+    if decision.verdict not in fitting:
+        what = "a question" if request.kind == "question" else "a request for approval"
+        raise DecisionRefused(
+            "invalid_answer",
+            f"request {request.id} is {what}, and the verdict is {decision.verdict!r}: write {_one_of(fitting)}",
+            request_id=request.id,
+        )
+    if request.kind == "question" and decision.remember is not None:
+        raise DecisionRefused(
+            "invalid_answer", f"request {request.id} is a question: write no remember=", request_id=request.id
+        )
+    if decision.verdict == "answer":
+        # Imported here, as in `check`.
+        from toolwire.permission.edits import check_answer
+
+        check_answer(request, decision.answer)
+
+
+def _one_of(verdicts: tuple[Answer, ...]) -> str:
+    written = {"answer": "verdict='answer' with answer=..."}
+    return " or ".join(written.get(verdict, repr(verdict)) for verdict in verdicts)
 
 
 def too_wide(decision: Decision, request: ApprovalRequest) -> str | None:
@@ -77,7 +108,7 @@ def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = Fal
     `is_vetted`: the owner of the policy has checked the author already.
 
     Raises:
-        DecisionRefused: `unknown_request`, `approval_mismatch`, `not_permitted` or `invalid_edit`.
+        DecisionRefused: `unknown_request`, `approval_mismatch`, `not_permitted`, `invalid_edit` or `invalid_answer`.
     """
 
     def refused(code: Any, message: str) -> DecisionRefused:
@@ -92,6 +123,7 @@ def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = Fal
     why = undecidable(by, request, decision.verdict, {}) or too_wide(decision, request)
     if why is not None:
         raise refused("not_permitted", why)
+    check_fits(request, decision)
     if decision.verdict == "edit" and decision.arguments is not None:
         # Imported here: the JSON schema validator takes a tenth of a second, and most decisions edit nothing.
         from toolwire.permission.edits import check_edit

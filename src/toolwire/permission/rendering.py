@@ -39,6 +39,9 @@ def render(request: ApprovalRequest, *, width: int = WIDTH, now: float | None = 
             approved.
     """
     writer = _Writer(max(width, WIDTH_MIN), ascii_only=ascii_only)
+    if request.kind == "question":
+        _question(writer, request, now, ascii_only=ascii_only)
+        return "\n".join(writer.lines)
     arguments = _arguments(request)
     writer.field("tool", visible(request.tool, ascii_only=ascii_only), said=request.tool)
     caller = request.caller
@@ -59,6 +62,24 @@ def render(request: ApprovalRequest, *, width: int = WIDTH, now: float | None = 
     writer.members(arguments, 2)
     writer.changes(cast("Mapping[str, Any]", plain(dict(request.given))), arguments)
     return "\n".join(writer.lines)
+
+
+def _question(writer: _Writer, request: ApprovalRequest, now: float | None, *, ascii_only: bool) -> None:
+    """Writes a question: its text is data of a tool or a model, so it stands in quotes."""
+    shown = {"question": request.question, "schema": plain(dict(request.answer_schema))}
+    if request.arguments_digest and digest(shown) != request.arguments_digest:
+        raise Unrepresentable("a request whose question does not match its digest", path="")
+    writer.field("tool", visible(request.tool, ascii_only=ascii_only), said=request.tool)
+    for label, text in (("for", request.caller.principal), ("agent", request.caller.agent)):
+        if text:
+            writer.field(label, visible(text, ascii_only=ascii_only), said=text)
+    if request.taints:
+        writer.field("has read", ", ".join(request.taints))
+    writer.field("expires", _expiry(request.expires_at, now))
+    writer.field("request", visible(request.id, ascii_only=ascii_only))
+    writer.field("call", visible(request.call_id, ascii_only=ascii_only))
+    writer.members({"asks": request.question}, 0)
+    writer.members({"answer": shown["schema"]}, 0)
 
 
 def _arguments(request: ApprovalRequest) -> Mapping[str, Any]:

@@ -48,6 +48,8 @@ class Subject:
 class Rule:
     """The permission for certain calls of certain tools.
 
+    `Rule(effect="confirm", tool="pay", when=[{"path": "/arguments/amount", "op": ">", "value": 100}])`
+
     Attributes:
         effect: auto: run the call. confirm: ask a person first. deny: never run it.
         tool: A tool's name or a pattern: `*` for any text, `?` for one character, `[ab]` for one of these. In a pattern

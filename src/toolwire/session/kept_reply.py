@@ -24,9 +24,15 @@ def kept(reply: Reply) -> dict[str, Any]:
             for call in reply.calls
         ],
         "problems": [
-            {"message": problem.message, "repaired": problem.repaired, "place": problem.place}
+            {
+                "message": problem.message,
+                "repaired": problem.repaired,
+                "place": problem.place,
+                **({"is_loss": True} if problem.is_loss else {}),
+            }
             for problem in reply.problems
         ],
+        **({} if reply.message is None else {"message": tag(reply.message)}),
     }
 
 
@@ -41,4 +47,5 @@ def read(document: Mapping[str, Any]) -> Reply:
             for call in document["calls"]
         ),
         problems=tuple(Problem(**problem) for problem in document["problems"]),
+        message=untag(document.get("message")),
     )

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from toolwire.catalogue.entry import Entry
 from toolwire.facade.driving import awaited
 from toolwire.invocation.aside import beside, is_large
-from toolwire.invocation.authorize import with_edits
 from toolwire.invocation.batch import invoke_all
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
 from toolwire.invocation.scope import Run, Scope, read_again
-from toolwire.invocation.validate import validate
 from toolwire.journal.run import RUN_LIFE_S, RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.deciding import narrowed
 from toolwire.sandbox.answers import replay_engine
+from toolwire.session.decision_check import look_at
 from toolwire.session.kept_reply import kept, read
-from toolwire.session.wire import read_decisions, read_suspended
+from toolwire.session.wire import GivenDecisions, decisions_of, read_suspended
 from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
+from toolwire.vocabulary.effects import Label
+from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import Pending, ToolResult
 from toolwire.vocabulary.run_step import step_of
 
@@ -44,8 +45,15 @@ class KeptRun(Ledger, Protocol):
         """The results of a finished run; None while it is unfinished."""
         ...
 
-    def finish(self, results: Sequence[ToolResult]) -> Future[None]: ...
-    def suspend(self) -> Future[SuspendedRun]: ...
+    @property
+    def urls(self) -> Sequence[str]:
+        """URLs that stood whole in results which the conversation had read when the run was opened."""
+        ...
+
+    def finish(
+        self, results: Sequence[ToolResult], taints: Iterable[Label] = (), urls: Iterable[str] = ()
+    ) -> Future[None]: ...
+    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]: ...
     def release(self) -> Future[None]: ...
 
 
@@ -77,18 +85,42 @@ class RunStore(Protocol):
 class Passes:
     """Makes passes over the runs of one session."""
 
-    def __init__(self, store: RunStore, scope: Callable[[], Scope], protocol: str) -> None:
-        """`scope` returns the session's present scope."""
+    def __init__(
+        self, store: RunStore, scope: Callable[[], Scope], protocol: str, new_run: Callable[[Iterable[Label]], Run]
+    ) -> None:
+        """`scope` returns the session's present scope, and `new_run` the state of a turn with these labels."""
         self.store = store
         self._scope = scope
         self._protocol = protocol
+        self._new_run = new_run
+
+    def over(self, scope: Scope) -> Passes:
+        """Returns the passes of one turn, with its scope."""
+        return Passes(self.store, lambda: scope, self._protocol, self._new_run)
+
+    async def prepared(self, run: str | SuspendedRun, decisions: GivenDecisions | None) -> str:
+        """Records the decisions on a run and restores its rules. Returns the run's id.
+
+        Raises:
+            DecisionRefused: The run or a decision is not valid.
+        """
+        run_id = await asyncio.to_thread(self.named, run)
+        if decisions is not None:
+            # The store waits for a disk, which would block the event loop.
+            await asyncio.to_thread(self.decide, run_id, decisions_of(run_id, decisions))
+        await asyncio.to_thread(self.restore_rules, run_id)
+        return run_id
 
     async def start(self, run_id: str, reply: Reply, run: Run) -> Sequence[ToolResult] | SuspendedRun:
         """Records and runs a new run. Returns its results, or the suspended run."""
         ports = awaited(self._scope()).ports
         is_big = any(is_large(call.arguments) for call in reply.calls)
         started = await beside(ports, is_big, lambda: self._started(run_id, reply, run))
-        return await self._pass(await ports.arrived(started), reply, run)
+        ledger = cast("KeptRun", await ports.arrived(started))
+        # Another process may have read more in this conversation.
+        run.read(frozenset(ledger.start.taints))
+        run.saw(ledger.urls)
+        return await self._pass(ledger, reply, run)
 
     def _started(self, run_id: str, reply: Reply, run: Run) -> Future[Any]:
         """Records a new run. The future gives its ledger."""
@@ -101,6 +133,7 @@ class Passes:
             reply=kept(reply),
             protocol=self._protocol,
             caller=scope.caller,
+            conversation=scope.conversation,
             tools={entry.name: entry.tool.digest for entry in entries},
             policy_digest=scope.policy.digest,
             taints=tuple(sorted(run.taints)),
@@ -118,27 +151,37 @@ class Passes:
         Raises:
             DecisionRefused: The run is unknown, too old or held by another process, or it diverged from its record.
                 Nothing was run, except that other calls of the reply may have run before a program diverged.
+            ConfigurationError: The run holds a program, and the session runs none. Nothing was run.
         """
         ports = awaited(self._scope()).ports
         ledger = cast("KeptRun", await ports.arrived(self.store.reopen(run_id)))
-        reply, run = read(ledger.start.reply), Run(ledger.start.taints)
+        reply, run = read(ledger.start.reply), self._new_run(ledger.start.taints)
+        run.saw(ledger.urls)
         if ledger.outcome is not None:
             self._read_again(ledger, reply, run)
             await ports.arrived(ledger.release())
             return reply, ledger.outcome, run
-        if ledger.start.engine != replay_engine and any(call.name == CODE_EXECUTION for call in reply.calls):
+        has_program = any(call.name == CODE_EXECUTION for call in reply.calls)
+        if has_program and ledger.start.engine != replay_engine:
             await ports.arrived(ledger.release())
             raise DecisionRefused("divergence", _other_engine(ledger.start.engine))
         await self._compare(ledger, reply)
+        if has_program and self._scope().tools.find(CODE_EXECUTION) is None:
+            await ports.arrived(ledger.release())
+            raise ConfigurationError(
+                f"the run {run_id!r} holds a program, and this session runs none: write Session(..., programs=True)"
+            )
         return reply, await self._pass(ledger, reply, run), run
 
     def _read_again(self, ledger: KeptRun, reply: Reply, run: Run) -> None:
-        """Adds the labels of a finished run's results, because the model reads them once more."""
-        scope = replace(self._scope(), run=run)
+        """Adds the labels of a finished run's results, because the model reads them once more, and restores its end."""
+        scope = replace(self._scope(), run=run, ledger=ledger)
         for call, result in zip(run_calls(ledger.run_id, reply), ledger.outcome or (), strict=True):
-            read_again(call.name, result, scope)
+            read_again(call.name, result, scope, call.arguments)
+            if run.end is not None:
+                run.end.recall(call, result, scope)
             for step, inner in ledger.recorded(call.id):
-                read_again(step.tool, inner, scope)
+                read_again(step.tool, inner, scope, step.given)
 
     async def _compare(self, ledger: KeptRun, reply: Reply) -> None:
         """Refuses a reply that differs from the recorded one.
@@ -157,6 +200,7 @@ class Passes:
             run_id=ledger.run_id,
             run=run,
             ledger=ledger,
+            pages=ledger.pages,
             can_suspend=True,
             secret_key=self._secret_key,
         )
@@ -168,9 +212,9 @@ class Passes:
                 if is_divergence(result):
                     raise DecisionRefused("divergence", result.error or "the run did not follow its record")
             if len(results) < len(outcomes) and run.stopped is None:
-                return await scope.ports.arrived(ledger.suspend())
+                return await scope.ports.arrived(ledger.suspend(run.taints, run.urls))
             results = [_stopped(outcome, run) if isinstance(outcome, Pending) else outcome for outcome in outcomes]
-            await scope.ports.arrived(ledger.finish(results))
+            await scope.ports.arrived(ledger.finish(results, run.taints, run.urls))
             scope.policy.forget(ledger.run_id)
             return results
         finally:
@@ -228,7 +272,7 @@ class Passes:
                     request_id=decision.request_id,
                 )
             if request.id in waiting:
-                self._look_at(request, decision)
+                look_at(request, decision, self._scope(), self._secret_key)
         for decision in given:
             try:
                 self.store.decide(decision.request_id, decision)
@@ -236,24 +280,6 @@ class Passes:
                 # Two workers may hand in the same decision; it is still one decision.
                 if refused.decided is None or not _is_same(refused.decided, decision):
                     raise
-
-    def _look_at(self, request: ApprovalRequest, decision: Decision) -> None:
-        entry = self._scope().catalogue.find(request.tool)
-        if entry is not None and entry.tool.digest != request.tool_digest:
-            raise DecisionRefused(
-                "tool_changed",
-                f"{request.tool!r} is not the tool that was shown: ask again",
-                request_id=request.id,
-            )
-        reason = self._scope().policy.refuses(decision, request)
-        if reason is not None:
-            raise DecisionRefused("not_permitted", reason, request_id=request.id)
-        # The call of a removed tool ends as `unknown_tool`, whatever the decision is.
-        if decision.verdict != "edit" or entry is None:
-            return
-        problem = self._problem_of(request, entry, decision)
-        if problem is not None:
-            raise DecisionRefused("invalid_edit", problem, request_id=request.id)
 
     @property
     def _secret_key(self) -> bytes:
@@ -263,19 +289,6 @@ class Passes:
         """
         return hmac.digest(self.store.wire_key, b"toolwire secrets 1", "sha256")
 
-    def _problem_of(self, request: ApprovalRequest, entry: Entry, decision: Decision) -> str | None:
-        """Returns the reason why an edited call would not run. The path itself answers, with the facts of the run.
-
-        None without a reason.
-        """
-        run = Run(request.taints)
-        scope = replace(self._scope(), run_id=request.run_id, run=run, secret_key=self._secret_key)
-        arguments = request.given or request.arguments
-        call = ToolCall(request.tool, arguments, id=request.call_id, parent=request.parent)
-        shown = validate(call, entry, scope.states)
-        edited = shown if isinstance(shown, ToolResult) else with_edits(shown, decision, scope)
-        return edited.error if isinstance(edited, ToolResult) else None
-
 
 def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:
     """Returns the reply's calls with ids of the run. A model may repeat an id, but a run must not."""
@@ -283,25 +296,6 @@ def run_calls(run_id: str, reply: Reply) -> list[ToolCall]:
         ToolCall(call.name, call.arguments, id=f"{run_id}/{ordinal}", raw_text=call.raw_text)
         for ordinal, call in enumerate(reply.calls, 1)
     ]
-
-
-def decisions_of(
-    run_id: str, given: str | Mapping[str, Any] | Iterable[Decision | Mapping[str, Any]]
-) -> list[Decision]:
-    """Returns decisions from any of the accepted forms.
-
-    Raises:
-        DecisionRefused: `malformed`, or `unknown_run` if the decisions are for another run.
-    """
-    if isinstance(given, str | Mapping):
-        read = read_decisions(cast("str | Mapping[str, Any]", given))
-        if read.run_id not in ("", run_id):
-            raise DecisionRefused("unknown_run", f"the decisions are for run {read.run_id!r}, not {run_id!r}")
-        return list(read.items)
-    items = list(given)
-    plain = [item for item in items if not isinstance(item, Decision)]
-    rest = iter(read_decisions(plain).items if plain else ())
-    return [item if isinstance(item, Decision) else next(rest) for item in items]
 
 
 def given_ids(run_id: str, reply: Reply) -> dict[str, str]:
@@ -317,7 +311,7 @@ def _other_engine(engine: str) -> str:
 
 
 def _is_same(first: Decision, second: Decision) -> bool:
-    return (first.verdict, first.arguments) == (second.verdict, second.arguments)
+    return (first.verdict, first.arguments, first.answer) == (second.verdict, second.arguments, second.answer)
 
 
 def _stopped(outcome: Pending, run: Run) -> ToolResult:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from toolwire.catalogue.catalogue import Catalogue, Overlay
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission, Tool
-from toolwire.facade.built_in.finding import allowed, offer_search, offered
-from toolwire.facade.built_in.program_entry import modules_told, program_modules, programs_entry
-from toolwire.facade.driving import awaited, call_blocking, new_scope
+from toolwire.facade.built_in.program_entry import modules_told
+from toolwire.facade.driving import awaited
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
-from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_unknown_names, refuse_wrong_rules
+from toolwire.facade.policy_sources import PolicySource
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import logged, opened
 from toolwire.facade.toolkits.toolkit import Toolkit
-from toolwire.facade.tools.intake import entries_of
 from toolwire.invocation.batch import invoke_all
-from toolwire.invocation.judge import is_denied
 from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Run, Scope, ended
+from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.run import SuspendedRun
-from toolwire.permission.approval import Approver, Decision, refuse_wrong_approver
+from toolwire.permission.approval import Approver
+from toolwire.permission.seen_urls import with_urls
 from toolwire.protocols import get
 from toolwire.protocols.attp.prompt import StubStyle
 from toolwire.protocols.base import CallingProtocol, Language, Thought
@@ -34,26 +32,54 @@ from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
+from toolwire.session.dialogue import Dialogue, OnUnreadable
+from toolwire.session.finish import final_in, offer_finish
+from toolwire.session.frame import framed, traced
+from toolwire.session.kept_instructions import KeptInstructions
+from toolwire.session.own_scope import own_scope
+from toolwire.session.programs import Bounds, with_programs
 from toolwire.session.prompt_options import prompt_options
-from toolwire.session.resume import Passes, RunStore, decisions_of, given_ids, run_calls
+from toolwire.session.resume import Passes, RunStore, given_ids, run_calls
+from toolwire.session.setup import bind_built_in, ruled
 from toolwire.session.suspended import Suspended
+from toolwire.session.told_tools import callable_tools, shown
 from toolwire.session.turn import Turn, answering
-from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, Reply, ToolCall
+from toolwire.session.wire import GivenDecisions
+from toolwire.vocabulary.calls import Caller, Reply
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from toolwire.vocabulary.call_events import ToolEvent
 
 
 class Session(Traced, Observed):
     """Tools, a protocol and rules for talking to one model.
 
-    A session follows its tools live: tools that are registered or switched later count from the next turn on. A text
-    protocol's model may always run programs. A native protocol's model may run them only if the registry has enabled
-    them.
+    >>> def add(a: int, b: int) -> int:
+    ...     return a + b
+    >>> session = Session([add], protocol="xml")  # give session.system_prompt to the model
+    >>> turn = session.run_turn("<tool_call><name>add</name><params><a>1</a><b>2</b></params></tool_call>")
+    >>> turn.results[0].data  # append turn.reply.message and turn.messages to the conversation, and ask again
+    3
+
+    A session follows its tools live: tools that are registered or switched later count from the next turn on.
+    `programs` says whether the model may reply with programs. None: with `attp` it may, and with other protocols only
+    if the registry has enabled programs.
 
     Attributes:
         protocol: The model's calling format, as an object.
     """
+
+    _taints: frozenset[Label] = frozenset()
+    """Labels of the data that the model has read."""
+    _urls: tuple[str, ...] = ()
+    """URLs that stood whole in results that the model has read."""
+    _first: Caller | None = None
+    """The caller of the first turn without a store, whose principal the conversation belongs to."""
 
     def __init__(
         self,
@@ -64,52 +90,62 @@ class Session(Traced, Observed):
         policy: PolicySource | None = None,
         approver: Approver | None = None,
         store: str | RunStore | None = None,
+        programs: bool | None = None,
         limits: Limits | None = None,
         min_isolation: MinIsolation | None = None,
         modules: Iterable[str] | None = None,
         always: Iterable[str] | None = None,
         visible: Visible | None = None,
         caller: Caller | None = None,
+        conversation: str | None = None,
         state: Mapping[str, Any] | None = None,
         language: Language | None = None,
         thought: Thought | None = None,
         style: StubStyle | None = None,
+        on_unreadable: OnUnreadable = "keep",
+        finish: str | type[BaseModel] | None = None,
     ) -> None:
         """Combines the tools with a protocol and rules.
 
         `tools` is a registry or toolkit, or an iterable of anything that can be registered. The rules, approver and log
-        of a registry or toolkit apply. `protocol` is the model's calling format. `permissions` replace the tools' own,
-        by name. `policy` (a `Policy`, rules, or the path of a policy file) replaces the registry's. `approver` is the
-        callback that asks a person when a rule or tool requires confirmation.
-
-        `store` is a `Store` or its URL. With a store, turns and calls are recorded, and a turn without a decision is
-        suspended until someone decides. Without one, calls that need a decision do not run. `limits` bound each
-        program, and none runs with weaker isolation than `min_isolation` ("kernel"); if both are None, the registry's
-        settings apply. Programs may import only `modules`; None means those of the registry's programs, or all.
-
+        of a registry or toolkit apply. `protocol` is the model's calling format. `permissions` replace the tools' own
+        by name, and `policy` (a `Policy`, rules, or a policy file) the registry's. `approver` asks a person.
+        With a `store`, a `Store` or its URL, turns and calls are recorded, and a turn without a decision is suspended
+        until someone decides. Without one, calls that need a decision do not run.
+        `limits` bound each program, and none runs with weaker isolation than `min_isolation` ("kernel"); if both are
+        None, the registry's settings apply. Programs may import only `modules`; None means those of the registry's
+        programs, or all. These three do not turn `programs` on.
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
-        prompt of a text protocol. None leaves the choice to the protocol, which takes the first value.
-
+        prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
+        reply has a note in `turn.reply.message`, so that the model does not copy its mistake.
         With `always`, the model sees the tools that it names (`*` matches any text), and finds the others with
         `search_tools`. `always=()` leaves all tools to the search. None: the registry's setting applies.
-
+        `finish` offers a tool by which the model ends: its name, or a pydantic model to fill in (`Turn.final`).
+        `conversation` names what several turns, processes and days belong to (`docs/conversations.md`). None: a new id.
         `caller` is the caller on whose behalf the model calls, by default the toolkit's agent. `visible(tool_name,
         caller)` further restricts which tools the caller sees. Bound parameters are looked up in `state` first, then in
         the `state` of a toolkit or a `ToolSpec`. `state` belongs to this session alone and is never stored.
 
         Raises:
-            ConfigurationError: The protocol is unknown, `permissions` name an unknown tool, `state` is not a mapping,
-                the prompt has no such option, or a rule has no effect on these tools.
+            ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
         """
-        refuse_wrong_approver(approver)
         self.protocol = get(protocol) if isinstance(protocol, str) else protocol
         self._prompt = prompt_options(self.protocol, language=language, thought=thought, style=style)
-        self._scope = self._own_scope(tools).narrowed(visible=visible, caller=caller).with_state(state)
-        self._take_built_in(always)
-        self._take_rules(policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit))
-        self._offer_programs(limits, min_isolation, modules)
+        scope, self._watchers = own_scope(tools, conversation)
+        self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)
+        bind_built_in(lambda: self._scope, always)
+        self._scope = ruled(self._scope, policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit))
+        bounds = Bounds(limits, min_isolation, modules)
+        self._scope = with_programs(lambda: self._scope, self.protocol, programs, bounds)
+        self._finish = offer_finish(finish, self._scope)
         self._passes = None if store is None else self._kept_in(opened(store))
-        self._taints: frozenset[Label] = frozenset()
+        self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name)
+        self._instructions = KeptInstructions()
+
+    @property
+    def conversation(self) -> str:
+        """The name of the conversation that the session's turns belong to."""
+        return self._scope.conversation
 
     @property
     def tools(self) -> list[Tool]:
@@ -117,17 +153,14 @@ class Session(Traced, Observed):
 
         `code_execution` is included unless the protocol's prompt explains programs itself.
         """
-        tools, told = self._scope.tools, dict(offered(self._scope))
-        programs = tools.find(CODE_EXECUTION)
-        is_told = programs is not None and programs.disabled is None and not is_denied(programs, self._scope.policy)
-        if programs is not None and is_told and not self.protocol.writes_programs:
-            told[CODE_EXECUTION] = programs.tool
-        return [told[entry.name] for entry in tools if entry.name in told]
+        return shown(self._scope, self.protocol)
 
     @property
     def instructions(self) -> str | list[dict[str, Any]]:
         """The description of the tools: the system prompt, or for a native protocol the request's tools."""
-        return self.protocol.describe(self.tools, **self._prompt, **modules_told(self._scope.catalogue, self.protocol))
+        self._dialogue.has_prompt = True
+        options = {**self._prompt, **modules_told(self._scope.catalogue, self.protocol)}
+        return self._instructions.of(self.protocol, self.tools, options)
 
     @property
     def system_prompt(self) -> str:
@@ -162,57 +195,106 @@ class Session(Traced, Observed):
 
         Give each piece to `feed`, and the complete reply to `turn`: `await session.turn(stream.reply())`.
         """
-        return self.protocol.stream(self._callable())
+        return self.protocol.stream(callable_tools(self._scope, self.protocol))
 
     def __repr__(self) -> str:
         kept = "" if self._passes is None else ", with a store"
         return f"<Session {self.protocol.name!r}: {len(self._scope.catalogue)} tools{kept}>"
 
-    def run_turn(self, reply: Any) -> Turn:
+    def run_turn(
+        self,
+        reply: Any,
+        *,
+        deadline_s: float | None = None,
+        events: Callable[[ToolEvent], Any] | None = None,
+        caller: Caller | None = None,
+    ) -> Turn:
         """Runs `turn` for blocking code, also in a notebook, and returns its result.
 
-        The turn runs on an event loop in a thread of toolwire's own. In a coroutine, await `turn` instead: this method
-        blocks the event loop.
+        The turn runs on an event loop in a thread of toolwire's own, and so does a coroutine function as `events`. In a
+        coroutine, await `turn` instead: this method blocks the event loop.
 
         Raises:
             ConfigurationError: As `turn`.
         """
-        return self._scope.runtime.portal.run(lambda: self.turn(reply))
+        turn = partial(self.turn, reply, deadline_s=deadline_s, events=events, caller=caller)
+        return self._scope.runtime.portal.run(turn)
 
-    async def turn(self, reply: Any) -> Turn:
+    async def turn(
+        self,
+        reply: Any,
+        *,
+        deadline_s: float | None = None,
+        events: Callable[[ToolEvent], Any] | None = None,
+        caller: Caller | None = None,
+    ) -> Turn:
         """Reads a reply, runs its calls in parallel, and returns the turn with the messages for the model.
 
         `reply` is text, UTF-8 bytes, or the `Reply` of a stream. A native protocol also accepts the SDK's response or
         message, or a mapping of either. None is a message without content. An unreadable reply or a failing call does
         not raise; the turn reports it. With a store, a turn that needs a decision and gets none is `suspended`.
 
-        Raises:
-            ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object.
-        """
-        read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, self._callable())
-        run_id = new_id("r")
-        return await self._followed(run_id, given_ids(run_id, read), self._take(run_id, read))
+        `deadline_s` is the time in seconds after which no call or program of this turn starts or goes on. `events` is a
+        function that takes each `ToolEvent` of this turn, in order. Each call waits until it has taken the call's
+        events. `caller` replaces the session's caller for this turn.
 
-    async def _take(self, run_id: str, read: Reply) -> Turn:
+        Raises:
+            ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object, or an option
+                does not fit.
+            DecisionRefused: `not_permitted` (another principal's conversation) or `conversation_busy`. Nothing was run.
+        """
+        if deadline_s is None and events is None and caller is None:
+            return await self._read(reply, self._scope)
+        async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
+            return await self._read(reply, scope)
+
+    async def _read(self, reply: Any, scope: Scope) -> Turn:
+        read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, callable_tools(scope, self.protocol))
+        run_id = new_id("r")
+        return await self._traced(self._take(run_id, read, scope), scope, run_id, given_ids(run_id, read))
+
+    async def _take(self, run_id: str, read: Reply, scope: Scope) -> Turn:
         if not read.calls:
-            return Turn.ended(read, (), self.protocol.refuse(read) if read.is_refused else [])
-        run = Run(self._taints)
+            return self._dialogue.without_calls(read)
+        run = self._finish.new_run(self._taints)
+        run.saw(self._urls)
         if self._passes is None:
-            results: Sequence[ToolResult] | SuspendedRun = await self._run(run_id, read, run)
+            results: Sequence[ToolResult] | SuspendedRun = await self._run(run_id, read, run, scope)
         else:
-            results = await self._passes.start(run_id, read, run)
-        return self._turn(read, results, run)
+            results = await self._passes.over(scope).start(run_id, read, run)
+        return self._turn(run_id, read, results, run)
+
+    def run_resume(
+        self,
+        run: str | SuspendedRun,
+        decisions: GivenDecisions | None = None,
+        *,
+        deadline_s: float | None = None,
+        events: Callable[[ToolEvent], Any] | None = None,
+        caller: Caller | None = None,
+    ) -> Turn:
+        """Runs `resume` for blocking code, also in a notebook, and returns its result; see `run_turn`.
+
+        Raises:
+            DecisionRefused, ConfigurationError: As `resume`.
+        """
+        turn = partial(self.resume, run, decisions, deadline_s=deadline_s, events=events, caller=caller)
+        return self._scope.runtime.portal.run(turn)
 
     async def resume(
         self,
         run: str | SuspendedRun,
-        decisions: str | Mapping[str, Any] | Iterable[Decision | Mapping[str, Any]] | None = None,
+        decisions: GivenDecisions | None = None,
+        *,
+        deadline_s: float | None = None,
+        events: Callable[[ToolEvent], Any] | None = None,
+        caller: Caller | None = None,
     ) -> Turn:
         """Continues a turn, also in another process, after a crash or days later.
 
         `run` is the run's id, `turn.suspended`, or the text of `turn.suspended.to_json()`. `decisions` are `Decision`
         objects, mappings of their fields, or JSON of these. They may cover a part of the pending requests; the turn
-        stays suspended until all are decided.
+        stays suspended until all are decided. `deadline_s`, `events` and `caller` are as in `turn`, for this pass.
 
         Calls that ended are not run again. Nor is an approved call whose outcome a crash hid, unless its tool allows
         it. A finished run returns its recorded turn and runs nothing.
@@ -220,36 +302,21 @@ class Session(Traced, Observed):
         Raises:
             DecisionRefused: The run or a decision is not valid; `code` gives the reason. Nothing was run, except with
                 `divergence`: other calls of the reply may have run before it was found.
-            ConfigurationError: The session has no store.
+            ConfigurationError: The session has no store, or runs no programs and the run holds one. Or `finish` does
+                not fit the call by which the run ended. Or an option does not fit.
         """
         if self._passes is None:
-            raise ConfigurationError(
-                "Session.resume: give the session a store, Session(..., store='sqlite:///runs.db')"
-            )
-        run_id = await asyncio.to_thread(self._passes.named, run)
-        if decisions is not None:
-            # The store waits for a disk, which would block the event loop.
-            await asyncio.to_thread(self._passes.decide, run_id, decisions_of(run_id, decisions))
-        await asyncio.to_thread(self._passes.restore_rules, run_id)
-        return await self._followed(run_id, {}, self._resumed(self._passes, run_id))
+            raise ConfigurationError("resume: give the session a store, Session(..., store='sqlite:///runs.db')")
+        async with framed(self._scope, deadline_s=deadline_s, events=events, caller=caller) as scope:
+            passes = self._passes.over(scope)
+            run_id = await passes.prepared(run, decisions)
+            return await self._traced(self._resumed(passes, run_id), scope, run_id, {})
 
     async def _resumed(self, passes: Passes, run_id: str) -> Turn:
-        return self._turn(*await passes.again(run_id))
+        return self._turn(run_id, *await passes.again(run_id))
 
-    async def _followed(self, run_id: str, ids: Mapping[str, str], turn: Coroutine[Any, Any, Turn]) -> Turn:
-        """Returns the turn, and traces it if the session has a tracer."""
-        tracer, caller = self._scope.tracer, self._scope.caller
-        if tracer is None:
-            return await turn
-        span = tracer.turn(run_id, caller=caller, protocol=self.protocol.name, given_ids=ids)
-        try:
-            ended = await turn
-        except BaseException as error:
-            span.failed(error)
-            raise
-        refused = "refused" if ended.reply.is_refused else "answered"
-        span.ended(refused if ended.suspended is None else "suspended", len(ended.reply.calls))
-        return ended
+    async def _traced(self, turn: Coroutine[Any, Any, Turn], scope: Scope, run_id: str, ids: Mapping[str, str]) -> Turn:
+        return await traced(turn, scope, run_id=run_id, protocol=self.protocol.name, given_ids=ids)
 
     def _watchers_and_runtime(self) -> tuple[Watchers, Runtime]:
         return self._watchers, self._scope.runtime
@@ -258,92 +325,26 @@ class Session(Traced, Observed):
         """Sets the tracer of this session's later turns and calls, whatever its registry or toolkit has."""
         self._scope = replace(self._scope, tracer=tracer)
 
-    async def _run(self, run_id: str, read: Reply, run: Run) -> list[ToolResult]:
-        scope = replace(awaited(self._scope), run_id=run_id, run=run)
+    async def _run(self, run_id: str, read: Reply, run: Run, scope: Scope) -> list[ToolResult]:
+        self._first = self._first or scope.caller
+        refuse_other(scope.conversation, self._first, scope.caller)
+        scope = replace(awaited(scope), run_id=run_id, run=run)
         outcomes = await invoke_all(run_calls(run_id, read), scope)
         scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]
 
-    def _turn(self, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run) -> Turn:
+    def _turn(self, run_id: str, read: Reply, results: Sequence[ToolResult] | SuspendedRun, run: Run) -> Turn:
         # Data that a turn has read stays in the model's context for all later turns.
         self._taints |= run.taints
+        self._urls = tuple(with_urls(self._urls, run.urls))
         if isinstance(results, SuspendedRun):
-            return Turn(reply=read, suspended=Suspended.of(results))
+            return Turn(reply=read, suspended=Suspended.of(results), final=final_in(run))
         answers = [answering(result, call) for result, call in zip(results, read.calls, strict=True)]
-        return Turn.ended(read, answers, self.protocol.format(answers))
-
-    def _own_scope(self, tools: ToolRegistry | Toolkit | Iterable[object]) -> Scope:
-        """Returns the scope of the tools, over a catalogue and with observers of this session's own."""
-        self._watchers = Watchers()
-        if isinstance(tools, ToolRegistry | Toolkit):
-            # A public name could be hidden by a tool of the same name in a user's subclass.
-            scope = tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-            return replace(scope, catalogue=Overlay(scope.catalogue), watchers=(*scope.watchers, self._watchers))
-        if not isinstance(cast("object", tools), Iterable) or isinstance(tools, str | Mapping):
-            raise ConfigurationError(f"Session(tools={tools!r:.80}): give a list of tools, a ToolRegistry or a Toolkit")
-        catalogue = Catalogue()
-        for thing in tools:
-            for entry in entries_of(thing):
-                catalogue.add(entry)
-        return replace(new_scope(catalogue), watchers=(self._watchers,))
-
-    def _take_built_in(self, always: Iterable[str] | None) -> None:
-        """Binds toolwire's own tools to this session's catalogue, and adds the search that `always` asks for."""
-        catalogue = self._scope.catalogue
-        for entry in list(catalogue):
-            bound = entry.bound_to(lambda: self._scope, is_conversation=True)
-            if bound is not entry:
-                catalogue.add(bound, replace=True)
-        if always is not None:
-            offer_search(lambda: self._scope, always)
-
-    def _take_rules(
-        self,
-        policy: PolicySource | None,
-        permissions: Mapping[str, Permission],
-        approver: Approver | None,
-        *,
-        is_whole: bool,
-    ) -> None:
-        scope = self._scope
-        rules = scope.policy if policy is None else policy_of(policy)
-        refuse_wrong_rules(rules, scope.catalogue, is_whole=is_whole and scope.catalogue.is_whole)
-        refuse_unknown_names(permissions, scope.catalogue)
-        rules = rules.for_session(permissions)
-        self._scope = replace(scope, policy=rules, approver=approver or scope.approver)
-
-    def _callable(self) -> list[Tool]:
-        """Returns the tools that may be called. With tool search they are more than the model sees.
-
-        Disabled tools are included, so that a call of one is refused with its reason.
-        """
-        callable_ = {entry.name: entry.described for entry in allowed(self._scope)}
-        return [*callable_.values(), *(tool for tool in self.tools if tool.name not in callable_)]
+        return self._dialogue.with_results(run_id, read, answers, final_in(run))
 
     def _kept_in(self, store: RunStore) -> Passes:
         """Records turns and calls in the store, and restores the rules that people kept there."""
         self._scope = logged(self._scope, store)
-        passes = Passes(store, lambda: self._scope, self.protocol.name)
+        passes = Passes(store, lambda: self._scope, self.protocol.name, self._finish.new_run)
         passes.restore_rules()
         return passes
-
-    def _offer_programs(self, limits: Limits | None, least: MinIsolation | None, modules: Iterable[str] | None) -> None:
-        """Adds `code_execution` to the catalogue, unless the existing one applies or a native protocol has none."""
-        catalogue = self._scope.catalogue
-        there = catalogue.find(CODE_EXECUTION)
-        if there is None and self.protocol.is_native:
-            return
-        if there is not None and limits is None and least is None and modules is None:
-            return
-        programs = programs_entry(
-            lambda: self._scope,
-            limits or Limits(),
-            self._call_back,
-            min_isolation=least or "kernel",
-            modules=program_modules(there) if modules is None else modules,
-        )
-        catalogue.add(programs, replace=True)
-
-    def _call_back(self, name: str, arguments: Mapping[str, object]) -> ToolResult:
-        call = ToolCall(name, arguments, id=new_id("r"))
-        return call_blocking(call, self._scope)

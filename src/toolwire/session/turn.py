@@ -25,28 +25,49 @@ class Turn:
     Attributes:
         reply: The reply as it was read. Its `problems` list every repair, or the reasons for a refusal.
         results: One result for each call, in order. Empty if the reply made no calls.
-        messages: The messages for the model, to be appended after its own. A text protocol gives one `Message`; a
-            native one gives the provider's form. Empty if the reply was final: a `fail`, or plain text.
+        messages: The messages for the model, to be appended after `reply.message`, its own. A text protocol gives one
+            `Message`; a native one gives the provider's form. Empty if the reply was final: a `fail`, or plain text.
         suspended: The suspended run if calls wait for a person, else None. Its `pending` lists the requests, and
             `Session.resume` continues the run. `results` and `messages` are empty until then.
+        told: The results as a text protocol writes them, or its refusal; None for a native protocol.
+        final: With `Session(finish=...)`, the value of the call by which the model ended: its answer, or the instance
+            of the model. None until then. A suspended turn may have it too.
     """
 
     reply: Reply
     results: tuple[ToolResult, ...] = ()
     messages: list[Any] = field(default_factory=list[Any])
     suspended: Suspended | None = None
+    told: str | None = None
+    final: Any = None
 
     @classmethod
-    def ended(cls, reply: Reply, results: Sequence[ToolResult], answer: str | Sequence[dict[str, Any]]) -> Turn:
-        """Makes a turn from its results and from the protocol's answer to them, or to a refused reply."""
-        messages: list[Any] = [Message(role="user", content=answer)] if isinstance(answer, str) else list(answer)
-        return cls(reply=reply, results=tuple(results), messages=messages)
+    def ended(
+        cls,
+        reply: Reply,
+        results: Sequence[ToolResult],
+        answer: str | Sequence[dict[str, Any]],
+        *,
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        final: Any = None,
+    ) -> Turn:
+        """Makes a turn from its results and from the protocol's answer to them, or to a refused reply.
+
+        A text answer stands between the lines `before` and `after` in the message for the model.
+        """
+        if not isinstance(answer, str):
+            return cls(reply=reply, results=tuple(results), messages=list(answer), final=final)
+        body = answer.removesuffix("\n") if after else answer
+        message = Message(role="user", content="\n".join([*before, body, *after]))
+        return cls(reply=reply, results=tuple(results), messages=[message], told=answer, final=final)
 
     def __repr__(self) -> str:
         if self.suspended is not None:
             return f"<Turn {self.suspended!r}>"
         if self.is_final:
-            return f"<Turn final: {self.answer!r:.80}>"
+            ended = self.answer if self.final is None else self.final
+            return f"<Turn final: {ended!r:.80}>"
         if self.reply.is_refused:
             return "<Turn refused: see reply.problems>"
         failed = sum(not result.success for result in self.results)
@@ -54,22 +75,34 @@ class Turn:
 
     @property
     def is_final(self) -> bool:
-        """True if the model has finished: its reply was readable and makes no calls.
+        """True if the model has finished: its reply was readable and makes no calls, or a call ended the turn.
 
-        `answer` is then its final answer.
+        `answer` is then its final answer. A suspended turn is not final.
         """
+        if self.final is not None:
+            return self.suspended is None
         return not self.reply.calls and not self.reply.is_refused
 
     @property
     def answer(self) -> str | None:
-        """The model's final answer for the user: its text, or the message of a `fail`. None unless `is_final`."""
+        """The model's final answer for the user: its text, or the message of a `fail`. None unless `is_final`.
+
+        It is `final` if that is a text. None if the turn ended with the instance of a model.
+        """
         if not self.is_final:
             return None
+        if self.final is not None:
+            return self.final if isinstance(self.final, str) else None
         return self.reply.text if self.reply.failure is None else self.reply.failure
 
     @property
     def text(self) -> str:
-        """All text of `messages` as one text, without images and other content."""
+        """The results or the refusal as one text, without images and other content.
+
+        It lacks the lines that `messages` adds to guide the model's next reply.
+        """
+        if self.told is not None:
+            return self.told
         contents = [message.get("content") for message in self.messages]
         texts = [content for content in contents if isinstance(content, str)]
         if len(texts) == len(contents):

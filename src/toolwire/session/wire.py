@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 import hmac
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NoReturn, cast
 
 from toolwire.journal.run import RunStart, SuspendedRun
-from toolwire.permission.approval import ANSWERS, ApprovalRequest, Decider, Decision, DecisionRefused, RefusalCode
+from toolwire.permission.approval import VERDICTS, ApprovalRequest, Decider, Decision, DecisionRefused, RefusalCode
 from toolwire.session.halves import encodable_json
 from toolwire.session.wire_shape import DECISIONS, ITEM, PENDING, SUSPENDED, check_shape, read_json
 from toolwire.vocabulary.calls import Caller
@@ -23,6 +23,9 @@ WIRE_VERSION = "1.0"
 
 KEY_BYTES_MIN = 16
 """Minimum length of a key in bytes. A shorter key could be guessed."""
+
+GivenDecisions = str | Mapping[str, Any] | Iterable[Decision | Mapping[str, Any]]
+"""`Decision` objects, mappings of their fields, or JSON of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +109,25 @@ def read_decisions(given: str | bytes | Mapping[str, Any] | Sequence[Any]) -> De
     return Decisions(run_id=document.get("run_id", ""), rev=document.get("rev"), items=items)
 
 
+def decisions_of(run_id: str, given: GivenDecisions) -> list[Decision]:
+    """Returns decisions from any of the accepted forms.
+
+    Raises:
+        DecisionRefused: `malformed`, or `unknown_run` if the decisions are for another run.
+    """
+    if isinstance(given, str | Mapping):
+        read = read_decisions(cast("str | Mapping[str, Any]", given))
+        if read.run_id not in ("", run_id):
+            raise DecisionRefused("unknown_run", f"the decisions are for run {read.run_id!r}, not {run_id!r}")
+        return list(read.items)
+    items = list(given)
+    plain = [item for item in items if not isinstance(item, Decision)]
+    rest = iter(read_decisions(plain).items if plain else ())
+    return [item if isinstance(item, Decision) else next(rest) for item in items]
+
+
 def decisions_to_json(view: SuspendedRun, items: Sequence[Decision]) -> str:
-    """Returns the decisions as canonical JSON, for `read_decisions`."""
+    """Returns the decisions as canonical JSON, for `read_decisions` or `Session.resume`."""
     written = [_item(item) for item in items]
     return encodable_json(
         {"v": WIRE_VERSION, "kind": "decisions", "run_id": view.run_id, "rev": view.rev, "items": written}
@@ -133,7 +153,7 @@ def _body(view: SuspendedRun) -> dict[str, Any]:
 
 
 def _pending(request: ApprovalRequest) -> dict[str, Any]:
-    return {
+    written = {
         "id": request.id,
         "path": ["root"],
         "call_id": request.call_id,
@@ -144,15 +164,21 @@ def _pending(request: ApprovalRequest) -> dict[str, Any]:
         "taints": list(request.taints),
         "reasons": list(request.reasons),
         "expires_at": _moment(request.expires_at),
-        "decisions": list(ANSWERS),
+        "decisions": list(VERDICTS[request.kind]),
         "arguments_schema": dict(request.arguments_schema),
     }
+    if request.kind == "approval":
+        return written
+    question = {"kind": request.kind, "question": request.question, "answer_schema": dict(request.answer_schema)}
+    return {**written, **question}
 
 
 def _item(decision: Decision) -> dict[str, Any]:
     written: dict[str, Any] = {"request_id": decision.request_id, "verdict": decision.verdict}
     if decision.arguments is not None:
         written["arguments"] = dict(decision.arguments)
+    if decision.verdict == "answer":
+        written["answer"] = decision.answer
     if decision.reason:
         written["reason"] = decision.reason
     if decision.seen_arguments_digest:
@@ -201,6 +227,9 @@ def _request(item: Mapping[str, Any], start: RunStart) -> ApprovalRequest:
         effects=tuple(item["effects"]),
         taints=tuple(item["taints"]),
         arguments_schema=item["arguments_schema"],
+        kind=item.get("kind", "approval"),
+        question=item.get("question", ""),
+        answer_schema=item.get("answer_schema", {}),
         expires_at=_seconds(item["expires_at"]),
     )
 
@@ -223,6 +252,7 @@ def _decision(item: object) -> Decision:
             request_id=given["request_id"],
             by=Decider(**by),
             seen_arguments_digest=given.get("seen_arguments_digest", ""),
+            answer=given.get("answer"),
         )
     except ConfigurationError as error:
         raise DecisionRefused("malformed", str(error), request_id=given["request_id"]) from error

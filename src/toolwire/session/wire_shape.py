@@ -42,6 +42,7 @@ _TEXTS = Field(kinds=(list,), items=str)
 _OBJECT = Field(kinds=(dict,))
 _MOMENT = Field(kinds=(str, type(None)))
 _COUNT = Field(kinds=(int,))
+_ANY = (dict, list, str, int, float, bool, type(None))
 
 SUSPENDED: Shape = {
     "v": _text(),
@@ -71,6 +72,9 @@ PENDING: Shape = {
     "expires_at": _MOMENT,
     "decisions": Field(kinds=(list,), items=str, within=ANSWERS),
     "arguments_schema": _OBJECT,
+    "kind": _text("question", required=False),
+    "question": _text(required=False),
+    "answer_schema": Field(kinds=(dict,), required=False),
 }
 DECISIONS: Shape = {
     "v": _text(required=False),
@@ -84,6 +88,7 @@ ITEM: Shape = {
     "verdict": _text(*ANSWERS),
     "arguments": Field(kinds=(dict,), required=False),
     "reason": _text(required=False),
+    "answer": Field(kinds=_ANY, required=False),
     "seen_arguments_digest": _text(required=False),
     "by": Field(
         kinds=(dict,),

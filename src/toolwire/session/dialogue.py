@@ -1,0 +1,166 @@
+"""The lines that a conversation adds to a text protocol's messages: repeated mistakes, losses, and how to end.
+
+`Turn.text` never has them. A native protocol's messages have none: the provider fixes their form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+from toolwire.definition.naming import program_name
+from toolwire.protocols.base import CallingProtocol, Language
+from toolwire.sandbox.report import NOTHING_TO_SHOW
+from toolwire.session.turn import Turn
+from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError, Unrepresentable
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.values import digest, plain
+
+OnUnreadable = Literal["keep", "note"]
+
+LOSSES_LIMIT = 3
+"""Maximum number of losses that one message lists. More would hide the results."""
+
+PROGRAMS_LIMIT = 8
+"""Number of earlier programs whose variables are known. A model refers to its latest ones."""
+
+LEFT_OUT = "[My reply was not in the form for tools, so it is left out here.]"
+"""Stands for an unreadable reply in the conversation, with `on_unreadable="note"`."""
+
+SAME_REPLY = "This is your last reply word for word, and it cannot be read. Write a different one."
+SAME_PROGRAM = "This is the program that failed before, unchanged, and it failed once more."
+SAME_CALL = "{!r} was called with the same arguments as before, and it failed once more."
+EARLIER = "`{}` was set by an earlier program. Each program starts empty: fetch it again or keep it in one program."
+ENDINGS: dict[Language, str] = {
+    "en": "If this answers the request, reply with the answer in plain text.",
+    "zh": "如果这已经能回答请求，就直接用文字回答。",
+}
+FINISHES: dict[Language, str] = {
+    "en": "If this answers the request, call `{}`: it ends your work.",
+    "zh": "如果这已经能回答请求，就调用 `{}` 结束。",
+}
+"""Stand in place of `ENDINGS` if a tool ends the work."""
+INSTEAD_OF_TEXT: dict[Language, str] = {
+    "en": "When no other tool is needed any more, call `{}` in place of an answer in plain text.",
+    "zh": "不再需要别的工具时，调用 `{}`，不要直接用文字回答。",
+}
+"""Follows a refusal if a tool ends the work, because a refusal speaks of plain text."""
+
+_UNDEFINED = re.compile(r"^NameError: name '(\w{1,100})' is not defined", re.MULTILINE)
+
+
+class Dialogue:
+    """The earlier turns of one session, as far as the next message depends on them."""
+
+    def __init__(
+        self, protocol: CallingProtocol, language: Language, on_unreadable: OnUnreadable, finish: str | None
+    ) -> None:
+        """`finish` names the tool by which the model ends; None if it ends by plain text alone.
+
+        Raises:
+            ConfigurationError: `on_unreadable` does not fit the protocol.
+        """
+        if on_unreadable not in get_args(OnUnreadable):
+            raise ConfigurationError(f"on_unreadable={on_unreadable!r:.80} is unknown: write 'keep' or 'note'")
+        if on_unreadable == "note" and protocol.is_native:
+            raise ConfigurationError(
+                f"on_unreadable='note': the protocol {protocol.name!r} is native, and its provider needs the model's "
+                "own message: leave it out"
+            )
+        self._protocol = protocol
+        self._ending = ENDINGS[language]
+        self._after_refusal: list[str] = []
+        if finish is not None:
+            written = program_name(finish) if protocol.writes_programs else finish
+            self._ending = FINISHES[language].format(written)
+            self._after_refusal = [INSTEAD_OF_TEXT[language].format(written)]
+        self.has_prompt = False
+        """True once the host has read the session's prompt. It describes the form, so refusals do not repeat it."""
+        self._has_notes = on_unreadable == "note"
+        self._unread = ""
+        """The last reply, if it could not be read."""
+        self._failed: frozenset[str] = frozenset()
+        """The calls that failed in the last turn that made any."""
+        self._told: tuple[str, list[str]] = ("", [])
+        """The last run, and the lines that its message began with: a resumed turn has the same."""
+        self._programs: deque[str] = deque(maxlen=PROGRAMS_LIMIT)
+
+    def without_calls(self, read: Reply) -> Turn:
+        """Returns the turn of a reply that makes no calls: an answer, a failure, or a refused reply."""
+        if not read.is_refused:
+            return Turn.ended(read, (), [])
+        said, answer = read.message, self._protocol.refuse(read)
+        if isinstance(answer, str) and self._protocol.reminder and not self.has_prompt:
+            answer = f"{answer}\n\n{self._protocol.reminder}"
+        is_repeated = isinstance(said, str) and bool(said.strip()) and said.strip() == self._unread
+        self._unread = said.strip() if isinstance(said, str) else ""
+        if self._has_notes:
+            read = replace(read, message=LEFT_OUT)
+        before = [SAME_REPLY] if is_repeated else []
+        return Turn.ended(read, (), answer, before=before, after=self._after_refusal)
+
+    def with_results(self, run_id: str, read: Reply, results: Sequence[ToolResult], final: Any = None) -> Turn:
+        """Returns the turn of a run that ended. `final` is the value of the call by which the model ended."""
+        answer = self._protocol.format(results)
+        if self._protocol.is_native:
+            return Turn.ended(read, results, answer, final=final)
+        losses = [problem.message for problem in read.problems if problem.is_loss]
+        clean = all(result.success and not result.text.startswith(_NOTHING) for result in results)
+        before = [*self._remembered(run_id, read, results), *losses[:LOSSES_LIMIT]]
+        after = [self._ending] if clean and final is None else []
+        return Turn.ended(read, results, answer, before=before, after=after, final=final)
+
+    def _remembered(self, run_id: str, read: Reply, results: Sequence[ToolResult]) -> list[str]:
+        """Returns the lines about earlier turns, and remembers this one."""
+        if run_id == self._told[0]:
+            return self._told[1]
+        lines = dict[str, None]()
+        failed = set[str]()
+        for call, result in zip(read.calls, results, strict=True):
+            if result.failure is None:
+                continue
+            key = _key(call)
+            failed.add(key)
+            if key in self._failed:
+                lines[SAME_PROGRAM if call.name == CODE_EXECUTION else SAME_CALL.format(call.name)] = None
+            if call.name == CODE_EXECUTION:
+                lines.update(dict.fromkeys(self._earlier(result)))
+        self._programs.extend(_code(call) for call in read.calls if call.name == CODE_EXECUTION)
+        self._failed, self._unread = frozenset(failed), ""
+        self._told = run_id, list(lines)
+        return self._told[1]
+
+    def _earlier(self, result: ToolResult) -> list[str]:
+        """Returns the line about a name that an earlier program defined, or nothing."""
+        found = _UNDEFINED.search(result.text)
+        if found is None:
+            return []
+        name = found[1]
+        defined = re.compile(
+            rf"^[ \t]*(?:[\w, ]*\b{name}\b[\w, ]*(?::[^=\n]*)?=(?!=)|(?:async )?(?:def|class|for)[ \t]+{name}\b)"
+            rf"|\bas[ \t]+{name}\b",
+            re.MULTILINE,
+        )
+        return [EARLIER.format(name)] if any(defined.search(program) for program in self._programs) else []
+
+
+_NOTHING = NOTHING_TO_SHOW.partition(".")[0]
+
+
+def _key(call: ToolCall) -> str:
+    """Returns a text that equal calls share."""
+    if call.name == CODE_EXECUTION:
+        return digest([call.name, _code(call).strip()])
+    try:
+        return digest([call.name, plain(dict(call.arguments))])
+    except Unrepresentable:
+        return call.raw_text or call.name
+
+
+def _code(call: ToolCall) -> str:
+    code = call.arguments.get("code")
+    return code if isinstance(code, str) else ""

@@ -1,0 +1,75 @@
+"""The frame of one turn: its deadline, the reader of its events, its caller, and its span."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from toolwire.invocation.scope import Scope
+from toolwire.session.turn import Turn
+from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from toolwire.vocabulary.call_events import ToolEvent
+
+
+@asynccontextmanager
+async def framed(
+    scope: Scope,
+    *,
+    deadline_s: float | None,
+    events: Callable[[ToolEvent], Any] | None,
+    caller: Caller | None,
+) -> AsyncGenerator[Scope]:
+    """Yields the session's scope as it is for this turn alone. At its end all events have been taken.
+
+    Raises:
+        ConfigurationError: An option does not fit.
+    """
+    _refuse_wrong_deadline(deadline_s)
+    if events is not None and not callable(events):
+        raise ConfigurationError(f"events={events!r:.80}: write a function that takes one event")
+    mine = scope.narrowed(caller=caller)
+    if deadline_s is not None:
+        mine = replace(mine, deadline=time.monotonic() + deadline_s)
+    if events is None:
+        yield mine
+        return
+    from toolwire.session.turn_events import TurnEvents
+
+    async with TurnEvents(events) as reader:
+        yield replace(mine, events=reader)
+
+
+def _refuse_wrong_deadline(deadline_s: object) -> None:
+    if deadline_s is None:
+        return
+    is_number = isinstance(deadline_s, int | float) and not isinstance(deadline_s, bool)
+    if not is_number or not 0 <= cast("float", deadline_s) < math.inf:
+        raise ConfigurationError(
+            f"deadline_s={deadline_s!r:.80}: write the seconds that the turn may take, such as deadline_s=30, "
+            "or None for no deadline"
+        )
+
+
+async def traced(
+    turn: Coroutine[Any, Any, Turn], scope: Scope, *, run_id: str, protocol: str, given_ids: Mapping[str, str]
+) -> Turn:
+    """Returns the turn, and traces it if the scope has a tracer."""
+    tracer = scope.tracer
+    if tracer is None:
+        return await turn
+    span = tracer.turn(run_id, caller=scope.caller, protocol=protocol, given_ids=given_ids)
+    try:
+        ended = await turn
+    except BaseException as error:
+        span.failed(error)
+        raise
+    refused = "refused" if ended.reply.is_refused else "answered"
+    span.ended(refused if ended.suspended is None else "suspended", len(ended.reply.calls))
+    return ended

@@ -1,0 +1,95 @@
+"""Decides whether a session's model may run programs, and adds `code_execution` for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolwire.facade.built_in.program_entry import program_modules, programs_entry
+from toolwire.facade.driving import call_blocking
+from toolwire.invocation.scope import Scope
+from toolwire.protocols.base import CallingProtocol
+from toolwire.runtime.identity import new_id
+from toolwire.sandbox.limits import Limits
+from toolwire.sandbox.report import MinIsolation
+from toolwire.vocabulary.calls import CODE_EXECUTION, Caller, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.results import ToolResult
+
+
+def refuse_wrong_programs(programs: bool | None, protocol: CallingProtocol, **bounds: Any) -> None:
+    """Refuses a choice that contradicts the protocol or the bounds of programs.
+
+    Raises:
+        ConfigurationError: Programs are off, and the protocol's calls are programs, or a bound of programs is given.
+    """
+    if programs not in (True, False, None):
+        raise ConfigurationError(f"programs={programs!r:.80}: write True, False or None")
+    if programs is not False:
+        return
+    if protocol.writes_programs:
+        raise ConfigurationError(
+            f"programs=False: each call of the protocol {protocol.name!r} is a program: take another protocol, "
+            "such as 'json'"
+        )
+    given = [name for name, value in bounds.items() if value is not None]
+    if given:
+        raise ConfigurationError(f"programs=False: {given[0]} is for programs: leave it out, or write programs=True")
+
+
+def without_programs(scope: Scope) -> Scope:
+    """Returns the scope without `code_execution`, as before it was enabled."""
+
+    def visible(name: str, _: Caller) -> bool:
+        return name != CODE_EXECUTION
+
+    return scope.narrowed(visible=visible, caller=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounds of each program of a session. None: those of the registry's programs."""
+
+    limits: Limits | None
+    min_isolation: MinIsolation | None
+    modules: Iterable[str] | None
+
+
+def with_programs(
+    scope: Callable[[], Scope], protocol: CallingProtocol, programs: bool | None, bounds: Bounds
+) -> Scope:
+    """Returns the scope of a session whose model may run programs, or may not.
+
+    Raises:
+        ConfigurationError: The choice contradicts the protocol or the bounds.
+    """
+    limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
+    refuse_wrong_programs(programs, protocol, limits=limits, min_isolation=least, modules=modules)
+    if programs is False:
+        return without_programs(scope())
+    _offer(scope, bounds, is_asked=protocol.writes_programs if programs is None else programs)
+    return scope()
+
+
+def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> None:
+    """Adds `code_execution` to the catalogue, if programs are asked for or bounds of existing ones are given."""
+    catalogue = scope().catalogue
+    there = catalogue.find(CODE_EXECUTION)
+    if there is None and not is_asked:
+        return
+    limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
+    if there is not None and limits is None and least is None and modules is None:
+        return
+
+    def call_back(name: str, arguments: Mapping[str, object]) -> ToolResult:
+        return call_blocking(ToolCall(name, arguments, id=new_id("r")), scope())
+
+    entry = programs_entry(
+        scope,
+        limits or Limits(),
+        call_back,
+        min_isolation=least or "kernel",
+        modules=program_modules(there) if modules is None else modules,
+    )
+    catalogue.add(entry, replace=True)
