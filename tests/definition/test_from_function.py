@@ -60,6 +60,7 @@ def test_a_function_gives_name_description_and_schema() -> None:
     assert tool.parameters == (
         Parameter(
             name="query",
+            program_name="query",
             kind="either",
             required=True,
             default=MISSING,
@@ -69,6 +70,7 @@ def test_a_function_gives_name_description_and_schema() -> None:
         ),
         Parameter(
             name="limit",
+            program_name="limit",
             kind="either",
             required=False,
             default=10,
@@ -381,7 +383,7 @@ def test_tool_of_takes_tools_what_has_one_and_callables() -> None:
 def test_an_unknown_option_lists_the_known_ones() -> None:
     known = (
         "parse_docstring, examples, name, title, description, tags, annotations, output_schema, permission, "
-        "meta, icons, version, effects, idempotent, labels, reconcile"
+        "meta, icons, version, effects, idempotent, labels, reconcile, effects_of"
     )
     assert refusal(lambda: from_function(search, desciption="x")) == (
         f"function 'search': unknown option 'desciption' (did you mean 'description'?): the options are {known}"

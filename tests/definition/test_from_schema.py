@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from toolwire import ToolRegistry
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.parameters import ToolParameter, schema_of
 from toolwire.definition.shape import ArgumentProblem, Invalid, Validated
@@ -349,3 +350,35 @@ def test_wrong_parameters_are_refused_at_once() -> None:
     )
     twice = [ToolParameter("a", "string", ""), ToolParameter("a", "string", "")]
     assert refusal(lambda: schema_of(twice, "tool 's'")) == "tool 's': two parameters are called 'a': rename one"
+
+
+CONTEXT_SCHEMA = {"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_context_parameter_passed_by_position_collides_with_no_argument(is_async: bool) -> None:
+    def call(own: CallContext, /, **arguments: Any) -> list[Any]:
+        return [type(own).__name__, arguments]
+
+    async def call_later(own: CallContext, /, **arguments: Any) -> list[Any]:
+        return call(own, **arguments)
+
+    def call_same(context: CallContext, /, **arguments: Any) -> list[Any]:
+        return call(context, **arguments)
+
+    for function in (call_later if is_async else call, call_same):
+        registry = ToolRegistry()
+        registry.register(from_schema("s", "", CONTEXT_SCHEMA, None, function))
+        assert registry.invoke("s", {"context": "mine"}).data == ["CallContext", {"context": "mine"}]
+
+
+@pytest.mark.parametrize(
+    "schema", [CONTEXT_SCHEMA, {"type": "object", "anyOf": [{"properties": {"context": {"type": "string"}}}]}]
+)
+def test_a_property_that_the_context_parameter_would_hide_is_refused_at_once(schema: dict[str, Any]) -> None:
+    def call(context: CallContext, **arguments: Any) -> None: ...
+
+    assert refusal(lambda: from_schema("s", "", schema, None, call)) == (
+        "tool 's': the property 'context' has the name of the function's context parameter: write that parameter "
+        "first, and '/' after it"
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import keyword
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.definition.naming import PROGRAM_OWN_NAMES, program_name
+from toolwire.definition.naming import PROGRAM_OWN_NAMES, program_name, program_parameters
 from toolwire.vocabulary.calls import ASYNCIO, CORE_MODULES, MORE_MODULES
 from toolwire.vocabulary.errors import DefinitionError
 
@@ -70,3 +72,32 @@ def test_a_name_that_cannot_be_mapped_is_refused(name: str, message: str) -> Non
     with pytest.raises(DefinitionError) as refused:
         program_name(name)
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("names", "written"),
+    [
+        (["a-b", "a_b"], {"a_b": "a_b", "a-b": "a_b_2"}),
+        (["a.b", "a-b"], {"a-b": "a_b", "a.b": "a_b_2"}),
+        (["a-b", "a_b", "a_b_2"], {"a_b": "a_b", "a_b_2": "a_b_2", "a-b": "a_b_3"}),
+        (["class", "class_"], {"class_": "class_", "class": "class__2"}),
+        (["\ufb01", "fi"], {"fi": "fi", "\ufb01": "fi_2"}),
+    ],
+)
+def test_parameters_that_look_alike_are_numbered_in_any_order(names: list[str], written: dict[str, str]) -> None:
+    assert program_parameters(names) == program_parameters(reversed(names)) == written
+
+
+@given(st.lists(st.text(st.sampled_from("ab_-.2"), min_size=1, max_size=5), unique=True))
+def test_no_two_parameters_are_written_alike(names: list[str]) -> None:
+    written = program_parameters(names)
+    assert written.keys() == set(names)
+    assert len(set(written.values())) == len(names)
+    assert all(name.isidentifier() for name in written.values())
+
+
+def test_five_thousand_parameters_that_look_alike_are_numbered_in_few_steps() -> None:
+    names = ["".join(marks) for marks in itertools.islice(itertools.product("-.:/", repeat=7), 5_000)]
+    started = time.process_time()
+    assert len(set(program_parameters(names).values())) == 5_000
+    assert time.process_time() - started < 2

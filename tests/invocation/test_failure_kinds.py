@@ -112,12 +112,12 @@ HAPPENS: dict[str, tuple[Setting, str]] = {
             "It may have taken effect."
         ),
     ),
-    "timeout": (slow, "'search' took longer than 0.02 s and was stopped.\nAsk for less, or try again."),
+    "timeout": (slow, "'search' took longer than 0.02 s and was stopped.\nAsk for less, or try once more later."),
     "unknown_outcome": (
         stuck,
         (
             "'search' took longer than 0.02 s and cannot be stopped; its result will be ignored.\n"
-            "It may have taken effect. Check before you call it again."
+            "It may have taken effect. Check that before you repeat the call."
         ),
     ),
     "overloaded": (

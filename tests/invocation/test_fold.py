@@ -144,10 +144,12 @@ def test_a_response_is_its_content_its_metadata_and_as_data_its_text(
 
 
 @pytest.mark.parametrize("kind", [*RETURNED, *YIELDED])
-def test_a_response_with_a_picture_has_no_data(world: World, kind: Callable[[Any], Callable[[], Any]]) -> None:
+def test_the_data_of_a_response_with_a_picture_are_its_blocks(
+    world: World, kind: Callable[[Any], Callable[[], Any]]
+) -> None:
     world.add(kind(ToolResponse([text_block("look"), PICTURE])), name="tool")
     result = world.call("tool")
-    assert (result.data, result.content) == (None, [text_block("look"), PICTURE])
+    assert (result.data, result.content) == ([text_block("look"), PICTURE], [text_block("look"), PICTURE])
 
 
 BLOCKS: list[tuple[Any, list[ContentBlock]]] = [

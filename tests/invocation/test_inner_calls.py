@@ -99,7 +99,7 @@ def test_a_composite_tool_sees_the_tools_but_no_composite_one(world: World) -> N
     seen: list[Any] = []
 
     async def run(_: Validated, inside: Inside) -> ToolResult:
-        seen.append(([name for name, _ in inside.tools], inside.has_async_tools, inside.deadline, inside.is_blocking))
+        seen.append(([name for name, _ in inside.tools], inside.answers_later, inside.deadline, inside.is_blocking))
         return ToolResult(True, call=inside.call)
 
     world.add(double)

@@ -7,8 +7,11 @@ import json.encoder
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from toolwire.vocabulary.exact import dumper
+from tests.vocabulary.strategies import json_values, unhurried
+from toolwire.vocabulary.exact import PIECE, dumper, exact, exact_pieces
 
 VALUES: tuple[Any, ...] = (
     None,
@@ -60,3 +63,26 @@ def test_a_value_that_holds_itself_ends() -> None:
     endless.append(endless)
     with pytest.raises(RecursionError):
         dumper(refused)(endless)
+
+
+@pytest.mark.parametrize("piece", [8, 16, 100, PIECE])
+@given(value=json_values)
+@unhurried
+def test_the_pieces_of_a_text_are_the_text(piece: int, value: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolwire.vocabulary.exact.PIECE", piece)
+        assert "".join(exact_pieces(value)) == exact(value)
+
+
+LARGE = PIECE * 10
+ITEMS = st.sampled_from(["x" * LARGE, 'ö\ud800"\\' * LARGE, [1] * LARGE, {str(n): {"a": None} for n in range(LARGE)}])
+
+
+@given(value=ITEMS | st.tuples(ITEMS, ITEMS).map(list) | ITEMS.map(lambda item: {"b": 1, "a": [item], "c" * LARGE: 2}))
+@settings(deadline=None, max_examples=12)
+def test_no_piece_of_a_large_value_is_large(value: Any) -> None:
+    pieces = list(exact_pieces(value))
+    assert "".join(pieces) == exact(value)
+    assert max(map(len, pieces)) <= 2 * PIECE
+    # Small values are encoded together.
+    assert len(pieces) <= 8 * len(exact(value)) / PIECE + 40

@@ -50,6 +50,15 @@ def test_its_fields_are_taken_by_position_in_the_order_of_their_document() -> No
     )
 
 
+def test_its_text_has_each_block_on_lines_of_its_own() -> None:
+    assert ToolResponse([text("one"), PICTURE, text("two")]).text == "one\n[image]\ntwo"
+    assert ToolResponse([]).text == ""
+
+
+def test_its_text_can_be_encoded() -> None:
+    assert ToolResponse([text("a\ud800")]).text == "a\ufffd"
+
+
 @pytest.mark.requirement("toolkit.response.id", "toolkit.response.timestamp-id")
 def test_ids_are_texts_that_sort_by_the_time_they_were_made_and_none_is_given_twice() -> None:
     made = [ToolResponse([]).id for _ in range(10_000)]

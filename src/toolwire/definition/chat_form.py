@@ -126,6 +126,7 @@ def from_tool_function(
         docs=shape.docs,
         function=function,
         is_async=shape.signature.is_async,
+        gives_future=shape.signature.gives_future,
         context_parameter=shape.signature.context,
         description=description,
     )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, cast, get_args
 
-from toolwire.vocabulary.effects import UNDECLARED, Effect, Effects, Idempotency, Label, Reconcile
+from toolwire.vocabulary.effects import UNDECLARED, Effect, Effects, EffectsOf, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain
 
-EFFECT_OPTIONS = ("effects", "idempotent", "labels", "reconcile")
+EFFECT_OPTIONS = ("effects", "idempotent", "labels", "reconcile", "effects_of")
 
 
 def declared(
@@ -20,24 +21,42 @@ def declared(
     idempotent: Idempotency,
     labels: Iterable[Label] | None,
     reconcile: Reconcile | None,
+    effects_of: EffectsOf | None = None,
 ) -> Effects:
     """Returns the effects that a tool's author declared.
 
     Raises:
-        DefinitionError: A word is unknown, or `reconcile` is not callable.
+        DefinitionError: A word is unknown, `reconcile` or `effects_of` is not a fitting function, or `effects_of` is
+            given without `effects`.
     """
-    if not effects and idempotent == "no" and not labels and reconcile is None:
+    if not effects and idempotent == "no" and not labels and reconcile is None and effects_of is None:
         return UNDECLARED
     if idempotent not in get_args(Idempotency):
         raise DefinitionError(f"tool {name!r}: idempotent={idempotent!r} is unknown: write 'no', 'key' or 'natural'")
     if reconcile is not None and not callable(cast("object", reconcile)):
         raise DefinitionError(f"tool {name!r}: reconcile={reconcile!r} cannot be called: give a function of the key")
+    kinds = frozenset(_words(name, "effects", effects, get_args(Effect)))
+    if effects_of is not None:
+        _check_by_call(name, kinds, effects_of)
     return Effects(
-        kinds=frozenset(_words(name, "effects", effects, get_args(Effect))),
+        kinds=kinds,
         idempotent=idempotent,
         labels=frozenset(_words(name, "labels", labels, get_args(Label))),
         reconcile=reconcile,
+        of_call=effects_of,
     )
+
+
+def _check_by_call(name: str, kinds: frozenset[Effect], effects_of: object) -> None:
+    if not callable(effects_of) or inspect.iscoroutinefunction(effects_of):
+        raise DefinitionError(
+            f"tool {name!r}: effects_of={effects_of!r:.80}: give a plain function (arguments, seen) -> effects"
+        )
+    if not kinds:
+        raise DefinitionError(
+            f"tool {name!r}: effects_of says which of the declared effects one call has: declare them too, "
+            "effects=['read', 'send']"
+        )
 
 
 def _words(name: str, option: str, given: Iterable[Any] | None, known: tuple[Any, ...]) -> list[Any]:
@@ -163,3 +182,14 @@ def _json(name: str, option: str, value: Mapping[Any, Any]) -> dict[str, Any]:
         return plain(dict(value))
     except Unrepresentable as error:
         raise DefinitionError(f"tool {name!r}: {option} must be JSON: {error}") from error
+
+
+def checked_output(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a copy of the output schema.
+
+    Raises:
+        DefinitionError: It is no dict.
+    """
+    if not isinstance(cast("object", schema), Mapping):
+        raise DefinitionError(f"tool {name!r}: output_schema must be a JSON schema as a dict, not {schema!r}")
+    return copy.deepcopy(dict(schema))

@@ -7,18 +7,20 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, cast, get_args, get_origin
 
 from toolwire.definition.arguments.typing_forms import accepting_none, text_metadata
 from toolwire.definition.declared import EFFECT_OPTIONS, PUBLISHED_OPTIONS, declared, published
 from toolwire.definition.docstring import Docs, read_docstring
+from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Form, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import EMPTY, Argument, Signature, plain_function, read_signature, spread_for
 from toolwire.definition.texts.annotation import annotation_text, is_object
 from toolwire.definition.tool import Permission, Tool
 from toolwire.definition.words import nearest
-from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
+from toolwire.vocabulary.effects import Effect, EffectsOf, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
@@ -50,15 +52,17 @@ def from_function(
     idempotent: Idempotency = "no",
     labels: Iterable[Label] | None = None,
     reconcile: Reconcile | None = None,
+    effects_of: EffectsOf | None = None,
     **unknown: Any,
 ) -> Tool:
     """Makes a tool that calls the function. Annotations give the schema, and the docstring gives the description.
 
     `func` is a function, bound method, functools.partial (its arguments are hidden), coroutine function or callable
     object. `effects` (read, write, send, exec, spend) declare the effects of a call, and `labels` (untrusted, private)
-    describe its results. `idempotent` (no, key, natural) and `reconcile` decide how a call is handled if a crash hides
-    its outcome. `title`, `version`, `icons` and `meta` are for exports, and no model reads them. With
-    `parse_docstring=False` the docstring's first paragraph is the description, and parameters have none.
+    describe its results. `effects_of(arguments, seen)` returns those of the declared effects that one call has.
+    `idempotent` (no, key, natural) and `reconcile` decide how a call is handled if a crash hides its outcome. `title`,
+    `version`, `icons` and `meta` are for exports, and no model reads them. With `parse_docstring=False` the docstring's
+    first paragraph is the description, and parameters have none.
 
     A parameter whose type no model can give, such as a connection, is accepted, because it may be bound later. While it
     is visible, registering the tool, calling it or reading its schema is an error.
@@ -76,6 +80,7 @@ def from_function(
         docs=shape.docs,
         function=func,
         is_async=shape.signature.is_async,
+        gives_future=shape.signature.gives_future,
         context_parameter=shape.signature.context,
         title=title,
         description=description,
@@ -84,7 +89,7 @@ def from_function(
         output_schema=output_schema,
         permission=permission,
         published=published(known_as, title=title, meta=meta, icons=icons, version=version),
-        effects=declared(known_as, effects, idempotent, labels, reconcile),
+        effects=declared(known_as, effects, idempotent, labels, reconcile, effects_of),
         examples=examples or (),
     )
 
@@ -194,6 +199,7 @@ class FunctionShape:
         written = text_metadata(argument.annotation) or self.docs().parameters.get(argument.name, "")
         return Parameter(
             name=argument.name,
+            program_name=program_parameter(argument.name),
             kind=argument.kind,
             required=argument.name in schema.get("required", ()) if node else argument.default is EMPTY,
             default=_default(argument),
@@ -268,7 +274,9 @@ def _awaited(returns: Any) -> Any:
         return get_args(returns)[0]
     if get_origin(returns) is collections.abc.Coroutine:
         return get_args(returns)[2]
-    return returns
+    if get_origin(returns) is Future:
+        return get_args(returns)[0]
+    return EMPTY if returns is Future else returns
 
 
 def _promises_nothing(returns: Any) -> bool:

@@ -14,24 +14,29 @@ from toolwire.definition.arguments.problems import hidden as hidden_problem
 from toolwire.definition.declared import PublishedOptions, declared, published
 from toolwire.definition.docstring import Docs
 from toolwire.definition.json_schema.schema_limits import check_limits
-from toolwire.definition.naming import program_parameter
+from toolwire.definition.naming import program_parameter, program_parameters
+from toolwire.definition.promised_output import output_check
+from toolwire.definition.root_fields import with_root_fields
+from toolwire.definition.schema_function import (
+    context_first,
+    refuse_hidden_name,
+    refuse_untakable,
+    signature_of,
+    takable_by,
+)
 from toolwire.definition.shape import MISSING, ArgumentProblem, Form, Invalid, OutputShape, Parameter, ParameterKind
 from toolwire.definition.signature import Signature
 from toolwire.definition.texts.annotation import schema_text
 from toolwire.definition.texts.outside_texts import told_schema, told_text
 from toolwire.definition.tool import Check, Permission, Tool
 from toolwire.definition.words import bounded, expected_one, shown
-from toolwire.vocabulary.effects import Effect, Idempotency, Label, Reconcile
+from toolwire.vocabulary.effects import Effect, EffectsOf, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.text import encodable_text
 from toolwire.vocabulary.values import plain
 
 if TYPE_CHECKING:
     from toolwire.definition.json_schema.validator import Validator
-import inspect
-
-from toolwire.definition.signature import EMPTY, read_signature
-from toolwire.definition.words import nearest_hint
 
 
 def from_schema(
@@ -49,6 +54,7 @@ def from_schema(
     idempotent: Idempotency = "no",
     labels: Iterable[Label] | None = None,
     reconcile: Reconcile | None = None,
+    effects_of: EffectsOf | None = None,
     examples: Iterable[Any] | None = None,
     check: Check | None = None,
     is_outside: bool = False,
@@ -58,13 +64,11 @@ def from_schema(
     """Makes a tool whose arguments are checked by a JSON schema and passed to `function` as keywords.
 
     The schema is Draft 2020-12 unless its `$schema` names another draft. Defaults of its properties are filled in;
-    formats are not checked. A function without `**more` also refuses unknown arguments by name. Without a function the
-    tool can be described but not called. A callable `description` is called each time. `given` are parameters of the
-    function that the host will give, which the schema need not have.
+    formats are not checked. A function without `**more` also refuses unknown arguments by name. A tool without one
+    cannot be called. A callable `description` is called each time. Only the host gives the parameters in `given`.
 
     Raises:
-        DefinitionError: The schema does not describe an object, or refers to another document. Or two properties would
-            have one name in a program, or the function lacks a property.
+        DefinitionError: The schema or the function does not fit; the message says where and how.
     """
     label = f"tool {name!r}"
     signature = None if function is None else signature_of(function, label)
@@ -74,22 +78,23 @@ def from_schema(
     exact = told = _object_schema(input_schema, label)
     if is_outside:
         told, title, description = told_schema(exact, label), _told(title) or None, _told(description)
-        output_schema = None if output_schema is None else told_schema(output_schema, label)
+    shape = SchemaShape(label, exact, output_schema, signature, given, told=told, is_outside=is_outside)
     return Tool(
         name=name,
-        shape=SchemaShape(label, exact, output_schema, signature, given, told=told),
+        shape=shape,
         docs=Docs,
         function=function,
         is_async=signature is not None and signature.is_async,
+        gives_future=signature is not None and signature.gives_future,
         context_parameter=None if signature is None else signature.context,
         title=title,
         description=description,
         tags=tags or (),
         annotations=annotations,
-        output_schema=output_schema,
+        output_schema=shape.told_output,
         permission=permission,
         published=published(name, title=title, **extras),
-        effects=declared(name, effects, idempotent, labels, reconcile),
+        effects=declared(name, effects, idempotent, labels, reconcile, effects_of),
         examples=examples or (),
         check=check,
         is_outside=is_outside,
@@ -98,8 +103,6 @@ def from_schema(
 
 class SchemaShape:
     """The parameters and the output of a tool according to its schemas."""
-
-    spread = None
 
     def __init__(
         self,
@@ -110,6 +113,7 @@ class SchemaShape:
         given: Collection[str] = (),
         *,
         told: dict[str, Any] | None = None,
+        is_outside: bool = False,
     ) -> None:
         """`schema` checks the arguments. Models read `told`, or `schema` if it is None."""
         # Imported here: only tools defined by a schema need jsonschema.
@@ -121,10 +125,19 @@ class SchemaShape:
         self._exact = schema
         self._schema = told = schema if told is None else told
         self._properties = cast("dict[str, dict[str, Any] | bool]", told.get("properties", {}))
-        self._output_schema = output_schema
+        self._fields = with_root_fields(told)
+        self.told_output, self._output_check = output_schema, None
+        """The output schema as models read it."""
+        if is_outside and output_schema is not None:
+            self.told_output, self._output_check = told_schema(output_schema, label), output_check(output_schema, label)
         self._signature = signature
-        _refuse_look_alikes(self._properties, label)
+        # A stranger's names are numbered, because its user cannot rename them.
+        if not is_outside:
+            _refuse_look_alikes(self._properties, label)
+        self._program_names = program_parameters(self._fields.get("properties", {}))
+        self.spread = context_first(signature)
         if signature is not None:
+            refuse_hidden_name(self._fields.get("properties", {}), signature, label)
             refuse_untakable(self._properties, signature, label, given)
 
     @property
@@ -179,24 +192,28 @@ class SchemaShape:
 
         Otherwise the schema's order.
         """
-        required = self._schema.get("required", [])
-        ordered = sorted(self._properties, key=lambda name: name not in required)
+        required = self._fields.get("required", [])
+        ordered = sorted(self._fields.get("properties", {}), key=lambda name: name not in required)
         return tuple(self._parameter(name, name in required, form) for name in ordered)
 
     def output(self) -> OutputShape:
         """Returns the output that the output schema declares."""
-        promised = self._output_schema
+        promised = self.told_output
         text = "" if promised is None else schema_text(promised, promised)
-        return OutputShape(schema=None, is_wrapped=False, annotation=text)
+        return OutputShape(schema=None, is_wrapped=False, annotation=text, check=self._output_check)
 
     def _parameter(self, name: str, required: bool, form: Form) -> Parameter:
-        own = self._properties[name]
-        node = own if isinstance(own, dict) else {}
+        own = self._fields["properties"][name]
+        node = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
+        # Only defaults of the root's own properties are filled in.
+        filled = self._properties.get(name)
+        default = filled.get("default", MISSING) if isinstance(filled, dict) else MISSING
         return Parameter(
             name=name,
+            program_name=self._program_names[name],
             kind="either",
             required=required,
-            default=copy.deepcopy(node.get("default", MISSING)),
+            default=copy.deepcopy(default),
             schema={} if name in form.hidden else copy.deepcopy(node),
             description=encodable_text(str(node.get("description", ""))),
             annotation=schema_text(node, self._schema),
@@ -219,7 +236,7 @@ class SchemaForm:
         self.hidden = hidden
         self._never_given = never_given
         self._takable = takable
-        self._properties = cast("dict[str, Any]", schema.get("properties", {}))
+        self._properties = cast("dict[str, Any]", with_root_fields(schema).get("properties", {}))
         self._defaults = {
             name: cast("dict[str, Any]", node)["default"]
             for name, node in cast("dict[str, Any]", exact.get("properties", {})).items()
@@ -296,37 +313,3 @@ def _without(schema: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
 def _unrepresentable(name: str, value: Any, error: Unrepresentable) -> ArgumentProblem:
     message = f"{name!r} must be JSON, not {shown(value)}: {error}."
     return ArgumentProblem(path=name, kind="invalid", message=message)
-
-
-def signature_of(function: Callable[..., Any], label: str) -> Signature | None:
-    if not callable(cast("object", function)):
-        raise DefinitionError(f"{label}: function={function!r} cannot be called")
-    try:
-        inspect.signature(function)
-    except (ValueError, TypeError):
-        return None
-    return read_signature(function, label)
-
-
-def takable_by(signature: Signature | None) -> frozenset[str] | None:
-    """Returns the names that the function takes by keyword. None if it takes any name."""
-    if signature is None or any(argument.kind == "var_keyword" for argument in signature.arguments):
-        return None
-    return frozenset(item.name for item in signature.arguments if item.kind in ("either", "keyword_only"))
-
-
-def refuse_untakable(properties: Mapping[str, Any], signature: Signature, label: str, given: Collection[str]) -> None:
-    takable = takable_by(signature)
-    for name in properties:
-        if takable is not None and name not in takable:
-            raise DefinitionError(
-                f"{label}: the function has no parameter for the property {name!r} ({nearest_hint(name, takable)}): "
-                "add it, or **more"
-            )
-    for argument in signature.arguments:
-        needed = argument.default is EMPTY and argument.kind in ("positional_only", "either", "keyword_only")
-        if needed and argument.name not in properties and argument.name not in given:
-            raise DefinitionError(
-                f"{label}: the function needs {argument.name!r}, which the schema lacks: add it to 'properties', or "
-                "give it a default"
-            )

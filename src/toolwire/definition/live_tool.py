@@ -47,6 +47,7 @@ class LiveTool(Tool):
             docs=Docs,
             function=author.execute,
             is_async=signature.is_async,
+            gives_future=signature.gives_future,
             context_parameter=signature.context,
             description=lambda: author.description,
             permission=author.permission,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import count
 
 from toolwire.vocabulary.calls import ASYNCIO, CORE_MODULES
 from toolwire.vocabulary.errors import DefinitionError
@@ -39,6 +42,16 @@ def program_name(name: str) -> str:
     return f"{written}_" if written in PROGRAM_OWN_NAMES else written
 
 
+def program_path(name: str) -> str:
+    """Returns the dotted name that programs may write too: `fs.read` for `fs.read` and `fs/read`. Empty without one.
+
+    Tools with distinct program names have distinct paths.
+    """
+    parts = [re.sub(r"\W", "_", part) for part in re.split(r"[./]", name)]
+    is_path = len(parts) > 1 and all(part.isidentifier() and not keyword.iskeyword(part) for part in parts)
+    return ".".join(parts) if is_path else ""
+
+
 def program_parameter(name: str) -> str:
     """Returns the name of a parameter in programs. Unlike a tool's name it hides nothing, so `id` stays `id`.
 
@@ -46,8 +59,30 @@ def program_parameter(name: str) -> str:
         DefinitionError: As in `program_name`.
     """
     check_name(name)
+    # Python reads an identifier in this form, so `ﬁ` and `fi` are one name.
+    name = unicodedata.normalize("NFKC", name)
     written = name if name.isidentifier() else _identifier(name)
     return f"{written}_" if keyword.iskeyword(written) else written
+
+
+def program_parameters(names: Iterable[str]) -> dict[str, str]:
+    """Returns the name in programs of each parameter of one tool. No two are the same.
+
+    A name that would be written like an earlier one gets a number: `a_b_2` for `a-b` beside `a_b`. Names that programs
+    write unchanged come first, then the others by code point. So the order of a schema does not matter.
+
+    Raises:
+        DefinitionError: As in `program_name`.
+    """
+    wanted = {name: program_parameter(name) for name in names}
+    written: dict[str, str] = {}
+    numbers: dict[str, Iterator[int]] = {}
+    for name in sorted(wanted, key=lambda name: (wanted[name] != name, name)):
+        free = wanted[name]
+        while free in written:
+            free = f"{wanted[name]}_{next(numbers.setdefault(wanted[name], count(2)))}"
+        written[free] = name
+    return {name: free for free, name in written.items()}
 
 
 def check_name(name: str) -> None:

@@ -37,6 +37,8 @@ class Parameter:
 
     name: str
     """The name in the arguments that a model gives."""
+    program_name: str
+    """The name that a program writes. It differs if `name` is no identifier, or is written like another parameter's."""
     kind: ParameterKind
     """The way in which Python passes it. A model gives `*rest` as an array and `**more` as an object."""
     required: bool
@@ -149,6 +151,10 @@ class Form(Protocol):
         ...
 
 
+OutputCheck = Callable[[Any], str | None]
+"""Takes the data of a result. Returns sentences on what does not fit the output schema, or None."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputShape:
     """The output of a tool."""
@@ -159,6 +165,8 @@ class OutputShape:
     """True if the tool returns another type, which becomes `result` in that object."""
     annotation: str
     """The return type as Python text; empty without one."""
+    check: OutputCheck | None = None
+    """Checks the data of an outside tool's results; None without an output schema."""
 
 
 class Shape(Protocol):

@@ -8,6 +8,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
@@ -46,6 +47,12 @@ class Signature:
     """The resolved return type. EMPTY without one, or if a name in it cannot be found."""
     is_async: bool
     """True if a call returns an awaitable or an async generator."""
+
+    @property
+    def gives_future(self) -> bool:
+        """True if the return annotation is a `concurrent.futures.Future`."""
+        kind = get_origin(self.returns) or self.returns
+        return not self.is_async and isinstance(kind, type) and issubclass(kind, Future)
 
 
 def read_signature(function: Callable[..., Any], label: str) -> Signature:

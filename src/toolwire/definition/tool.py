@@ -9,7 +9,7 @@ from typing import Any, Literal, cast, get_args
 
 from toolwire.definition.arguments.canonical import canonical
 from toolwire.definition.binding import Binding, Bindings, States
-from toolwire.definition.declared import NOTHING, Published
+from toolwire.definition.declared import NOTHING, Published, checked_output
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import check_name
 from toolwire.definition.shape import (
@@ -17,6 +17,7 @@ from toolwire.definition.shape import (
     ArgumentProblem,
     Form,
     Invalid,
+    OutputCheck,
     OutputShape,
     Parameter,
     ParameterKind,
@@ -55,6 +56,9 @@ class Tool:
     thread may call a tool.
     """
 
+    ends_turn = False
+    """True for the tool by which a model ends its work: a session's `finish`."""
+
     def __init__(
         self,
         *,
@@ -63,6 +67,7 @@ class Tool:
         docs: Callable[[], Docs],
         function: Callable[..., Any] | None,
         is_async: bool = False,
+        gives_future: bool = False,
         context_parameter: str | None = None,
         title: str | None = None,
         description: str | Callable[[], str] | None = None,
@@ -85,6 +90,8 @@ class Tool:
         """The function to call; None for a tool defined by its schema alone."""
         self.is_async = is_async
         """True if calling the function returns an awaitable or an async generator, which needs an event loop."""
+        self.gives_future = gives_future
+        """True if the function is annotated to return a `concurrent.futures.Future`. It must not block then."""
         self.context_parameter = context_parameter
         """The parameter that receives the `CallContext`, or None."""
         self.tags = _tags(name, tags)
@@ -102,15 +109,14 @@ class Tool:
         """Version, icons and `_meta` for exports."""
         self.check = check
         """Runs after the schema check. A returned text makes the call invalid."""
-        self._shape = shape
-        self._docs = docs
+        self._shape, self._docs = shape, docs
         self._description = description
-        self._output_schema = None if output_schema is None else _checked_output(name, output_schema)
+        self._output_schema = None if output_schema is None else checked_output(name, output_schema)
         self._spread: Spread | None = shape.spread
         self._docs_read: Docs | None = None
         self._output_read: OutputShape | None = None
         self._compiled: tuple[Form, Mapping[str, Binding]] | None = None
-        self._digest: tuple[tuple[Form, str, str], str] | None = None
+        self._digest: tuple[tuple[Form, str, str, str | None], str] | None = None
         self.bindings = Bindings(label=f"tool {name!r}", shape=shape)
         """The parameters that the host fills in, and the sources of their values."""
 
@@ -165,6 +171,11 @@ class Tool:
         return self._output_schema is None and self._output.is_wrapped
 
     @property
+    def output_check(self) -> OutputCheck | None:
+        """Checks the results of an outside tool against its output schema; None without one."""
+        return self._output.check if self.is_outside else None
+
+    @property
     def output_annotation(self) -> str:
         """The return type as Python text; empty without one."""
         return self._output.annotation
@@ -184,18 +195,19 @@ class Tool:
     def digest(self) -> str:
         """A digest of the description for models and people, starting with `sha256:`.
 
-        A change invalidates earlier approvals.
+        A change invalidates earlier approvals. A tool without a title keeps the digest that older stores hold.
         """
-        told = (self._form(), self.name, self.description)
+        told = (self._form(), self.name, self.description, self.title)
         if self._digest is None or self._digest[0] != told:
-            schemas = [self._form().input_schema, self.output_schema, dict(self.annotations)]
-            self._digest = (told, digest([self.name, self.description, *schemas]))
+            schemas = (told[0].input_schema, self.output_schema, dict(self.annotations))
+            title = () if self.title is None else (self.title,)
+            self._digest = (told, digest([self.name, self.description, *schemas, *title]))
         return self._digest[1]
 
     @property
     def revision(self) -> object:
-        """An object that is replaced when the texts about this tool change."""
-        return self.bindings.current
+        """An object that is replaced when the texts about this tool change, except a description that is computed."""
+        return self._form()
 
     def verify(self) -> None:
         """Checks that the tool, as bound now, can be described to a model. Registries call this.
@@ -336,9 +348,3 @@ def checked_permission(name: str, permission: object) -> Permission:
     if plain not in get_args(Permission):
         raise DefinitionError(f"tool {name!r}: permission={plain!r} is unknown: write 'auto', 'confirm' or 'deny'")
     return cast("Permission", plain)
-
-
-def _checked_output(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(cast("object", schema), Mapping):
-        raise DefinitionError(f"tool {name!r}: output_schema must be a JSON schema as a dict, not {schema!r}")
-    return copy.deepcopy(dict(schema))

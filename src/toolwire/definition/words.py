@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from functools import wraps
 from itertools import islice
 from typing import Any, ParamSpec, TypeVar, cast
+from urllib.parse import unquote
 
 SHOWN_LIMIT = 80
 """Maximum number of characters of a value in a message."""
@@ -224,7 +225,7 @@ def pointed(reference: str, root: Mapping[str, Any]) -> Any:
     if reference != "#" and not reference.startswith("#/"):
         return None
     node: Any = root
-    for step in reference[1:].split("/")[1:]:
+    for step in unquote(reference[1:]).split("/")[1:]:
         step = step.replace("~1", "/").replace("~0", "~")
         if isinstance(node, dict):
             node = cast("dict[str, Any]", node).get(step)

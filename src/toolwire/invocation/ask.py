@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from toolwire.definition.tool import Validated
+from toolwire.invocation.judge import effects_of
+from toolwire.invocation.ports import Ledger, TimedOut
 from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
-from toolwire.permission.deciding import narrowed
+from toolwire.permission.deciding import check_fits, narrowed
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
@@ -41,27 +45,27 @@ async def ask(
             return mismatch(prepared.call, request.id)
     prepared.request_id = request.id
     if decision is not None:
-        counted = _counted(decision, request, scope)
+        counted = accepted(decision, request, scope)
         tell_decided(request, counted, prepared.call, scope)
         return _remembered(counted, request, scope)
-    if _is_late(request, scope):
+    if is_late(request, scope):
         return _expired(prepared.call, request, doubt)
     function = prepared.entry.tool.function
     tell_asked(request, prepared.call, scope)
-    found, what_happened = await _decided(request, scope)
+    found, what_happened = await decided(request, scope, scope.ledger)
     if found is not None:
         tell_decided(request, found, prepared.call, scope)
         if found.verdict in ("approve", "edit") and _is_not_as_shown(prepared, request, function, scope):
             return mismatch(prepared.call, request.id)
         return _remembered(found, request, scope)
-    if _is_late(request, scope):
+    if is_late(request, scope):
         return _expired(prepared.call, request, doubt)
     if scope.can_suspend:
         return Pending(call=prepared.call, request_ids=(request.id,))
     return _needs_a_person(prepared.call, verdict, request.id, what_happened, doubt)
 
 
-async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | None, str]:
+async def decided(request: ApprovalRequest, scope: Scope, ledger: Ledger | None) -> tuple[Decision | None, str]:
     """Returns the approver's decision, or None and the reason. No error in here lets the call run."""
     if scope.approver is None:
         return None, "no answer came"
@@ -69,10 +73,12 @@ async def _decided(request: ApprovalRequest, scope: Scope) -> tuple[Decision | N
         answer = await _followed(request, scope.approver, scope)
         if answer is None:
             return None, "no answer came"
-        return _counted(await _taken_down(request, answer, scope), request, scope), ""
+        if ledger is not None:
+            answer = await scope.ports.arrived(ledger.decide(request, answer))
+        return accepted(answer, request, scope), ""
     except DecisionRefused as refused:
-        decided = refused.decided
-        return None if decided is None else _counted(decided, request, scope), str(refused)
+        first = refused.decided
+        return None if first is None else accepted(first, request, scope), str(refused)
     except Exception:  # noqa: BLE001 - an approver is its owner's code: if it breaks, nothing runs
         _LOG.exception("asking for approval of call %s failed; it was not run", request.call_id)
         return None, "asking failed"
@@ -92,7 +98,7 @@ async def _followed(request: ApprovalRequest, approver: Approver, scope: Scope) 
 
 
 async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
-    answer = await scope.ports.ask(approver, request)
+    answer = await _in_time(request, approver, scope)
     if answer is None:
         return None
     # An answer that is not clearly a decision, such as True, lets nothing run.
@@ -103,16 +109,31 @@ async def _answer(request: ApprovalRequest, approver: Approver, scope: Scope) ->
     seen = answer.seen_arguments_digest or request.arguments_digest
     if seen != request.arguments_digest:
         raise DecisionRefused("approval_mismatch", "the decision is for other arguments than these")
-    if _is_late(request, scope):
+    if is_late(request, scope):
         raise DecisionRefused("expired", "the decision came after the request had expired")
     by = answer.by if answer.by.channel else replace(answer.by, channel="callback")
     refusal = scope.policy.refuses(replace(answer, by=by), request)
     if refusal is not None:
         raise DecisionRefused("not_permitted", refusal)
+    check_fits(request, answer)
     return replace(answer, request_id=request.id, by=by, at=answer.at or scope.clock(), seen_arguments_digest=seen)
 
 
-def _counted(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
+async def _in_time(request: ApprovalRequest, approver: Approver, scope: Scope) -> Decision | None:
+    """Returns the approver's answer; None if the run's time ends first."""
+    ports = scope.ports
+    # A blocking wait belongs to a program, which ends by its own deadline.
+    if scope.deadline is None or ports.is_blocking:
+        return await ports.ask(approver, request)
+    left_s = max(scope.deadline - time.monotonic(), 0.0)
+    try:
+        answer = await ports.execute(partial(ports.ask, approver, request), is_async=True, limit_s=left_s)
+    except TimedOut:
+        return None
+    return cast("Decision | None", answer)
+
+
+def accepted(decision: Decision, request: ApprovalRequest, scope: Scope) -> Decision:
     """Returns the decision if this policy accepts it, else a denial.
 
     Another process with another policy may have recorded the decision.
@@ -131,12 +152,9 @@ def _remembered(decision: Decision, request: ApprovalRequest, scope: Scope) -> D
     return decision
 
 
-def _is_late(request: ApprovalRequest, scope: Scope) -> bool:
+def is_late(request: ApprovalRequest, scope: Scope) -> bool:
+    """True if no decision on the request can count any more."""
     return bool(request.expires_at) and scope.clock() > request.expires_at
-
-
-async def _taken_down(request: ApprovalRequest, answer: Decision, scope: Scope) -> Decision:
-    return answer if scope.ledger is None else await scope.ports.arrived(scope.ledger.decide(request, answer))
 
 
 def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequest:
@@ -145,7 +163,7 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
     arguments = plain(prepared.canonical(scope))
     given = _given(call.arguments)
     return ApprovalRequest(
-        id=f"a_{os.urandom(16).hex()}",
+        id=new_request_id(),
         call_id=call.id,
         tool=prepared.entry.name,
         arguments=arguments,
@@ -158,12 +176,17 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
         arguments_digest=prepared.canonical_digest(scope),
         bound_digest=bound_digest(prepared.validated),
         given={} if given == arguments else given,
-        effects=tuple(sorted(tool.effects.kinds)),
+        effects=tuple(sorted(effects_of(prepared, scope))),
         taints=() if scope.run is None else tuple(sorted(scope.run.taints)),
         arguments_schema=tool.input_schema,
         created_at=now,
         expires_at=now + REQUEST_LIFE_S,
     )
+
+
+def new_request_id() -> str:
+    """Returns a new id of 128 random bits."""
+    return f"a_{os.urandom(16).hex()}"
 
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:

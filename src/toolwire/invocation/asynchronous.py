@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
-from toolwire.invocation.blocking import BlockingPorts, not_in_time
+from toolwire.invocation.asking.pauses import PauseClock
+from toolwire.invocation.blocking import BlockingPorts, give_up, not_in_time, value_of
 from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.workers import WAIT_LIMIT_S, WorkersExhausted, program_share
@@ -31,10 +32,12 @@ class AsynchronousPorts:
         self.runtime = runtime
         self.blocking = BlockingPorts(runtime)
 
-    async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
+    async def execute(
+        self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Any:
         if is_async:
-            return await (function() if limit_s is None else _within(function(), limit_s))
-        return await _worked(await self._started(function), limit_s)
+            return await (function() if limit_s is None else _within(function(), limit_s, pauses))
+        return await _worked(await self._started(function), limit_s, pauses)
 
     def is_cancellation(self, error: BaseException) -> bool:
         if not isinstance(error, asyncio.CancelledError):
@@ -58,6 +61,19 @@ class AsynchronousPorts:
 
     async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
         return await (work if limit_s is None else _within(work, limit_s))
+
+    async def answered(self, future: Future[Any], limit_s: float | None) -> Any:
+        if not future.done():
+            waiting = asyncio.wrap_future(future)
+            try:
+                done, _ = await asyncio.wait((waiting,), timeout=limit_s)
+                if not done:
+                    give_up(future, limit_s or 0.0)
+            finally:
+                # Cancels the tool's future too, if it is not done. asyncio logs exceptions that were never retrieved.
+                if not waiting.cancel() and not waiting.cancelled():
+                    waiting.exception()
+        return value_of(future)
 
     async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
         # Asking a person may take hours, so only async approvers run on the loop.
@@ -89,6 +105,10 @@ class AsynchronousPorts:
         future.add_done_callback(lambda _: share.leave())
         return future
 
+    def from_tool(self) -> Callable[[Callable[[], Coroutine[Any, Any, T]]], Future[T]]:
+        loop = asyncio.get_running_loop()
+        return lambda core: asyncio.run_coroutine_threadsafe(core(), loop)
+
     async def aside(self, function: Callable[[], T]) -> T:
         working = asyncio.ensure_future(asyncio.to_thread(function))
         try:
@@ -115,11 +135,11 @@ class AsynchronousPorts:
         return [task.result() for task in tasks]
 
 
-async def _worked(future: Future[T], limit_s: float | None) -> T:
+async def _worked(future: Future[T], limit_s: float | None, pauses: PauseClock | None = None) -> T:
     """Returns the result of a worker's job. The limit covers the wait for a worker and the job together."""
     waiting = asyncio.wrap_future(future)
     try:
-        done, _ = await asyncio.wait((waiting,), timeout=WAIT_LIMIT_S if limit_s is None else limit_s)
+        done = await _waited(waiting, WAIT_LIMIT_S if limit_s is None else limit_s, pauses)
         if not done and limit_s is not None:
             raise not_in_time(future, limit_s)
         if not done and future.cancel():
@@ -133,14 +153,22 @@ async def _worked(future: Future[T], limit_s: float | None) -> T:
     return waiting.result()
 
 
-async def _within(work: Awaitable[T], limit_s: float) -> T:
+async def _waited(waiting: asyncio.Future[Any], limit_s: float, pauses: PauseClock | None) -> bool:
+    """True if the work ended within the limit and its pauses."""
+    done, _ = await asyncio.wait((waiting,), timeout=limit_s)
+    while not done and pauses is not None and (more_s := pauses.more_s()) > 0:
+        done, _ = await asyncio.wait((waiting,), timeout=more_s)
+    return bool(done)
+
+
+async def _within(work: Awaitable[T], limit_s: float, pauses: PauseClock | None = None) -> T:
     """Returns the result of `work` if it ends in time, and cancels it otherwise.
 
     `TimedOut.stopped` tells whether the cancellation ended the work.
     """
     task = asyncio.ensure_future(work)
     try:
-        done, _ = await asyncio.wait((task,), timeout=limit_s)
+        done = await _waited(task, limit_s, pauses)
     except asyncio.CancelledError:
         task.cancel()
         await asyncio.wait((task,), timeout=CANCEL_GRACE_S)

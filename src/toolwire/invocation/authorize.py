@@ -7,12 +7,12 @@ from typing import Any
 
 from toolwire.definition.arguments.canonical import unmasked
 from toolwire.invocation.ask import ask, bound_digest, mismatch
-from toolwire.invocation.judge import judged
+from toolwire.invocation.judge import effects_of, judged
 from toolwire.invocation.record import evidence, reconciled
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Scope
 from toolwire.invocation.validate import Prepared, validate
-from toolwire.permission.approval import Decision
+from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
@@ -50,12 +50,14 @@ def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepare
     prepared.approval = _told(decision)
     match decision.verdict:
         case "approve":
-            return _still_allowed(prepared, scope)
+            return _still_allowed(prepared, decision, scope)
         case "edit":
             edited = with_edits(prepared, decision, scope)
             return edited if isinstance(edited, Prepared) else edited.with_metadata(approval=prepared.approval)
         case "deny":
             reason = decision.reason or "a person refused it"
+        case "answer":
+            reason = "an answer approves nothing"
         case "stop_run":
             reason = decision.reason or "a person stopped the run"
             if scope.run is not None:
@@ -63,12 +65,33 @@ def _as_decided(prepared: Prepared, decision: Decision, scope: Scope) -> Prepare
     return _denied(call, reason).with_metadata(approval=prepared.approval)
 
 
-def _still_allowed(prepared: Prepared, scope: Scope) -> Prepared | ToolResult:
+def _still_allowed(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared | ToolResult:
     """Returns the approved call. The tool's owner or a new rule may have denied it while a person decided."""
     verdict = judged(prepared, scope)
-    if verdict.effect != "deny":
+    refusal = "; ".join(verdict.reasons) if verdict.effect == "deny" else _may_not_cause(prepared, decision, scope)
+    if refusal is None:
         return prepared
-    return _denied(prepared.call, "; ".join(verdict.reasons)).with_metadata(approval=prepared.approval)
+    return _denied(prepared.call, refusal).with_metadata(approval=prepared.approval)
+
+
+def _may_not_cause(prepared: Prepared, decision: Decision, scope: Scope) -> str | None:
+    """Returns why the decider may not allow the call with its effects of now; None if allowed.
+
+    An edit may have changed them, and so may the conversation since the request.
+    """
+    call, tool = prepared.call, prepared.entry.tool
+    if tool.effects.of_call is None:
+        return None
+    as_now = ApprovalRequest(
+        id=decision.request_id,
+        call_id=call.id,
+        tool=prepared.entry.name,
+        arguments={},
+        reasons=(),
+        caller=scope.caller,
+        effects=tuple(sorted(effects_of(prepared, scope))),
+    )
+    return scope.policy.may_decide(decision.by, as_now, decision.verdict)
 
 
 def _told(decision: Decision) -> dict[str, Any]:
@@ -118,9 +141,12 @@ def with_edits(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared
     if verdict.effect == "deny":
         return _denied(call, "; ".join(verdict.reasons))
     try:
+        refusal = _may_not_cause(edited, decision, scope)
         changed = _changed(prepared.canonical(scope), edited.canonical(scope))
     except Unrepresentable as error:
         return _denied(call, f"the edited arguments cannot be recorded: {error}")
+    if refusal is not None:
+        return _denied(call, refusal)
     edited.approval = {**_told(decision), "changed": changed}
     edited.request_id, edited.attempt = prepared.request_id, prepared.attempt
     edited.asked, edited.idempotency_key = call, prepared.idempotency_key

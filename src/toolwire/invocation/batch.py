@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 
 from toolwire.catalogue.entry import is_colourless
 from toolwire.invocation.invoker import invoke
@@ -13,8 +14,21 @@ from toolwire.vocabulary.results import Outcome
 
 
 async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
-    """Returns the outcomes in the order of the calls. A tool that runs alone takes its calls in that order too."""
+    """Returns the outcomes in the order of the calls. A tool that runs alone takes its calls in that order too.
+
+    A call that ends the turn waits for the calls before it, and the calls after it wait for it.
+    """
     _check_bound_values(calls, scope)
+    end = None if scope.run is None else scope.run.end
+    if end is None:
+        return await _together(calls, scope)
+    outcomes: list[Outcome] = []
+    for _, group in groupby(enumerate(calls), lambda one: one[0] if one[1].name == end.name else -1):
+        outcomes += await _together([call for _, call in group], scope)
+    return outcomes
+
+
+async def _together(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
     lanes = _lanes(calls, scope)
     if len(lanes) <= 1:
         return await _in_turn(calls, scope)
@@ -56,14 +70,16 @@ def _lanes(calls: Sequence[ToolCall], scope: Scope) -> list[list[int]]:
 def needs_loop(calls: Sequence[ToolCall], scope: Scope) -> bool:
     """True if one of the calls runs a coroutine function of a tool or middleware, directly or from a program.
 
-    Such calls belong on the portal.
+    Such calls belong on the portal. So do several calls of which one gives a future: each would occupy a thread.
     """
     if scope.middleware and not all(map(is_colourless, scope.middleware)):
         return True
-    if not scope.tools.is_async:
+    if not scope.tools.answers_later:
         return False
     for call in calls:
         entry = scope.tools.find(call.name)
-        if entry is not None and (entry.is_async or entry.composite is not None):
+        if entry is None:
+            continue
+        if entry.is_async or entry.composite is not None or (len(calls) > 1 and entry.answers_later):
             return True
     return False

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import CancelledError, Future, wait
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
-from toolwire.invocation.ports import TimedOut
+from toolwire.invocation.asking.pauses import PauseClock
+from toolwire.invocation.ports import Raised, TimedOut
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.runtime.workers import WorkersExhausted
+from toolwire.vocabulary.errors import BoundValueError, CallNotAnswered
 from toolwire.vocabulary.gate import Gate
 
 T = TypeVar("T")
@@ -30,14 +33,19 @@ class BlockingPorts:
     def blocking(self) -> BlockingPorts:
         return self
 
-    async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
+    async def execute(
+        self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Any:
         if is_async:
             raise AssertionError("an async tool reached the blocking driver: it belongs on the portal")
         if limit_s is None:
             return function()
         future = self.runtime.workers.start(function)
         try:
-            if not wait((future,), timeout=limit_s).done:
+            done = wait((future,), timeout=limit_s).done
+            while not done and pauses is not None and (more_s := pauses.more_s()) > 0:
+                done = wait((future,), timeout=more_s).done
+            if not done:
                 raise not_in_time(future, limit_s)
         except BaseException:
             # A job that has not started must not start after its caller has left.
@@ -67,11 +75,26 @@ class BlockingPorts:
         except TimeoutError as late:
             raise TimedOut(limit_s or 0.0, stopped=True) from late
 
+    async def answered(self, future: Future[Any], limit_s: float | None) -> Any:
+        try:
+            # Not `wait`: it does not return for a future that was cancelled before its work began.
+            with suppress(CancelledError):
+                future.exception(limit_s)
+        except TimeoutError:
+            give_up(future, limit_s or 0.0)
+        except BaseException:
+            future.cancel()
+            raise
+        return value_of(future)
+
     async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
         answer = whom(question)
         if isinstance(answer, Awaitable):
             return self.runtime.portal.run(lambda: _finish(cast("Awaitable[A]", answer)))
         return cast("A", answer)
+
+    def from_tool(self) -> Callable[[Callable[[], Coroutine[Any, Any, T]]], Future[T]]:
+        return _stepped
 
     async def aside(self, function: Callable[[], T]) -> T:
         return function()
@@ -106,6 +129,36 @@ def not_in_time(future: Future[Any], limit_s: float) -> TimedOut | WorkersExhaus
     if future.cancel():
         return WorkersExhausted(f"no worker was free within {limit_s:g} s")
     return TimedOut(limit_s, stopped=False)
+
+
+def give_up(future: Future[Any], limit_s: float) -> None:
+    """Cancels a tool's future that is late. Returns if it ended just now.
+
+    Raises:
+        TimedOut: The future did not end.
+    """
+    is_stopped = future.cancel()
+    if is_stopped or not future.done():
+        raise TimedOut(limit_s, stopped=is_stopped)
+
+
+def value_of(future: Future[Any]) -> Any:
+    """Returns the result of a tool's future that is done, or `Raised`."""
+    if future.cancelled():
+        return Raised(CallNotAnswered("the future of the call was cancelled, and not by the caller"))
+    error = future.exception()
+    if isinstance(error, BoundValueError):
+        raise error
+    return future.result() if error is None else Raised(error)
+
+
+def _stepped(core: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+    future = Future[T]()
+    try:
+        future.set_result(step(core()))
+    except BaseException as error:  # noqa: BLE001 - the waiting tool receives it
+        future.set_exception(error)
+    return future
 
 
 async def _finish(waiting: Awaitable[T]) -> T:

@@ -4,45 +4,74 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable
+from concurrent.futures import Future
 from contextlib import aclosing, closing
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import partial
-from itertools import count
 from types import AsyncGeneratorType, GeneratorType
 from typing import Any, cast
 
-from toolwire.catalogue.entry import Amend, Composite
+from toolwire.catalogue.entry import Composite
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
-from toolwire.invocation.amend import amended_result
-from toolwire.invocation.fold import ALL_GIVEN, STOPPED, Produced, interrupted, raised, result_of
+from toolwire.invocation.amend import amended_outcome
+from toolwire.invocation.asking.pauses import PauseClock
+from toolwire.invocation.asking.question import Questions, declined, without_context
+from toolwire.invocation.asking.tool_context import context_of
+from toolwire.invocation.fold import ALL_GIVEN, READY, STOPPED, Produced, interrupted, kept, raised, result_of, stopped
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
-from toolwire.invocation.record import recorded
-from toolwire.invocation.scope import Inside, Path, Run, Scope, ended
+from toolwire.invocation.postprocess import as_promised
+from toolwire.invocation.scope import Inside, Path, Scope
 from toolwire.invocation.tell import told_sink
 from toolwire.invocation.validate import Prepared
 from toolwire.runtime.workers import WorkersExhausted
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.context import DONE, CallContext, Interrupted
+from toolwire.vocabulary.context import CallContext, Interrupted
 from toolwire.vocabulary.errors import BoundValueError, ForOperator, Unrepresentable
 from toolwire.vocabulary.gate import Gate
-from toolwire.vocabulary.results import Outcome, ToolResult
-from toolwire.vocabulary.run_step import idempotency_key
-from toolwire.vocabulary.values import digest
+from toolwire.vocabulary.questions import InputRequired, QuestionDeclined
+from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 
 
-def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[ToolResult]:
-    """Runs the tool and returns its result, or the failure."""
+def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[Outcome]:
+    """Runs the tool and returns its result, or the failure. The call is pending while a question of the tool waits."""
     entry = prepared.entry
     # This function is not a coroutine itself, which saves one coroutine per call.
-    running = _run(prepared, scope, invoke) if entry.gate is None else _run_alone(prepared, scope, invoke, entry.gate)
-    return running if entry.amend is None else _amended(running, prepared.call, entry.amend, scope.ports)
+    if entry.tool.context_parameter is None:
+        running = _once(prepared, scope, invoke, None)
+    else:
+        running = _with_questions(prepared, scope, invoke)
+    if entry.tool.is_outside:
+        running = as_promised(running, prepared, scope)
+    return running if entry.amend is None else amended_outcome(running, prepared.call, entry.amend, scope.ports)
 
 
-async def _amended(running: Awaitable[ToolResult], call: ToolCall, amend: Amend, ports: Ports) -> ToolResult:
-    return await amended_result(await running, call, amend, ports)
+def _once(prepared: Prepared, scope: Scope, invoke: Path, questions: Questions | None) -> Awaitable[Outcome]:
+    gate = prepared.entry.gate
+    if gate is None:
+        return _run(prepared, scope, invoke, questions)
+    return _run_alone(prepared, scope, invoke, gate, questions)
+
+
+async def _with_questions(prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:
+    """Runs a tool that can ask. It is called again as often as it returns questions."""
+    questions = Questions(prepared, scope)
+    await questions.resume()
+    while questions.outcome is None:
+        try:
+            result = await _once(prepared, scope, invoke, questions)
+        finally:
+            questions.stop()
+        if questions.error is not None:
+            raise questions.error
+        if questions.outcome is None:
+            wanted = questions.wanted
+            if wanted is None:
+                return result
+            questions.wanted = None
+            await questions.require(wanted)
+    return questions.outcome
 
 
 async def attempt_composite(composite: Composite, prepared: Prepared, inside: Inside) -> Outcome:
@@ -60,7 +89,9 @@ async def attempt_composite(composite: Composite, prepared: Prepared, inside: In
         return raised(call, error)
 
 
-async def _run_alone(prepared: Prepared, scope: Scope, invoke: Path, gate: Gate) -> ToolResult:
+async def _run_alone(
+    prepared: Prepared, scope: Scope, invoke: Path, gate: Gate, questions: Questions | None
+) -> ToolResult:
     outer = _HOLDERS.get()
     if gate.holder in outer:
         return _waits_for_itself(prepared)
@@ -71,7 +102,7 @@ async def _run_alone(prepared: Prepared, scope: Scope, invoke: Path, gate: Gate)
     gate.holder = prepared
     _HOLDERS.set((*outer, prepared))
     try:
-        return await _run(prepared, scope, invoke)
+        return await _run(prepared, scope, invoke, questions)
     finally:
         gate.leave()
         _HOLDERS.set(outer)
@@ -81,7 +112,7 @@ _HOLDERS: ContextVar[tuple[Prepared, ...]] = ContextVar("holders", default=())
 """The enclosing calls that hold a gate, in this thread or in the threads that led to it."""
 
 
-async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
+async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questions | None) -> ToolResult:
     call, entry, ports = prepared.call, prepared.entry, scope.ports
     tool = entry.tool
     if tool.function is None:
@@ -90,41 +121,60 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path) -> ToolResult:
     if limit_s is not None and limit_s <= 0:
         return _too_late(call)
     deadline = None if limit_s is None else time.monotonic() + limit_s
-    produced = context = None
     sink = told_sink(prepared, scope) if scope.listeners else scope.sink
-    if tool.context_parameter is not None or sink is not None:
-        produced = Produced(sink)
-        context = _context(prepared, scope, invoke, deadline, produced)
+    produced = None if questions is None and sink is None else Produced(sink, is_read=scope.sink is not None)
+    context = None
+    if questions is not None and produced is not None:
+        context = context_of(prepared, scope, invoke, deadline, produced, questions)
     try:
-        if limit_s is None and ports.is_blocking and not tool.is_async:
-            # The port would do the same, at the cost of a coroutine.
+        if (limit_s is None and ports.is_blocking and not tool.is_async) or (tool.gives_future and context is None):
+            # The port would do the same, at the cost of a coroutine. A tool that gives a future does not block, unless
+            # it has a context: parts that it emits wait for their reader.
             value = _called(tool, prepared.validated, context, ports)
         else:
             value = await ports.execute(
                 partial(_called_later if tool.is_async else _called, tool, prepared.validated, context, ports),
                 is_async=tool.is_async,
                 limit_s=limit_s,
+                pauses=None if questions is None else questions.clock,
             )
-        if not tool.is_async and hasattr(cast("object", type(value)), "__await__"):
-            value = await ports.finish(_held(value), _time_left(None, deadline))
-        if isinstance(value, GENERATORS):
-            produced = produced or Produced(sink)
-            value = await iterate(call, value, produced, ports, _time_left(None, deadline))
+        if type(value) not in READY:
+            if isinstance(value, Future) or (not tool.is_async and hasattr(cast("object", type(value)), "__await__")):
+                value = await _finished(value, ports, _time_left(None, deadline), questions)
+            if isinstance(value, GENERATORS):
+                produced = produced or Produced(sink, is_read=scope.sink is not None)
+                clock = None if questions is None else questions.clock
+                value = await iterate(call, value, produced, ports, _time_left(None, deadline), clock)
     except TimedOut as late:
-        is_stopped = produced is not None and produced.stop()
-        failed = _late(call, limit_s or late.limit_s, is_stopped or late.stopped)
-        return failed if produced is None else produced.kept(failed)
+        is_stopped = stopped(produced) or late.stopped
+        return kept(_late(call, limit_s or late.limit_s, is_stopped), produced)
     except WorkersExhausted as exhausted:
         message = f"{call.name!r} was not started: {exhausted}."
         return ToolResult.failed("overloaded", message, data={"is_started": False}, call=call)
     except BaseException:
-        if produced is not None:
-            produced.stop()
+        stopped(produced)
         raise
+    return _returned(call, value, produced, questions)
+
+
+def _returned(call: ToolCall, value: Any, produced: Produced | None, questions: Questions | None) -> ToolResult:
     if type(value) is Raised:
-        failed = interrupted(call) if isinstance(value.error, Interrupted) else raised(call, value.error)
-        return failed if produced is None else produced.kept(failed)
+        return kept(_failed(call, value.error), produced)
+    if type(value) is InputRequired:
+        return without_context(call) if questions is None else questions.wants(value)
     return result_of(call, value) if produced is None else produced.result(call, value)
+
+
+def _failed(call: ToolCall, error: BaseException) -> ToolResult:
+    if isinstance(error, Interrupted):
+        return interrupted(call)
+    return declined(call, error) if isinstance(error, QuestionDeclined) else raised(call, error)
+
+
+def _finished(value: Any, ports: Ports, left_s: float | None, questions: Questions | None) -> Awaitable[Any]:
+    if isinstance(value, Future):
+        return ports.answered(cast("Future[Any]", value), left_s)
+    return ports.finish(_held(value, questions), left_s)
 
 
 def _called(tool: Tool, validated: Validated, context: CallContext | None, _: Ports) -> Any:
@@ -150,8 +200,10 @@ async def _called_later(tool: Tool, validated: Validated, context: CallContext |
         return Raised(error)
 
 
-async def _held(value: Awaitable[Any]) -> Any:
+async def _held(value: Awaitable[Any], questions: Questions | None) -> Any:
     """Awaits a value that a sync function returned, such as a lambda around a coroutine function."""
+    if questions is not None:
+        questions.is_async = True
     try:
         return await value
     except BoundValueError:
@@ -207,62 +259,13 @@ def _time_left(timeout_s: float | None, deadline: float | None) -> float | None:
     return left if timeout_s is None else min(left, timeout_s)
 
 
-def _context(
-    prepared: Prepared, scope: Scope, invoke: Path, deadline: float | None, produced: Produced
-) -> CallContext | None:
-    if prepared.entry.tool.context_parameter is None:
-        return None
-    call, ordinals = prepared.call, count(1)
-    # The calls that the tool makes belong to its run, and end with its deadline.
-    # The tool's own frames are between them and the path, so none of them can wait longer than this process lives.
-    inside = replace(
-        scope,
-        run_id=scope.run_id or call.id,
-        run=scope.run or Run(),
-        deadline=deadline,
-        ledger=None,
-        can_suspend=False,
-        sink=None,
-    )
-
-    async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
-        child = ToolCall(name, arguments, id=f"{call.id}/{next(ordinals)}", parent=call.id)
-        return ended(await invoke(child, inside))
-
-    async def emit_later(part: Any) -> None:
-        if not await produced.put_later(part, scope.ports):
-            raise Interrupted
-
-    def emit(part: Any) -> Awaitable[None]:
-        if not produced.put(part):
-            raise Interrupted
-        return DONE
-
-    return CallContext(
-        call_id=call.id,
-        caller=scope.caller,
-        deadline=deadline,
-        call=call_back,
-        emit=emit_later if prepared.entry.tool.is_async else emit,
-        idempotency_key=_key(prepared, scope),
-        scope=inside,
-    )
-
-
-def _key(prepared: Prepared, scope: Scope) -> str:
-    if prepared.idempotency_key or not prepared.entry.tool.effects.has_key:
-        return prepared.idempotency_key
-    run_id = scope.run_id or prepared.call.id if scope.ledger is None else scope.ledger.run_id
-    return idempotency_key(run_id, prepared.call.id, digest(recorded(prepared, scope)))
-
-
 async def attempt_finish(prepared: Prepared, scope: Scope, invoke: Path) -> Outcome:
     """Runs an extended tool. A success gets `response_msg` and `structured` in its metadata.
 
     A text that the function itself put into `response_msg` is kept.
     """
     result = await attempt(prepared, scope, invoke)
-    if result.failure is not None:
+    if isinstance(result, Pending) or result.failure is not None:
         return result
     text = _text(result)
     # The next step turns a result without text into a failure.
@@ -287,7 +290,14 @@ PASSING = (KeyboardInterrupt, GeneratorExit, BoundValueError)
 """Exceptions that never count as a tool's error: they end the program or the call's coroutine, or are for the host."""
 
 
-async def iterate(call: ToolCall, generator: object, produced: Produced, ports: Ports, limit_s: float | None) -> Any:
+async def iterate(
+    call: ToolCall,
+    generator: object,
+    produced: Produced,
+    ports: Ports,
+    limit_s: float | None,
+    pauses: PauseClock | None = None,
+) -> Any:
     """Returns `ALL_GIVEN` or `STOPPED` once the parts are in `produced`, or `Raised`. The generator is then closed.
 
     The body of a generator is the tool's code, so all of it runs in the tool's thread.
@@ -298,7 +308,7 @@ async def iterate(call: ToolCall, generator: object, produced: Produced, ports: 
     """
     if isinstance(generator, GeneratorType):
         pulled = partial(_pulled, cast("GeneratorType[Any, Any, Any]", generator), produced)
-        return await ports.execute(pulled, is_async=False, limit_s=limit_s)
+        return await ports.execute(pulled, is_async=False, limit_s=limit_s, pauses=pauses)
     if ports.is_blocking:
         return owners_fault(
             "invalid_result",
@@ -307,7 +317,7 @@ async def iterate(call: ToolCall, generator: object, produced: Produced, ports: 
             call=call,
         )
     later = partial(_pulled_later, cast("AsyncGeneratorType[Any, Any]", generator), produced, ports)
-    return await ports.execute(later, is_async=True, limit_s=limit_s)
+    return await ports.execute(later, is_async=True, limit_s=limit_s, pauses=pauses)
 
 
 def _pulled(generator: GeneratorType[Any, Any, Any], produced: Produced) -> Any:

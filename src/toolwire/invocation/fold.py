@@ -11,10 +11,19 @@ from typing import Any, Final, cast
 
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Part, Ports, Sink
-from toolwire.vocabulary.blocks import Content, ContentBlock, TextBlock, is_block, is_blocks, own
+from toolwire.vocabulary.blocks import (
+    Content,
+    ContentBlock,
+    TextBlock,
+    data_of,
+    is_block,
+    is_blocks,
+    is_plain_text,
+    own,
+)
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import Progress
-from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresentable
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import show
@@ -33,10 +42,12 @@ STOPPED: Final = object()
 class Produced:
     """The parts of one call's output. They belong to the call, so that output before a failure is kept."""
 
-    __slots__ = ("_is_waiting", "_last", "_parts", "_sink", "_unshown", "_values", "is_over")
+    __slots__ = ("_is_read", "_is_waiting", "_last", "_parts", "_sink", "_unshown", "_values", "is_over")
 
-    def __init__(self, sink: Sink | None) -> None:
+    def __init__(self, sink: Sink | None, *, is_read: bool = True) -> None:
+        """With `is_read`, the sink has a reader. Else it only tells observers, who must not change the result."""
         self._sink = sink
+        self._is_read = is_read and sink is not None
         self._parts: list[Any] = []
         """The parts in order, starting with the last cumulative response."""
         self._values: list[Any] = []
@@ -148,8 +159,8 @@ class Produced:
         responses = [part for part in self._parts if isinstance(part, ToolResponse)]
         if responses:
             blocks = tuple(self.blocks())
-            return ToolResult(True, _data(blocks), None, responses[-1].metadata, content=blocks, call=call)
-        if self._unshown or (self._sink is None and self._is_plain):
+            return ToolResult(True, data_of(blocks), None, responses[-1].metadata, content=blocks, call=call)
+        if self._unshown or (self._is_plain and not self._is_read):
             return ToolResult(True, self._values, call=call)
         # A reader has already seen the parts, so the result must not repeat them in another form.
         return ToolResult(True, self._values, content=self.blocks() if self._parts else (), call=call)
@@ -171,6 +182,16 @@ class Produced:
             # The next step reports the problem.
             return result
         return replaced(result, (*self.blocks(), *added))
+
+
+def stopped(produced: Produced | None) -> bool:
+    """Stops a tool at its next part. True if it has certainly stopped."""
+    return produced is not None and produced.stop()
+
+
+def kept(failed: ToolResult, produced: Produced | None) -> ToolResult:
+    """Returns the failed result with the content that came before."""
+    return failed if produced is None else produced.kept(failed)
 
 
 def _has_blocks(value: object) -> bool:
@@ -213,10 +234,15 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
 
 _PLAIN: frozenset[object] = frozenset({str, int, float, bool, type(None)})
 """The types that most tools return. Their values need no conversion."""
+READY: frozenset[object] = _PLAIN | {dict, list, tuple}
+"""The types of values for which nothing waits and which nothing iterates."""
 
 
 def raised(call: ToolCall, error: BaseException) -> ToolResult:
-    """Returns the result of a call whose tool raised. The log `toolwire.tools` gets the traceback."""
+    """Returns the result of a call whose tool raised. The log `toolwire.tools` gets the traceback.
+
+    A tool tells by `CallNotSent` and `CallNotAnswered` how far its call came.
+    """
     name = type(error).__name__
     _LOG.warning("The tool %r raised %s.", call.name, name, exc_info=error)
     # The `__str__` of an exception is the tool's code as well.
@@ -225,10 +251,21 @@ def raised(call: ToolCall, error: BaseException) -> ToolResult:
     except Exception:  # noqa: BLE001
         message = "(its message cannot be shown)"
     message = _shortened(message)
+    data: dict[str, Any] = {"exception": name, "message": message}
+    if isinstance(error, CallNotSent | CallNotAnswered):
+        is_sent = isinstance(error, CallNotAnswered)
+        text = f"{call.name!r} was {'not answered' if is_sent else 'not sent'}"
+        return ToolResult.failed(
+            "unknown_outcome" if is_sent else "unavailable",
+            f"{text}: {message}" if message else f"{text}.",
+            data={**data, "is_sent": is_sent},
+            exception=error,
+            call=call,
+        )
     return ToolResult.failed(
         "tool_error",
         f"{name}: {message}" if message else name,
-        data={"exception": name, "message": message},
+        data=data,
         exception=error,
         call=call,
     )
@@ -244,13 +281,7 @@ def _shortened(message: str) -> str:
 
 def _of_response(call: ToolCall, response: ToolResponse) -> ToolResult:
     blocks = tuple(own(block) for block in response.content)
-    return ToolResult(True, _data(blocks), None, response.metadata, content=blocks, call=call)
-
-
-def _data(blocks: Sequence[ContentBlock]) -> str | None:
-    """Returns the text of blocks that are all text, as a program receives it. None for any other block."""
-    texts = [block["text"] for block in blocks if is_block(block) and block["type"] == "text"]
-    return "\n".join(texts) if len(texts) == len(blocks) else None
+    return ToolResult(True, data_of(blocks), None, response.metadata, content=blocks, call=call)
 
 
 def replaced(result: ToolResult, blocks: Sequence[ContentBlock]) -> ToolResult:
@@ -271,7 +302,7 @@ def _pieces(value: Any) -> Iterator[str | ContentBlock]:
     if type(value) is str:
         yield value
     elif is_block(value):
-        yield value["text"] if value["type"] == "text" else own(value)
+        yield value["text"] if is_plain_text(value) else own(value)
     elif is_blocks(value):
         for block in value:
             yield from _pieces(block)

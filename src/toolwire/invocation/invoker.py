@@ -24,11 +24,12 @@ from toolwire.invocation.ports import CallSpan, Ledger, Tracer
 from toolwire.invocation.postprocess import first_page, postprocess, whole_text
 from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
-from toolwire.invocation.scope import Inside, Scope, run_of
-from toolwire.invocation.tell import tell, tell_started, wants_starts
+from toolwire.invocation.scope import Inside, Run, Scope, run_of
+from toolwire.invocation.tell import taken, tell, tell_started, wants_starts
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.permission.policy import Verdict
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.permission.seen_urls import urls_in
+from toolwire.vocabulary.calls import POLL_CALL, READ_RESULT, ToolCall
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Step
 
@@ -77,19 +78,32 @@ async def _told(call: ToolCall, scope: Scope) -> Outcome:
         raise
     if isinstance(outcome, ToolResult):
         result, duration_s = outcome, time.perf_counter() - started
-        # Most calls take this branch: no thread for a small record.
-        told = partial(tell, call, scope, result, started_at, duration_s, is_from_record=watch.is_from_record)
+        ran = _as_run(call, result)
         if not scope.ports.is_blocking and is_large((call.arguments, outcome.data)):
-            await scope.ports.aside(told)
+            is_old = watch.is_from_record
+            await scope.ports.aside(partial(tell, ran, scope, result, started_at, duration_s, is_from_record=is_old))
         else:
-            told()
+            tell(ran, scope, result, started_at, duration_s, is_from_record=watch.is_from_record)
     if span is not None:
         span.ended(outcome)
+    if scope.events is not None:
+        await taken(scope)
     return outcome
+
+
+def _as_run(call: ToolCall, result: ToolResult) -> ToolCall:
+    """Returns the call without the nulls that validation left out. A person's edits are told as the approval."""
+    ran = result.call
+    if ran is None or ran is call or len(ran.arguments) >= len(call.arguments):
+        return call
+    left = {name: value for name, value in call.arguments.items() if value is not None or name in ran.arguments}
+    return ran if left == ran.arguments else call
 
 
 async def _tell_started(call: ToolCall, scope: Scope) -> None:
     await beside(scope.ports, is_large(call.arguments), partial(tell_started, call, scope))
+    if scope.events is not None:
+        await taken(scope)
 
 
 def _span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
@@ -121,6 +135,10 @@ async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, watch: _Watch
 
 
 async def _go(call: ToolCall, scope: Scope, doubt: InDoubtStep | None, step: Step | None = None) -> Outcome:
+    end = None if scope.run is None or scope.is_inside_tool else scope.run.end
+    # A call that began before goes on, and so does one that a person was asked about.
+    if end is not None and end.call_id and doubt is None and scope.run is not None and call.id not in scope.run.asked:
+        return end.refusal(call)
     entry = resolve(call, scope)
     if isinstance(entry, ToolResult):
         return entry
@@ -132,6 +150,9 @@ async def _go(call: ToolCall, scope: Scope, doubt: InDoubtStep | None, step: Ste
         prepared = validate(call, entry, scope.states)
     if isinstance(prepared, ToolResult):
         return prepared
+    if end is not None and end.name == entry.name:
+        # It has no effect but the end, so no rule, person or middleware is asked.
+        return end.take(prepared)
     verdict = None if doubt is not None else await _judged_aside(prepared, scope) if is_big else judged(prepared, scope)
     # Most calls need no approval, so they pay for no coroutine that could wait for one.
     is_unasked = verdict is not None and verdict.effect == "auto"
@@ -149,13 +170,35 @@ async def _go(call: ToolCall, scope: Scope, doubt: InDoubtStep | None, step: Ste
     if not isinstance(outcome, ToolResult):
         return outcome
     if scope.run is not None:
-        scope.run.read(entry.tool.effects.labels)
+        has_read(allowed, outcome, scope.run)
     # A composite tool limits its own text, because only it knows which part must stay whole.
     limit_bytes = scope.result_limit_bytes if entry.composite is None else None
     result = postprocess(call, entry, outcome, limit_bytes)
     if result is not outcome and "is_cut" in result.metadata:
         result = await first_page(result, whole_text(outcome), entry, scope)
     return result if allowed.approval is None else result.with_metadata(approval=allowed.approval)
+
+
+def has_read(prepared: Prepared, result: ToolResult, run: Run) -> None:
+    """Adds the labels and URLs of a result to those that the run has read.
+
+    The URLs of a tool that makes calls do not count: a model may have written them, and its calls' own results count.
+    A background call's URLs count once.
+    """
+    tool = prepared.entry.tool
+    run.read(tool.effects.labels)
+    data = result.data
+    if not result.success or prepared.is_composite or prepared.entry.name in _SAID_BEFORE:
+        return
+    # Most results hold no URL and must cost nothing.
+    if (type(data) in _WITHOUT_URLS and not result.blocks) or (type(data) is str and "://" not in data):
+        return
+    run.saw(urls_in(result, prepared.call.arguments))
+
+
+_WITHOUT_URLS = frozenset({int, float, bool, type(None)})
+_SAID_BEFORE = frozenset({READ_RESULT, POLL_CALL})
+"""Tools whose results were results of other calls."""
 
 
 async def _judged_aside(prepared: Prepared, scope: Scope) -> Verdict:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.policy import Policy, Subject, Verdict
+from toolwire.vocabulary.effects import Effect, Seen
 from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.values import plain
+
+_LOG = logging.getLogger("toolwire.effects")
 
 
 def judged(prepared: Prepared, scope: Scope) -> Verdict:
@@ -31,8 +37,11 @@ def judged_by_name(entry: Entry, policy: Policy) -> Verdict:
 
 
 def is_denied(entry: Entry, policy: Policy) -> bool:
-    """Returns True if every call of the tool is denied, so that no model is told of it."""
-    return judged_by_name(entry, policy).effect == "deny"
+    """Returns True if every call of the tool is denied, so that no model is told of it.
+
+    No rule denies the call by which a model ends.
+    """
+    return not entry.tool.ends_turn and judged_by_name(entry, policy).effect == "deny"
 
 
 def subject_of(prepared: Prepared, scope: Scope) -> Subject:
@@ -46,8 +55,34 @@ def subject_of(prepared: Prepared, scope: Scope) -> Subject:
         arguments=prepared.canonical(scope),
         caller=scope.caller,
         run_id=run_of(prepared.call, scope),
-        effects=tool.effects.kinds,
+        effects=effects_of(prepared, scope),
         taints=frozenset() if scope.run is None else scope.run.taints,
         is_outside=tool.is_outside,
         tool_digest=tool.digest,
     )
+
+
+def effects_of(prepared: Prepared, scope: Scope) -> frozenset[Effect]:
+    """Returns the effects of this call: those that the tool declares, or a part of them that `effects_of` gives.
+
+    If `effects_of` fails, or gives nothing or an effect that is not declared, the declared effects count.
+
+    Raises:
+        Unrepresentable: JSON cannot hold one of the arguments.
+    """
+    effects = prepared.entry.tool.effects
+    if effects.of_call is None:
+        return effects.kinds
+    # The function is the host's code and may change its arguments, so it gets a copy.
+    arguments = plain(prepared.canonical(scope))
+    seen = Seen(urls=frozenset() if scope.run is None else frozenset(scope.run.urls))
+    try:
+        given = effects.of_call(arguments, seen)
+        found = frozenset(given)
+    except Exception:  # noqa: BLE001 - the host's code: if it fails, the declared effects count
+        _LOG.exception("effects_of of %r failed; its declared effects count", prepared.entry.name)
+        return effects.kinds
+    if found and found <= effects.kinds:
+        return found
+    _LOG.error("effects_of of %r gave %r; its declared effects count: give a part of them", prepared.entry.name, given)
+    return effects.kinds

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from toolwire.catalogue.entry import Entry
+from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.blocks import ContentBlock
-from toolwire.vocabulary.calls import Caller, ToolCall
+from toolwire.vocabulary.calls import NOBODY, Caller, ToolCall
 from toolwire.vocabulary.context import Progress
 from toolwire.vocabulary.gate import Gate
+from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
@@ -56,6 +58,11 @@ class Ledger(Protocol):
     run_id: str
     """The run's id."""
 
+    @property
+    def pages(self) -> Spill | None:
+        """Keeps the long results of the run's conversation; None: they are kept in memory."""
+        ...
+
     def recall(self, step: Step) -> ToolResult | InDoubtStep | None:
         """Returns the recorded result of a step, an `InDoubtStep` if it may have run, or None for a new step.
 
@@ -72,7 +79,6 @@ class Ledger(Protocol):
 
         Does not wait. The entry is durable no later than the next record that is requested from this ledger.
         """
-        ...
 
     def notes(self, parent: str) -> Sequence[Mapping[str, Any]]:
         """Returns these entries in order, including those of earlier passes."""
@@ -94,6 +100,13 @@ class Ledger(Protocol):
         """
         ...
 
+    def use_answers(self, request_ids: Sequence[str]) -> Future[None]:
+        """Records that the tool receives the answers to these questions, or that the person declined.
+
+        The tool may run beyond its question as soon as this is recorded.
+        """
+        ...
+
     def begin(self, start: Start) -> Future[float | ToolResult]:
         """Records that the step is about to run, and uses up its approval.
 
@@ -111,7 +124,6 @@ class Ledger(Protocol):
 
     def interrupted(self, step: Step) -> None:
         """Records that the step was abandoned. Does not wait."""
-        ...
 
 
 class CallSpan(Protocol):
@@ -176,8 +188,10 @@ class Ports(Protocol):
         """The ports of the blocking driver, for work that was moved to a thread."""
         ...
 
-    async def execute(self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None) -> Any:
-        """Calls the function, which runs a tool and returns its value or `Raised`.
+    async def execute(
+        self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
+    ) -> Any:
+        """Calls the function, which runs a tool and returns its value or `Raised`. `pauses` extend the limit.
 
         Raises:
             TimedOut: The tool ran longer than `limit_s` seconds.
@@ -205,8 +219,20 @@ class Ports(Protocol):
         """
         ...
 
+    async def answered(self, future: Future[Any], limit_s: float | None) -> Any:
+        """Returns the result of a tool's future, or `Raised`. If the call ends earlier, the future is cancelled.
+
+        Raises:
+            TimedOut: The future was not done within `limit_s` seconds. `stopped` is what its `cancel()` gave.
+        """
+        ...
+
     async def ask(self, whom: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
         """Returns the answer of a callback of the host, such as an approver or a tool's `reconcile`."""
+        ...
+
+    def from_tool(self) -> Callable[[Callable[[], Coroutine[Any, Any, T]]], Future[T]]:
+        """Returns a function with which the thread of a sync tool starts a coroutine of the path."""
         ...
 
     async def aside(self, function: Callable[[], T]) -> T:
@@ -261,16 +287,28 @@ class CallRecord:
     """One call from start to end, for observers.
 
     Attributes:
-        call: The call as the model or program made it.
+        call: The call as the model or program made it, without the nulls that validation left out.
         entry: The registered tool; None if no tool has the call's name.
         result: The result of the call.
         run_id: The run that the call belongs to, or the call's id outside of a run.
         started_at: Start time in seconds since the epoch.
         duration_s: Duration in seconds.
         is_from_record: True if nothing ran: the result is that of an earlier pass over the run.
+        caller: The caller on whose behalf the call was made.
+        conversation: The conversation of the run; empty outside of a session.
     """
 
-    __slots__ = ("call", "duration_s", "entry", "is_from_record", "result", "run_id", "started_at")
+    __slots__ = (
+        "call",
+        "caller",
+        "conversation",
+        "duration_s",
+        "entry",
+        "is_from_record",
+        "result",
+        "run_id",
+        "started_at",
+    )
 
     def __init__(
         self,
@@ -282,6 +320,8 @@ class CallRecord:
         duration_s: float,
         *,
         is_from_record: bool = False,
+        caller: Caller = NOBODY,
+        conversation: str = "",
     ) -> None:
         self.call = call
         self.entry = entry
@@ -290,6 +330,8 @@ class CallRecord:
         self.started_at = started_at
         self.duration_s = duration_s
         self.is_from_record = is_from_record
+        self.caller = caller
+        self.conversation = conversation
 
 
 class Observer(Protocol):

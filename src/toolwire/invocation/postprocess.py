@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
 from toolwire.catalogue.entry import Entry
+from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.fold import replaced
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.scope import Scope
-from toolwire.vocabulary.blocks import ContentBlock, TextBlock
+from toolwire.invocation.validate import Prepared
+from toolwire.vocabulary.blocks import ContentBlock, TextBlock, is_media
 from toolwire.vocabulary.calls import READ_RESULT, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.kept_text import KeptText
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.text import cut_text, page_of
 from toolwire.vocabulary.values import show, tag
 
@@ -51,6 +55,38 @@ def postprocess(call: ToolCall, entry: Entry, result: ToolResult, limit_bytes: i
     return result if shown is text else _with_text(result, shown)
 
 
+async def as_promised(outcome: Awaitable[Outcome], prepared: Prepared, scope: Scope) -> Outcome:
+    """Returns the outcome of an outside tool. A result that does not fit the tool's output schema becomes a failure.
+
+    The failure keeps the data and the blocks.
+    """
+    result, entry = await outcome, prepared.entry
+    check = entry.tool.output_check
+    if check is None or not isinstance(result, ToolResult) or not result.success:
+        return result
+    is_big = not scope.ports.is_blocking and is_large(result.data)
+    misfit = await beside(scope.ports, is_big, partial(check, result.data))
+    if misfit is None:
+        return result
+    failed = owners_fault(
+        "invalid_result",
+        f"{entry.name!r} ran, but its result does not fit its output schema: {misfit}",
+        hint="It may have taken effect.",
+        for_owner="return what the output schema promises, or correct the schema.",
+        metadata=result.metadata,
+        call=prepared.call,
+    )
+    return ToolResult(
+        False,
+        result.data,
+        failed.error,
+        failed.metadata,
+        content=result.blocks,
+        failure=failed.failure,
+        call=prepared.call,
+    )
+
+
 def whole_text(result: ToolResult) -> str:
     """Returns the whole text of a result that was cut. For a failed result, it is the output before the failure."""
     return result.text if result.failure is None else ToolResult(True, content=result.blocks).text
@@ -72,7 +108,7 @@ def _is_short(data: Any) -> bool:
 
 
 def _with_text(result: ToolResult, shown: str) -> ToolResult:
-    pictures = tuple(block for block in result.blocks if block["type"] != "text")
+    pictures = tuple(filter(is_media, result.blocks))
     return _with(result, (TextBlock(type="text", text=shown), *pictures), is_cut=True)
 
 
@@ -99,13 +135,14 @@ async def first_page(cut: ToolResult, whole: str, entry: Entry, scope: Scope) ->
     if is_denied(reader, scope.policy) or reader.disabled is not None:
         return cut
     kept = KeptText(text=whole, page_bytes=limit_bytes, labels=entry.tool.effects.labels)
-    kept_as = await scope.ports.arrived(reader.spill.keep(kept, scope.caller))
+    spill = reader.spill if reader.is_spill_given or scope.pages is None else scope.pages
+    kept_as = await scope.ports.arrived(spill.keep(kept, scope.caller))
     if kept_as is None:
         return cut
     page = page_of(whole, 0, limit_bytes)
     shown = page.removesuffix("\n")
     told = f"{shown}\n[the first {len(page):,} of {len(whole):,} characters; {reading_on(kept_as, len(page))}]"
-    others = [block for block in cut.blocks if block["type"] != "text"]
+    others = filter(is_media, cut.blocks)
     return replaced(cut, (TextBlock(type="text", text=told), *others)).with_metadata(result_id=kept_as)
 
 

@@ -32,7 +32,9 @@ def recall(call: ToolCall, scope: Scope, ledger: Ledger) -> ToolResult | tuple[S
         return _unrecordable(call, error)
     known = ledger.recall(step)
     if isinstance(known, ToolResult):
-        read_again(call.name, known, scope)
+        read_again(call.name, known, scope, call.arguments)
+        if scope.run is not None and scope.run.end is not None:
+            scope.run.end.recall(call, known, scope)
         return step, known
     if scope.run is not None and scope.run.stopped is not None:
         return ToolResult.failed(
@@ -125,10 +127,13 @@ DONE_ALREADY = "It was done before a crash; its result was lost."
 async def reconciled(prepared: Prepared, scope: Scope, doubt: InDoubtStep) -> InDoubtStep | ToolResult | None:
     """Returns None if the call may run again, a result if it was done, or the doubt if only a person can decide.
 
-    A composite may run again, because its calls have their own records. So may an idempotent tool. The owner's
-    `reconcile` function can report that the call was done.
+    A composite may run again, because its calls have their own records. So may an idempotent tool, and a tool that
+    waited for an answer. The owner's `reconcile` function can report that the call was done.
     """
     effects = prepared.entry.tool.effects
+    if doubt.is_asking:
+        prepared.attempt = doubt.attempt
+        return None
     # The declaration at that time and today's must both allow it.
     if prepared.entry.composite is not None and doubt.is_composite:
         return None

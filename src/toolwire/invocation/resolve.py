@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import ToolGroup
 from toolwire.catalogue.selection import Selection
@@ -44,7 +46,7 @@ def _disabled(call: ToolCall, reason: str) -> ToolResult:
 def _inactive(call: ToolCall, group: ToolGroup, *, can_activate: bool) -> ToolResult:
     message = f"{call.name!r} belongs to the tool group {group.name!r}, which is not active."
     if can_activate:
-        hint = f"Call {ACTIVATE_TOOL_GROUPS!r} with groups={[group.name]!r} first, then make this call again."
+        hint = f"Call {ACTIVATE_TOOL_GROUPS!r} with groups={[group.name]!r} first, then repeat this call."
     else:
         return owners_fault(
             "inactive_tool",
@@ -63,26 +65,37 @@ def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
             "unknown_tool",
             "Programs cannot be run here.",
             hint="Call the tools one by one.",
-            for_owner="registry.enable_code_execution() lets programs run.",
+            for_owner="Session(programs=True) or registry.enable_code_execution() lets programs run.",
             call=call,
         )
-    names = [entry.name for entry in scope.tools if entry.disabled is None]
-    near = nearest(call.name, names)
+    entries = [entry for entry in scope.tools if entry.disabled is None]
+    names = [entry.name for entry in entries]
+    members = _members(call.name, entries)
+    # A group of one tool can only mean that tool. Of several, the nearest name would be a guess.
+    near = members[0] if len(members) == 1 else None if members else nearest(call.name, names)
     return ToolResult.failed(
         "unknown_tool",
         f"There is no tool named {_quoted(call.name)}.",
-        hint=f"Did you mean {near!r}?" if near else _listing(names),
+        hint=f"Did you mean {near!r}?" if near else _listing(names, members),
         data={"nearest": near, "tools": names},
         call=call,
     )
+
+
+def _members(name: str, entries: Iterable[Entry]) -> list[str]:
+    """Returns the tools of the group or server that a call names in place of a tool."""
+    beginnings = tuple(f"{name}{separator}" for separator in "._/-:")
+    return [entry.name for entry in entries if entry.group == name or entry.name.startswith(beginnings)]
 
 
 def _quoted(name: str) -> str:
     return repr(name) if len(name) <= NAME_LIMIT else f"{name[:NAME_LIMIT]!r}..."
 
 
-def _listing(names: list[str]) -> str:
+def _listing(names: list[str], members: list[str]) -> str:
+    """Lists the members of the group that the call names, or all tools if it names none."""
     if not names:
         return "There are no tools here: answer without one."
-    more = f" and {len(names) - LISTED_NAMES} more" if len(names) > LISTED_NAMES else ""
-    return f"The tools are: {', '.join(names[:LISTED_NAMES])}{more}."
+    listed = members or names
+    more = f" and {len(listed) - LISTED_NAMES} more" if len(listed) > LISTED_NAMES else ""
+    return f"{'Call one of its tools' if members else 'The tools are'}: {', '.join(listed[:LISTED_NAMES])}{more}."

@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Middleware, check_middleware, is_colourless
 from toolwire.catalogue.groups import Groups
-from toolwire.catalogue.selection import Selection, Visible
+from toolwire.catalogue.selection import Selection, Visible, check_predicate
 from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
 from toolwire.definition.tool import Tool
+from toolwire.invocation.asking.question_scope import QuestionScope
+from toolwire.invocation.inner.shared_run import Run
 from toolwire.invocation.ports import Ledger, Observer, Ports, Sink, Tracer
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
+from toolwire.permission.seen_urls import urls_in
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
 from toolwire.vocabulary.calls import CODE_EXECUTION, NOBODY, Caller, ToolCall
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import Step
+
+if TYPE_CHECKING:
+    from toolwire.runtime.loop_calls import LoopCalls
 
 RESULT_LIMIT_BYTES = 32_768
 """Maximum number of bytes of a result's text that a model sees, about 8,000 tokens."""
 
 
-class Run:
-    """The state that all calls of one run share. Any thread may change it."""
+class Events(Observer, Protocol):
+    """The reader of a turn's events (`session.turn_events`)."""
 
-    __slots__ = ("asked", "stopped", "taints")
-
-    def __init__(self, taints: Iterable[Label] = ()) -> None:
-        self.taints = frozenset(taints)
-        """Labels of the data that the run has read so far."""
-        self.asked: frozenset[str] = frozenset()
-        """Ids of the calls that a person was asked about in an earlier pass."""
-        self.stopped: str | None = None
-        """The reason why nothing more may start; None while the run continues."""
-
-    def read(self, labels: frozenset[Label]) -> None:
-        """Adds the labels of a result. Labels are never removed."""
-        if not labels <= self.taints:
-            self.taints |= labels
+    def taken(self) -> Future[bool] | None: ...
 
 
 class Watching(Protocol):
@@ -77,6 +71,8 @@ class Scope:
     """The observers of each call's end."""
     watchers: tuple[Watching, ...] = ()
     """The observers that come and go: of the registry, the toolkit and the session."""
+    events: Events | None = None
+    """The reader of the turn's events, or None. A call goes on when the reader has taken its events."""
     tracer: Tracer | None = None
     """Follows calls while they run, or None."""
     caller: Caller = NOBODY
@@ -87,25 +83,30 @@ class Scope:
     """Predicates that hide tools from callers. A tool is visible if all of them return True."""
     groups: Groups | None = None
     """Groups: a tool can be called only while its group is active. None: all tools can be called."""
+    conversation: str = ""
+    """The conversation of the session; empty outside of a session."""
     run_id: str = ""
     """The run that the call belongs to."""
     run: Run | None = None
     """The state that the calls of this run share; None if each call is its own run."""
     ledger: Ledger | None = None
     """The run's write-ahead log. None: nothing outlives this process."""
+    pages: Spill | None = None
+    """Keeps long results in the store. None: the tool that reads them keeps them."""
     secret_key: bytes = PROCESS_KEY
-    """Key that hashes the secrets among arguments.
-
-    With a store it is the store's key, so hashes match across processes.
-    """
+    """Key that hashes the secrets among arguments. With a store it is the store's, the same in all processes."""
     can_suspend: bool = False
     """True if a call that waits for a person may end this pass over the run as `Pending`."""
+    questions: QuestionScope | None = None
+    """For the calls that a running tool makes: the record of its questions. None: `ledger` and `can_suspend` count."""
     deadline: float | None = None
     """Time of `time.monotonic()` after which no new work starts."""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES
     """Maximum number of bytes of text for a model. None inside programs, which receive the whole data."""
     clock: Callable[[], float] = lambda: time.time()
     """Returns the seconds since the epoch by which requests expire."""
+    is_inside_tool: bool = False
+    """True for the calls that a running tool makes itself (`CallContext.call`). They never end the turn."""
     sink: Sink | None = None
     """Sink for streamed output, or None. Inner calls have none: their caller receives the whole result."""
     tools: Catalogue | Selection = field(init=False, repr=False)
@@ -119,6 +120,8 @@ class Scope:
             tools = Selection(self.catalogue, self.caller, groups=self.groups, visible=self.visible)
         for watching in self.watchers:
             listeners += watching.now
+        if self.events is not None:
+            listeners += (self.events,)
         object.__setattr__(self, "tools", tools)
         object.__setattr__(self, "listeners", listeners)
 
@@ -163,7 +166,7 @@ class Scope:
             ConfigurationError: The predicate cannot be called at once, or the caller is not a `Caller`.
         """
         if visible is not None:
-            _check_predicate(visible)
+            check_predicate(visible)
         if caller is not None and not isinstance(cast("object", caller), Caller):
             raise ConfigurationError(f"caller={caller!r:.80}: write caller=Caller(principal='...')")
         return replace(
@@ -171,15 +174,6 @@ class Scope:
             visible=self.visible if visible is None else (*self.visible, visible),
             caller=self.caller if caller is None else caller,
             groups=self.groups if groups is None else groups,
-        )
-
-
-def _check_predicate(visible: object) -> None:
-    if not callable(visible):
-        raise ConfigurationError(f"visible={visible!r}: give a function (tool_name, caller) -> bool")
-    if inspect.iscoroutinefunction(visible):
-        raise ConfigurationError(
-            f"visible={visible.__name__} is a coroutine function: it must answer at once, write `def`"
         )
 
 
@@ -217,7 +211,7 @@ class Inside:
         """
         found = () if self._scope.ledger is None else self._scope.ledger.recorded(self.call.id)
         for one, result in found:
-            read_again(one.tool, result, self._scope)
+            read_again(one.tool, result, self._scope, one.given)
         return found
 
     @property
@@ -244,9 +238,26 @@ class Inside:
         return self._scope.ports.is_blocking
 
     @property
-    def has_async_tools(self) -> bool:
-        """True if calls of some of these tools need an event loop."""
-        return self._scope.tools.is_async or not all(map(is_colourless, self._scope.middleware))
+    def answers_later(self) -> bool:
+        """True if calls of some of these tools need an event loop or give a future."""
+        return self._scope.tools.answers_later or self.is_all_later
+
+    @property
+    def is_all_later(self) -> bool:
+        """True if every call needs an event loop, because a middleware does."""
+        return not all(map(is_colourless, self._scope.middleware))
+
+    def is_later(self, name: str) -> bool:
+        """True if a call of this tool needs an event loop, gives a future, or may make calls that do."""
+        entry = self._scope.tools.find(name)
+        return entry is not None and (entry.answers_later or entry.tool.context_parameter is not None)
+
+    def loop_calls(self) -> LoopCalls:
+        """Returns a block in which other threads start calls on the running loop."""
+        # Import asyncio here: only callers with a loop need it.
+        from toolwire.runtime.loop_calls import LoopCalls
+
+        return LoopCalls()
 
     @property
     def deadline(self) -> float | None:
@@ -257,6 +268,12 @@ class Inside:
     def result_limit_bytes(self) -> int | None:
         """Maximum number of bytes of text for a model. None: no limit."""
         return self._scope.result_limit_bytes
+
+    @property
+    def ended_by(self) -> str:
+        """The id of the call by which the model ended the turn; empty until then."""
+        run = self._scope.run
+        return "" if run is None or run.end is None else run.end.call_id
 
     def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome]]:
         """Returns a coroutine function that makes calls of one run. Each call takes the whole path."""
@@ -274,14 +291,17 @@ class Inside:
         return replace(scope, ports=ports, run_id=run_id, run=run, result_limit_bytes=None, sink=None)
 
 
-def read_again(tool: str, result: ToolResult, scope: Scope) -> None:
-    """Adds the labels of a recorded result to those that the run has read."""
+def read_again(tool: str, result: ToolResult, scope: Scope, given: Any) -> None:
+    """Adds the labels and URLs of a recorded result to those that the run has read. `given` are its arguments."""
     if scope.run is None or not result.success or tool == CODE_EXECUTION:
         # The inner calls of a program count, each on its own.
         return
     entry = scope.tools.find(tool)
     # A removed tool no longer declares its labels, so the worst is assumed.
     scope.run.read(_ALL_LABELS if entry is None else entry.tool.effects.labels)
+    # The record does not say which tools made calls of their own, so none that could do so counts.
+    if entry is not None and entry.composite is None and entry.tool.context_parameter is None:
+        scope.run.saw(urls_in(result, given))
 
 
 _ALL_LABELS: frozenset[Label] = frozenset(get_args(Label))

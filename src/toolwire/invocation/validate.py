@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.binding import States
+from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.shape import ArgumentProblem, Invalid
-from toolwire.definition.tool import Validated, canonical
+from toolwire.definition.tool import Tool, Validated, canonical
+from toolwire.definition.untaken_nulls import drop_untaken_nulls
 from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall, WrittenArguments
@@ -23,7 +25,7 @@ class Prepared:
 
     __slots__ = (
         *("_canonical", "_digest", "approval", "asked", "attempt", "call", "entry"),
-        *("idempotency_key", "request_id", "validated"),
+        *("idempotency_key", "is_composite", "request_id", "validated"),
     )
 
     def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
@@ -33,13 +35,15 @@ class Prepared:
         self.request_id = ""
         """The approved request that allows the call; empty if no approval was needed."""
         self.asked = call
-        """The call as the model made it. It differs from `call` if a person edited the arguments."""
+        """The call as the model made it. It differs from `call` if a person edited it, or if nulls were left out."""
         self.approval: Mapping[str, Any] | None = None
         """The facts about the decision for observers; None if no approval was needed."""
         self.attempt = 1
         """The number of this attempt. Above 1, an earlier attempt began and its outcome is unknown."""
         self.idempotency_key = ""
         """The recorded key of the arguments, before any middleware changed them. Empty without a record."""
+        self.is_composite = entry.composite is not None
+        """True if the tool consists of calls, or has made calls."""
         self._canonical: Mapping[str, Any] | None = None
         self._digest = ""
 
@@ -78,12 +82,14 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
     arguments = call.arguments
     try:
         if isinstance(arguments, WrittenArguments):
-            arguments = arguments.read_by(entry.tool.input_schema)
+            arguments = arguments.read_by(with_root_fields(entry.tool.input_schema))
         try:
             own = _own(arguments)
         except RecursionError:
             return refuse(call, entry, _TOO_DEEP)
-        validated = entry.tool.validate(own, states)
+        validated, given = entry.tool.validate(own, states), own
+        if isinstance(validated, Invalid):
+            given, validated = _without_nulls(own, entry.tool, states, validated)
     except DefinitionError as error:
         return _cannot_run(call, entry, str(error))
     except BoundValueError:
@@ -93,7 +99,12 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
         return raised(call, error)
     if isinstance(validated, Invalid):
         return refuse(call, entry, validated)
-    return Prepared(call, entry, validated)
+    if given is own:
+        return Prepared(call, entry, validated)
+    ran = ToolCall(call.name, given, id=call.id, parent=call.parent, raw_text=call.raw_text)
+    prepared = Prepared(ran, entry, validated)
+    prepared.asked = call
+    return prepared
 
 
 _TOO_DEEP = Invalid(
@@ -103,6 +114,42 @@ _TOO_DEEP = Invalid(
         ),
     )
 )
+
+
+_NULL_ROUNDS = 10
+"""Maximum number of checks that look for nulls to leave out. Each one finds those that one complaint lists: ten."""
+
+
+def _without_nulls(
+    arguments: Mapping[str, Any], tool: Tool, states: States, invalid: Invalid
+) -> tuple[Mapping[str, Any], Validated | Invalid]:
+    """Leaves out each null of what is optional and takes none, since a model writes null for "nothing".
+
+    `arguments` is the tool's own copy: nulls inside its objects and lists are deleted from it. Returns the arguments
+    that are left, which are another object if any null was left out, and the result of their check.
+    """
+    optional = {parameter.name for parameter in tool.visible_parameters if not parameter.required}
+    found: Validated | Invalid = invalid
+    for _ in range(_NULL_ROUNDS):
+        if not isinstance(found, Invalid):
+            break
+        wrong = {problem.path for problem in found.problems if problem.kind == "invalid"}
+        left = {name: value for name, value in arguments.items() if value is not None or name not in wrong & optional}
+        is_changed = _drop_inner_nulls(left, tool, wrong)
+        if len(left) == len(arguments) and not is_changed:
+            break
+        arguments, found = left, tool.validate(left, states)
+    return arguments, found
+
+
+def _drop_inner_nulls(arguments: Mapping[str, Any], tool: Tool, wrong: Collection[str]) -> bool:
+    """Deletes the nulls inside the arguments of visible parameters, and returns whether there were any."""
+    changed = [
+        drop_untaken_nulls(value, parameter.schema, tool.input_schema, name=parameter.name, wrong=wrong)
+        for parameter in tool.visible_parameters
+        if type(value := arguments.get(parameter.name)) in _CONTAINERS
+    ]
+    return any(changed)
 
 
 def _own(arguments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -57,13 +57,13 @@ class Portal:
             future.cancel()
             raise
 
-    def start(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Starts the coroutine and returns a future of its result.
+    def start(self, function: Callable[[], Coroutine[Any, Any, T]], future: Future[T] | None = None) -> Future[T]:
+        """Starts the coroutine and returns a future of its result, or the given future.
 
         Raises:
             RuntimeError: The portal was closed.
         """
-        future: Future[T] = Future()
+        future = Future() if future is None else future
         self._start(function, future)
         return future
 
@@ -84,7 +84,7 @@ class Portal:
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the portal was closed")
-            self._loop.call_soon_threadsafe(_tie, function(), future)
+            self._loop.call_soon_threadsafe(tie, function(), future)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -107,14 +107,16 @@ async def _limited(function: Callable[[], Coroutine[Any, Any, T]], limit_s: floa
         return await function()
 
 
-def _tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> None:
+def tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> asyncio.Task[T] | None:
     """Runs the coroutine on this loop and connects it with the future, both its result and its cancellation.
+
+    Returns its task, or None if the future was cancelled already.
 
     `asyncio.run_coroutine_threadsafe` does the same, but it creates the future itself and returns it only afterwards.
     """
     if future.cancelled():
         coroutine.close()
-        return
+        return None
     loop = asyncio.get_running_loop()
     task = loop.create_task(coroutine)
 
@@ -136,6 +138,7 @@ def _tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> None:
 
     task.add_done_callback(end)
     future.add_done_callback(leave)
+    return task
 
 
 def _run_elsewhere(function: Callable[[], Coroutine[Any, Any, T]], held_up: frozenset[Portal]) -> T:

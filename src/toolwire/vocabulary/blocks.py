@@ -5,14 +5,25 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Literal, TypedDict, TypeGuard, cast
+from typing import Any, Literal, NotRequired, TypedDict, TypeGuard, cast
+
+from toolwire.vocabulary.errors import Unrepresentable
+
+
+class Annotations(TypedDict, total=False):
+    """Hints for the host about a block, in MCP's form. Models never receive them."""
+
+    audience: list[Literal["user", "assistant"]]
+    priority: float
+    lastModified: str
 
 
 class TextBlock(TypedDict):
-    """Text for the model."""
+    """Text for the model, as `{"type": "text", "text": "42 rows"}`."""
 
     type: Literal["text"]
     text: str
+    annotations: NotRequired[Annotations]
 
 
 class Base64Source(TypedDict):
@@ -31,21 +42,73 @@ class UrlSource(TypedDict):
 
 
 class ImageBlock(TypedDict):
-    """An image for the model."""
+    """An image for the model: its bytes in base64, or a URL.
+
+    `{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0..."}}` or
+    `{"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}`
+    """
 
     type: Literal["image"]
     source: Base64Source | UrlSource
+    annotations: NotRequired[Annotations]
 
 
 class AudioBlock(TypedDict):
-    """Sound for the model."""
+    """Sound for the model. Its `source` is that of an `ImageBlock`, with a media type such as `audio/wav`."""
 
     type: Literal["audio"]
     source: Base64Source | UrlSource
+    annotations: NotRequired[Annotations]
+
+
+class TextResource(TypedDict):
+    """A resource whose content is text."""
+
+    uri: str
+    text: str
+    mimeType: NotRequired[str]
+
+
+class BlobResource(TypedDict):
+    """A resource whose content is bytes, in base64."""
+
+    uri: str
+    blob: str
+    mimeType: NotRequired[str]
+
+
+class ResourceBlock(TypedDict):
+    """A resource with its content, in MCP's form.
+
+    `{"type": "resource", "resource": {"uri": "file:///a.txt", "text": "inside"}}`
+    """
+
+    type: Literal["resource"]
+    resource: TextResource | BlobResource
+    annotations: NotRequired[Annotations]
+
+
+class ResourceLinkBlock(TypedDict):
+    """A resource that lies elsewhere, in MCP's form.
+
+    `{"type": "resource_link", "uri": "file:///log.txt", "name": "log", "description": "The log"}`
+    """
+
+    type: Literal["resource_link"]
+    uri: str
+    name: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    mimeType: NotRequired[str]
+    size: NotRequired[int]
+    annotations: NotRequired[Annotations]
 
 
 class ToolUseBlock(TypedDict):
-    """A call that a model asks for. Any mapping with `name` and `input` is taken in its place."""
+    """A call that a model asks for. Any mapping with `name` and `input` is taken in its place.
+
+    `{"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1, "b": 2}}`
+    """
 
     type: Literal["tool_use"]
     id: str
@@ -53,7 +116,10 @@ class ToolUseBlock(TypedDict):
     input: dict[str, Any]
 
 
-ContentBlock = TextBlock | ImageBlock | AudioBlock
+ShownBlock = TextBlock | ImageBlock | AudioBlock
+"""The blocks that the formats of models know."""
+
+ContentBlock = ShownBlock | ResourceBlock | ResourceLinkBlock
 
 
 def is_block(value: object) -> TypeGuard[ContentBlock]:
@@ -61,19 +127,151 @@ def is_block(value: object) -> TypeGuard[ContentBlock]:
     if type(value) is not dict:
         return False
     block = cast("dict[Any, Any]", value)
+    size = len(block)
+    if "annotations" in block:
+        if not _is_annotations(block["annotations"]):
+            return False
+        size -= 1
     match block.get("type"):
         case "text":
-            return len(block) == 2 and type(block.get("text")) is str
+            return size == 2 and type(block.get("text")) is str
         case "image" | "audio":
-            return len(block) == 2 and _is_source(block.get("source"))
+            return size == 2 and _is_source(block.get("source"))
+        case "resource":
+            return size == 2 and _is_resource(block.get("resource"))
+        case "resource_link":
+            return _has_texts(block, ("uri", "name")) and block.keys() <= _LINK_FIELDS
         case _:
             return False
+
+
+_LINK_FIELDS = frozenset(ResourceLinkBlock.__annotations__)
+_RESOURCE_FIELDS = frozenset({"uri", "mimeType", "text", "blob"})
+_ANNOTATION_TYPES = {"audience": list, "priority": float | int, "lastModified": str}
 
 
 def is_blocks(value: object) -> TypeGuard[list[ContentBlock]]:
     """True for a list of one or more content blocks."""
     items = cast("list[object]", value) if type(value) is list else ()
     return bool(items) and all(is_block(item) for item in items)
+
+
+def data_of(blocks: Sequence[ContentBlock]) -> str | list[ContentBlock] | None:
+    """Returns the data of a result that has only blocks: their text if all are text, else copies of the blocks."""
+    if all(is_block(block) and block["type"] == "text" for block in blocks):
+        return "\n".join(str(cast("TextBlock", block)["text"]) for block in blocks)
+    return list(own(blocks)) if is_blocks(list(blocks)) else None
+
+
+def shown(block: ContentBlock) -> ShownBlock:
+    """Returns the block as the formats of models know it, without annotations.
+
+    A resource becomes its text, its image or its sound. Other bytes, and a link, become a line that names the resource.
+    """
+    if block["type"] == "resource_link":
+        named = (block.get("title") or block.get("name"), block.get("uri"), block.get("description"))
+        return TextBlock(type="text", text="[resource] " + ", ".join(str(part) for part in named if part))
+    if block["type"] == "resource":
+        return _shown_resource(cast("Mapping[str, Any]", block["resource"]))
+    if "annotations" not in block:
+        return block
+    return cast("ShownBlock", {name: value for name, value in block.items() if name != "annotations"})
+
+
+def _shown_resource(resource: Mapping[str, Any]) -> ShownBlock:
+    uri, text, blob, media_type = (resource.get(name) or "" for name in ("uri", "text", "blob", "mimeType"))
+    if "text" in resource:
+        return TextBlock(type="text", text=f"[resource] {uri}\n{text}")
+    source = Base64Source(type="base64", media_type=media_type, data=blob)
+    match media_type.partition("/")[0]:
+        case "image":
+            return ImageBlock(type="image", source=source)
+        case "audio":
+            return AudioBlock(type="audio", source=source)
+        case _:
+            size = (len(blob) * 3 // 4) - blob[-2:].count("=")
+            return TextBlock(type="text", text=f"[resource] {uri}, {media_type or 'of unknown type'}, {size} bytes")
+
+
+def is_media(block: ContentBlock) -> bool:
+    """True if a model receives the block as something else than text."""
+    try:
+        return shown(block)["type"] != "text"
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+def media_apart(value: Any) -> tuple[Any, list[ContentBlock]]:
+    """Returns a value with names such as `[image]` in place of its media blocks, and these blocks.
+
+    The value is a program's: it has no cycles. The loop has no recursion, because the value may be nested deeply.
+    """
+    found: list[ContentBlock] = []
+    root = [value]
+    containers: list[Any] = [root]
+    for container in containers:
+        for key, item in _items(container):
+            if is_block(item) and is_media(item):
+                found.append(item)
+                container[key] = f"[{shown(item)['type']}]"
+            elif type(item) in (dict, list, tuple):
+                container[key] = copied = _copied(item)
+                containers.append(copied)
+    return (root[0], found) if found else (value, [])
+
+
+def _items(container: Any) -> list[tuple[Any, Any]]:
+    return (
+        list(cast("dict[Any, Any]", container).items())
+        if type(container) is dict
+        else list(enumerate(cast("list[Any]", container)))
+    )
+
+
+def _copied(container: Any) -> dict[Any, Any] | list[Any]:
+    return dict(cast("dict[Any, Any]", container)) if type(container) is dict else list(container)
+
+
+def text_of(blocks: Iterable[ContentBlock]) -> str:
+    """Returns the blocks as one text, each on lines of its own. A block without text is named, as `[image]`.
+
+    Raises:
+        Unrepresentable: The author of a tool built a block wrongly.
+    """
+    return "\n".join(map(_block_text, blocks))
+
+
+def _block_text(block: ContentBlock) -> str:
+    try:
+        told = shown(block)
+        return str(told["text"]) if told["type"] == "text" else f"[{told['type']}]"
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Unrepresentable(f"a content block like {block!r:.80}", path="") from error
+
+
+def _is_annotations(value: object) -> bool:
+    if type(value) is not dict:
+        return False
+    annotations = cast("dict[Any, Any]", value)
+    return all(
+        name in _ANNOTATION_TYPES and isinstance(given, _ANNOTATION_TYPES[name]) for name, given in annotations.items()
+    )
+
+
+def _is_resource(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    resource = cast("Mapping[Any, Any]", value)
+    return (
+        resource.keys() <= _RESOURCE_FIELDS
+        and ("text" in resource) != ("blob" in resource)
+        and "uri" in resource
+        and _has_texts(resource, tuple(resource))
+    )
+
+
+def _has_texts(fields: Mapping[Any, Any], names: tuple[str, ...]) -> bool:
+    return all(type(fields.get(name)) is str for name in names)
 
 
 def _is_source(value: object) -> bool:
@@ -125,10 +323,15 @@ def new_blocks(before: Sequence[ContentBlock], after: Sequence[ContentBlock]) ->
     last, now, rest = before[end], after[end], list(after[end + 1 :])
     if last == now:
         return rest
-    if is_block(last) and is_block(now) and last["type"] == "text" and now["type"] == "text":
+    if is_plain_text(last) and is_plain_text(now):
         said, says = last["text"], now["text"]
         return [TextBlock(type="text", text=says[len(said) :]), *rest] if says.startswith(said) else None
     return None
+
+
+def is_plain_text(block: object) -> TypeGuard[TextBlock]:
+    """True for text that may be joined with the text before it: a text block without annotations."""
+    return is_block(block) and block["type"] == "text" and "annotations" not in block
 
 
 def _joined(pieces: Iterable[str | ContentBlock]) -> Iterator[str | ContentBlock]:

@@ -12,7 +12,9 @@ EventType = Literal["TOOL_START", "TOOL_CHUNK", "PERMISSION_REQUEST", "PERMISSIO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEvent:
-    """One event of one call. The events of a call come in order.
+    """One event of one call, as `registry.observe(function)` gives it. The events of a call come in order.
+
+    The classes of events have these attributes too.
 
     Attributes:
         type: The kind of event.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.vocabulary.setters import setters_of
@@ -23,6 +23,9 @@ START_CALL = "start_call"
 POLL_CALL = "poll_call"
 CANCEL_CALL = "cancel_call"
 """The tools for calls in the background."""
+
+ASK_USER = "ask_user"
+"""The tool by which a model asks the person. The name is not reserved: nothing else relies on it."""
 
 RESERVED_NAMES = frozenset(
     {CODE_EXECUTION, ACTIVATE_TOOL_GROUPS, SEARCH_TOOLS, READ_RESULT, START_CALL, POLL_CALL, CANCEL_CALL}
@@ -140,11 +143,14 @@ class Problem:
         message: A description in one sentence.
         repaired: True if it was repaired and the calls match the model's intention; False if the reply was refused.
         place: The place, as `line 3`, `line 3, column 5` or a key; empty if the problem concerns the whole reply.
+        is_loss: True if the repair changed the calls that ran: the reply has another call that was left out. The model
+            is told. Equality ignores it, because the message says it.
     """
 
     message: str
     repaired: bool
     place: str = ""
+    is_loss: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +166,10 @@ class Reply:
         problems: The repairs, or the reasons why the reply was refused.
         refused_calls: The calls of a refused reply; none of them may run. A provider that uses call ids needs an answer
             to each.
+        message: The assistant's message, to be appended to the conversation before `Turn.messages`. A text protocol
+            gives the text as the model wrote it. A native one gives the provider's dict, with thinking and its
+            signatures; `openai-responses` gives the list of output items. It has JSON types only. Equality ignores it,
+            because an SDK object and its JSON may differ in form. None if the reply was not parsed by a protocol.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -170,6 +180,7 @@ class Reply:
     problems: tuple[Problem, ...] = ()
 
     refused_calls: tuple[ToolCall, ...] = ()
+    message: Any = field(default=None, compare=False, repr=False)
 
     @property
     def is_refused(self) -> bool:

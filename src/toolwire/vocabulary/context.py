@@ -1,12 +1,14 @@
-"""The context of a running tool: facts about its call, and calls of other tools."""
+"""The context of a running tool: facts about its call, calls of other tools, and questions to a person."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from toolwire.vocabulary.calls import NOBODY, Caller
+from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.questions import Question
 from toolwire.vocabulary.results import ToolResult
 
 CallPort = Callable[[str, dict[str, Any]], Awaitable[ToolResult]]
@@ -26,11 +28,18 @@ class Progress:
 
 
 class Interrupted(BaseException):
-    """Raised by `emit` and `progress` inside a tool whose output is not wanted any more. Do not catch it."""
+    """Raised inside a tool that must not go on now. Do not catch it.
+
+    `emit` and `progress` raise it if the output is not wanted any more, `ask` and `call` if a question waits.
+    """
 
 
 EmitPort = Callable[[Any], Awaitable[None]]
 """Passes a part of the output, or a `Progress`, to the reader."""
+
+
+AskPort = Callable[[Question], Any]
+"""Asks a person. An async tool gets a coroutine of the answer, a sync tool the answer itself."""
 
 
 class _Done:
@@ -59,18 +68,24 @@ class CallContext:
         call_id: The id of the running call, a path as `run/2/1`.
         caller: The caller for which the call is made.
         deadline: End of the time limit, as a value of `time.monotonic()`; None without a limit.
-        scope: Internal state for toolwire's own tools; None in a context that you create.
+        answers: After `InputRequired`, the answers by the names of the questions. A declined question has a
+            `QuestionDeclined` as its answer. Empty at the first call.
+        state: After `InputRequired`, its state. None at the first call.
         idempotency_key: For a tool that is idempotent by key or has a `reconcile`: the same text whenever this call is
             made, even after a crash. `reconcile` receives it too. Empty for other tools.
     """
 
-    __slots__ = ("_call", "_emit", "call_id", "caller", "deadline", "idempotency_key", "scope")
+    __slots__ = (
+        *("_ask", "_call", "_emit", "_scope", "answers", "call_id", "caller", "deadline", "idempotency_key"),
+        "state",
+    )
 
     call_id: str
     caller: Caller
     deadline: float | None
 
-    scope: Any
+    answers: Mapping[str, Any]
+    state: Any
     idempotency_key: str
 
     def __init__(
@@ -79,18 +94,29 @@ class CallContext:
         call_id: str,
         call: CallPort,
         emit: EmitPort = silent,
+        ask: AskPort | None = None,
+        answers: Mapping[str, Any] | None = None,
+        state: Any = None,
         caller: Caller = NOBODY,
         deadline: float | None = None,
         idempotency_key: str = "",
-        scope: Any = None,
+        scope: Callable[[], Any] | None = None,
     ) -> None:
         self._call = call
         self._emit = emit
+        self._ask = ask
+        self.answers = {} if answers is None else answers
+        self.state = state
         self.call_id = call_id
         self.caller = caller
         self.deadline = deadline
         self.idempotency_key = idempotency_key
-        self.scope = scope
+        self._scope = scope
+
+    @property
+    def scope(self) -> Any:
+        """Internal state for toolwire's own tools; None in a context that you create."""
+        return None if self._scope is None else self._scope()
 
     async def call(self, name: str, /, **arguments: Any) -> ToolResult:
         """Calls another tool and returns its result. The call is validated, authorized and recorded like any other.
@@ -98,6 +124,23 @@ class CallContext:
         It never raises for a missing, denied or failed call; the result describes the failure.
         """
         return await self._call(name, arguments)
+
+    def ask(self, message: str, schema: Mapping[str, Any] | None = None) -> Any:
+        """Asks a person and returns the answer. `schema` is a JSON schema of the answer; None accepts any text.
+
+        An async tool awaits it; a sync tool gets the answer itself. The answer has been checked against the schema.
+        The wait does not count towards the tool's time limit.
+
+        If the answer comes after the turn has ended, the tool is called again from its start. Then its earlier
+        questions return their recorded answers, so it must ask the same questions in the same order.
+
+        Raises:
+            QuestionDeclined: The person declined to answer.
+            ConfigurationError: The message or the schema is wrong, or this context belongs to no call.
+        """
+        if self._ask is None:
+            raise ConfigurationError("this context cannot ask: give CallContext(ask=) a function that answers")
+        return self._ask(Question(message) if schema is None else Question(message, schema))
 
     def emit(self, part: Any, /) -> Awaitable[None]:
         """Emits a part of the output before the end: text, a block, a `ToolResponse` or any other value.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +22,21 @@ Reconcile = Callable[[str], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The things that a conversation has read, for a tool that declares `effects_of`.
+
+    Attributes:
+        urls: URLs that stood whole in results, exactly as they were written there.
+    """
+
+    urls: Set[str] = frozenset()
+
+
+EffectsOf = Callable[[Mapping[str, Any], Seen], Iterable[Effect]]
+"""Returns the effects of one call, from its arguments as plain JSON and from what the conversation has read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
     """The declarations of a tool. They grant nothing: an undeclared tool is never repeated without approval.
 
@@ -30,12 +45,14 @@ class Effects:
         idempotent: Whether a call with a lost outcome may be repeated.
         labels: The labels of its results.
         reconcile: Finds out whether a call took effect; None if that is impossible.
+        of_call: Returns the effects of one call, a part of `kinds`; None if each call has all of them.
     """
 
     kinds: frozenset[Effect] = frozenset()
     idempotent: Idempotency = "no"
     labels: frozenset[Label] = frozenset()
     reconcile: Reconcile | None = None
+    of_call: EffectsOf | None = None
 
     @property
     def has_key(self) -> bool:

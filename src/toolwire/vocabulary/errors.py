@@ -9,8 +9,13 @@ ToolwireError
 │   └── ConfigurationError    a setting or argument out of its range (a ValueError)
 ├── ForOperator               this machine lacks something
 │   ├── SandboxUnavailable    no sandbox as strong as the one asked for
+│   ├── ServerUnavailable     an MCP server cannot be reached, or cannot list its tools
 │   └── StoreUnavailable      the database of runs and log cannot be used
+├── CallNotSent               a tool raises it: its call was not sent, so the result is the failure `unavailable`
+├── CallNotAnswered           a tool raises it: its call was sent, not answered, and fails as `unknown_outcome`
 ├── CallFailed                a failed call, where its caller asked for a plain value (vocabulary/results.py)
+├── QuestionDeclined          a person did not answer a tool's question (vocabulary/questions.py)
+├── DocumentChanged           someone else saved the document of the conversation since it was read
 └── Unrepresentable           a value that JSON cannot hold; a call's becomes the failure `invalid_result` (a TypeError)
 
 A failed tool is not an exception: it is a `ToolResult` with a `failure`.
@@ -65,8 +70,35 @@ class SandboxUnavailable(ForOperator):
         self.how_to_fix = how_to_fix
 
 
+class ServerUnavailable(ForOperator):
+    """An MCP server cannot be started, reached or asked for its tools. The message says why."""
+
+
 class StoreUnavailable(ForOperator):
     """The store cannot be used: its driver, file, server or key is missing or damaged. Nothing was written."""
+
+
+class CallNotSent(ToolwireError):
+    """A tool raises this if its call certainly had no effect. The call fails as `unavailable`, with the message."""
+
+
+class CallNotAnswered(ToolwireError):
+    """A tool raises this if its call was sent and no answer came. The call fails as `unknown_outcome`."""
+
+
+class DocumentChanged(ToolwireError):
+    """The document of a conversation was saved by someone else since it was read. Nothing was written.
+
+    Attributes:
+        version: The current version of the document.
+    """
+
+    def __init__(self, conversation: str, *, given: int, version: int) -> None:
+        super().__init__(
+            f"the document of conversation {conversation!r} is at version {version}, not {given}: read it again, make "
+            f"your change, and save that with version={version}"
+        )
+        self.version = version
 
 
 class Unrepresentable(ToolwireError, TypeError):

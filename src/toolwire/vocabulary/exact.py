@@ -5,13 +5,93 @@ from __future__ import annotations
 import hashlib
 import json
 import json.encoder
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
 
 
 def exact(value: Any) -> str:
     """Returns the JSON text of a value, with sorted keys and no spaces."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+PIECE = 64 * 1024
+"""Characters in one step of `exact_pieces`, about. The C encoder takes 0.4 ms for them, during which no other thread
+runs."""
+
+_SCALAR = 8
+"""Characters counted for a number, a constant, or the marks around a value."""
+
+
+def exact_pieces(value: Any) -> Iterator[str]:
+    """Yields the text of `exact` in pieces. Other threads can run in between.
+
+    The value is in JSON types, as `values.plain` returns them.
+    """
+    if _size(value) <= PIECE:
+        yield exact(value)
+    elif isinstance(value, str):
+        yield '"'
+        yield from (exact(value[start : start + PIECE])[1:-1] for start in range(0, len(value), PIECE))
+        yield '"'
+    elif isinstance(value, list):
+        yield from _container("[", _items(cast("list[Any]", value)), "]")
+    else:
+        yield from _container("{", _pairs(cast("dict[str, Any]", value)), "}")
+
+
+def _container(start: str, members: Iterable[Iterator[str]], end: str) -> Iterator[str]:
+    yield start
+    for place, pieces in enumerate(members):
+        yield "," if place else ""
+        yield from pieces
+    yield end
+
+
+def _items(items: list[Any]) -> Iterator[Iterator[str]]:
+    """Yields the pieces of the items. Small items that follow each other are encoded together."""
+    for batch in _batches(items, _size):
+        yield exact_pieces(batch[0]) if len(batch) == 1 else iter((exact(batch)[1:-1],))
+
+
+def _pairs(value: dict[str, Any]) -> Iterator[Iterator[str]]:
+    for batch in _batches(sorted(value), lambda key: len(key) + _size(value[key])):
+        if len(batch) == 1:
+            yield chain(exact_pieces(batch[0]), (":",), exact_pieces(value[batch[0]]))
+        else:
+            yield iter((exact({key: value[key] for key in batch})[1:-1],))
+
+
+def _batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    batch, size = list[T](), 0
+    for item in items:
+        size += size_of(item)
+        if batch and size > PIECE:
+            yield batch
+            batch, size = [], size_of(item)
+        batch.append(item)
+    if batch:
+        yield batch
+
+
+def _size(value: Any) -> int:
+    """Returns the length of the text, about. It stops counting above `PIECE`."""
+    if not isinstance(value, str | list | dict):
+        return _SCALAR
+    size, waiting = 0, cast("list[Any]", [value])
+    while waiting and size <= PIECE:
+        item = waiting.pop()
+        size += _SCALAR
+        if isinstance(item, str):
+            size += len(item)
+        elif isinstance(item, list | dict):
+            size += len(cast("list[Any]", item)) * _SCALAR
+            if size <= PIECE:
+                waiting += cast("list[Any]", item)
+                waiting += cast("dict[str, Any]", item).values() if isinstance(item, dict) else ()
+    return size
 
 
 def digest_of_tagged(tagged: Any) -> str:

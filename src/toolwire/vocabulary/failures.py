@@ -43,14 +43,16 @@ class FailureRule:
 FAILURE_RULES: dict[FailureKind, FailureRule] = {
     "unknown_tool": FailureRule(actor="model", retry=False, hint="Call one of the tools you were given."),
     "inactive_tool": FailureRule(actor="model", retry=False, hint="Activate the tool's group first."),
-    "invalid_arguments": FailureRule(actor="model", retry=False, hint="Correct the arguments and call again."),
+    "invalid_arguments": FailureRule(actor="model", retry=False, hint="Correct the arguments before the next call."),
     "denied": FailureRule(
         actor="operator", retry=False, hint="Do not call it again; find another way or tell the user."
     ),
     "approval_required": FailureRule(
         actor="operator", retry=False, hint="It did not run. Tell the user that a person has to allow this call."
     ),
-    "approval_expired": FailureRule(actor="operator", retry=True, hint="It did not run. Ask for approval again."),
+    "approval_expired": FailureRule(
+        actor="operator", retry=True, hint="It did not run. A new request needs a new call."
+    ),
     "approval_mismatch": FailureRule(
         actor="model", retry=True, hint="It did not run. Make the call again as it was approved."
     ),
@@ -58,9 +60,9 @@ FAILURE_RULES: dict[FailureKind, FailureRule] = {
         actor="model", retry=False, hint="Read the error; change the arguments or try another tool."
     ),
     "invalid_result": FailureRule(actor="developer", retry=False, hint="The tool ran, but its result cannot be shown."),
-    "timeout": FailureRule(actor="model", retry=True, hint="Ask for less, or try again."),
+    "timeout": FailureRule(actor="model", retry=True, hint="Ask for less, or try once more later."),
     "unknown_outcome": FailureRule(
-        actor="operator", retry=False, hint="It may have taken effect. Check before you call it again."
+        actor="operator", retry=False, hint="It may have taken effect. Check that before you repeat the call."
     ),
     "overloaded": FailureRule(actor="operator", retry=True, hint="Too much is running at once. Try again later."),
     "unavailable": FailureRule(

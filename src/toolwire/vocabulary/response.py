@@ -8,7 +8,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.blocks import ContentBlock, text_of
+from toolwire.vocabulary.text import encodable_text
 
 _SUFFIX_BYTES = 4
 
@@ -59,3 +60,11 @@ class ToolResponse:
     is_interrupted: bool = False
     id: str = field(default_factory=_IDS.new)
     is_cumulative: bool = True
+
+    @property
+    def text(self) -> str:
+        """The content as one text. Blocks are on lines of their own, and one without text is named: `[image]`.
+
+        The text can always be encoded: U+FFFD replaces each lone surrogate.
+        """
+        return encodable_text(text_of(self.content))

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from toolwire.vocabulary.blocks import ContentBlock, TextBlock
+from toolwire.vocabulary.blocks import ContentBlock, TextBlock, text_of
 from toolwire.vocabulary.calls import ToolCall
-from toolwire.vocabulary.errors import ToolwireError, Unrepresentable
+from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
 from toolwire.vocabulary.setters import setters_of
 from toolwire.vocabulary.text import encodable_text
@@ -114,7 +114,7 @@ class ToolResult:
         The text can always be encoded: U+FFFD replaces each lone surrogate, which `data` keeps.
         """
         if self.blocks:
-            said = "\n".join(_block_text(block) for block in self.blocks)
+            said = text_of(self.blocks)
             return encodable_text(said if self.failure is None else f"{said}\n{self._failure_text}")
         return encodable_text(show(self.data) if self.failure is None else self._failure_text)
 
@@ -176,14 +176,6 @@ class CallFailed(ToolwireError):
     def __init__(self, result: ToolResult) -> None:
         super().__init__(result.error)
         self.result = result
-
-
-def _block_text(block: ContentBlock) -> str:
-    # The author of a tool may have built its blocks wrongly.
-    try:
-        return str(block["text"]) if block["type"] == "text" else f"[{block['type']}]"
-    except (KeyError, TypeError) as error:
-        raise Unrepresentable(f"a content block like {block!r:.80}", path="") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

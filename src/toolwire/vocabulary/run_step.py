@@ -64,6 +64,8 @@ class InDoubtStep:
     """The idempotency key of the call."""
     has_key: bool = False
     """True if the tool received this key."""
+    is_asking: bool = False
+    """True if the step came as far as a question whose answer it has not received. It may be entered again."""
 
 
 def step_of(call: ToolCall) -> Step:

@@ -44,6 +44,9 @@ def problems(annotation: Any, value: Any) -> list[tuple[str, str, str]]:
     return [(problem.path, problem.kind, problem.message) for problem in found.problems]
 
 
+LONG_TEXT = f"'it' must be an array of string, not '{'x' * 37}...{'x' * 38}'"
+
+
 @pytest.mark.parametrize(
     ("annotation", "value", "message"),
     [
@@ -54,6 +57,31 @@ def problems(annotation: Any, value: Any) -> list[tuple[str, str, str]]:
         (list[int], 3, "'it' must be an array of integer, not 3."),
         (list[list[str]], {}, "'it' must be an array of array of string, not {}."),
         (dict[str, int], [], "'it' must be an object, not []."),
+        (str, ["a", "b"], "'it' must be one string, not ['a', 'b']: call it once for each of the 2."),
+        (int, ["a"], "'it' must be one integer, not ['a']: give it without the list."),
+        (
+            Row,
+            [{}, {}, {}],
+            "'it' must be one object with name, counts, not [{}, {}, {}]: call it once for each of the 3.",
+        ),
+        (int | None, [1, 2], "'it' must be an integer or null, not [1, 2]: call it once for each of the 2."),
+        (Literal["a", 1], ["a", 1], "'it' must be one of 'a', 1, not ['a', 1]: call it once for each of the 2."),
+        (list[str], "a, b", """'it' must be an array of string, not 'a, b': write ["a, b"]."""),
+        (
+            list[str],
+            "x" * 100,
+            f"""'it' must be an array of string, not '{"x" * 37}...{"x" * 38}': write ["{"x" * 100}"].""",
+        ),
+        (list[str], "x" * 101, f"{LONG_TEXT}."),
+        (list[str], "]", "'it' must be an array of string, not ']'."),
+        (list[str], '["a"', "'it' must be an array of string, not '[\"a\"'."),
+        (
+            list[Literal["a", "b"]],
+            "a, b",
+            """'it' must be an array of one of 'a', 'b', not 'a, b': write ["a", "b"].""",
+        ),
+        (list[Literal["a", "b"]], "a, c", """'it' must be an array of one of 'a', 'b', not 'a, c'."""),
+        (str | dict[str, list[int]], [], "'it' must be a string or an object, not []."),
         (Row, 3, "'it' must be an object with name, counts, not 3."),
         (Colour, "green", "'it' must be one of 'red', 'blue', not 'green'."),
         (Literal["a", 1], "b", "'it' must be one of 'a', 1, not 'b'."),

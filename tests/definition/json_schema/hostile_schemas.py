@@ -27,10 +27,11 @@ def taking(node: Any, **more: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {"a": node}, **more}
 
 
-def ladder(key: str, fan: int = 2, rungs: int = 30) -> dict[str, Any]:
+def ladder(key: str, fan: int = 2, rungs: int = 30, *, last: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Definitions of which each applies the next one several times to the same value."""
     steps = {f"l{rung}": {key: [{"$ref": f"#/$defs/l{rung + 1}"}] * fan} for rung in range(rungs)}
-    return taking({"$ref": "#/$defs/l0"}, **{"$defs": {**steps, f"l{rungs}": {"type": "string"}}})
+    end = {"type": "string"} if last is None else last
+    return taking({"$ref": "#/$defs/l0"}, **{"$defs": {**steps, f"l{rungs}": end}})
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -69,6 +70,16 @@ BOMBS: dict[str, Bomb] = {
     "distinct values of many types": Bomb(
         schema=taking({"uniqueItems": True}),
         arguments={"a": [[number] if number % 2 else {"n": number} for number in range(80_000)]},
+    ),
+    "a long text that each rung compares with choices": Bomb(
+        schema=ladder("anyOf", rungs=12, last={"enum": ["q", 1]}), arguments={"a": "x" * 900_000}
+    ),
+    "a large integer that each rung refuses": Bomb(
+        schema=ladder("anyOf", rungs=12, last={"type": "boolean"}), arguments={"a": 10**4_000}
+    ),
+    "a long name that each rung refuses": Bomb(
+        schema=ladder("oneOf", rungs=12, last={"propertyNames": {"type": "null"}}),
+        arguments={"a": {"k" * 900_000: 1}},
     ),
     "a distinct enumeration in an old draft": Bomb(
         schema={

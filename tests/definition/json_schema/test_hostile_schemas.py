@@ -250,6 +250,12 @@ def test_an_output_schema_has_the_same_limits() -> None:
         from_schema("stranger", "", {"type": "object"}, nested(200), take)
 
 
+def test_an_id_that_is_not_a_url_is_refused_by_its_schema() -> None:
+    told = refusal({"$id": "http://example.com/a", **taking({"$id": "http://[", "type": "string"})})
+    assert told.startswith("tool 'stranger': an `$id` of the schema is not a URL"), told
+    assert not refused({"$id": "http://example.com/a", **taking({"$id": "b", "type": "string"})}, {"a": "x"})
+
+
 def test_a_schema_that_applies_itself_to_the_same_value_is_refused() -> None:
     assert refusal({"type": "object", "$ref": "#"}) == (
         "tool 'stranger': the schema's reference '#' refers to itself, so that a check of a value would never end: put "

@@ -15,6 +15,7 @@ from toolwire.definition.arguments.problems import Found, GivenError, complaint,
 from toolwire.definition.arguments.recursive_types import TooManySteps
 from toolwire.definition.arguments.same import same
 from toolwire.definition.arguments.validation import Validation
+from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import (
     MISSING,
     ArgumentProblem,
@@ -120,6 +121,7 @@ class ExtendedShape:
         node = cast("dict[str, Any]", whole["properties"][name])
         return Parameter(
             name=name,
+            program_name=program_parameter(name),
             kind="keyword_only",
             required=name in whole.get("required", ()),
             default=copy.deepcopy(node.get("default", MISSING)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -133,9 +134,34 @@ def unexpected(path: str, name: str, names: Iterable[str]) -> ArgumentProblem:
 
 def invalid(path: str, wanted: str, given: Any, detail: str = "") -> ArgumentProblem:
     """Reports a value that does not fit. `detail` gives a reason that the expected type does not imply."""
+    if isinstance(given, list) and given and not detail and "array" not in wanted and path.isidentifier():
+        wanted, detail = _one_of_list(wanted, len(cast("list[Any]", given)))
+    elif isinstance(given, str) and not detail and wanted.startswith(_TEXTS) and _is_item(given):
+        detail = _list_to_write(given, wanted)
     reason = f": {detail}" if detail else ""
     message = f"{path!r} must be {wanted}, not {shown(given)}{reason}."
     return ArgumentProblem(path=path, kind="invalid", message=message)
+
+
+def _is_item(given: str) -> bool:
+    return len(given) <= _LISTED_CHARACTERS and not given.startswith(("[", "{")) and any(map(str.isalnum, given))
+
+
+def _list_to_write(given: str, wanted: str) -> str:
+    """Returns the advice for a model that gave one text where a list belongs. Commas separate known values alone."""
+    pieces = [piece.strip() for piece in given.split(",")]
+    if " of one of " not in wanted:
+        pieces = [given]
+    elif not all(repr(piece) in wanted for piece in pieces):
+        return ""
+    return f"write {json.dumps(pieces, ensure_ascii=False)}"
+
+
+def _one_of_list(wanted: str, count: int) -> tuple[str, str]:
+    """Returns the wanted value and the advice for a model that gave a list where one value belongs."""
+    article, _, kind = wanted.partition(" ")
+    one = f"one {kind}" if article in ("a", "an") and " or " not in kind else wanted
+    return one, "give it without the list" if count == 1 else f"call it once for each of the {count}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +173,10 @@ class _Place:
     """The schema one step above."""
 
 
+_TEXTS = ("an array of string", "an array of one of '")
+"""How an expected list of texts begins."""
+_LISTED_CHARACTERS = 100
+"""Maximum length of a text that is shown once more, as a list."""
 _MISSING = frozenset(
     {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
 )

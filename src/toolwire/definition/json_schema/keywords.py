@@ -37,6 +37,9 @@ _ORIGINAL: Any = _keywords
 _VALIDATORS: Any = _validators
 """jsonschema's own functions, which have no type hints."""
 
+_SHOWN_BITS = 256
+"""Bits of the largest integer that an error message shows: 78 digits."""
+
 Keyword = Callable[[Any, Any, Any, Any], "Iterator[ValidationError] | None"]
 
 
@@ -60,7 +63,7 @@ class SchemaRun:
     """
 
     texts: dict[int, str] = field(default_factory=dict[int, str])
-    """Canonical texts of lists and objects in the arguments, by their identity."""
+    """Canonical texts of lists, objects, long texts and large integers in the arguments, by their identity."""
 
     def take(self, steps: int) -> None:
         """Counts steps.
@@ -80,8 +83,8 @@ class SchemaRun:
         return self.canonical(instance) in texts
 
     def canonical(self, instance: Any) -> str:
-        """Returns a text that is equal for equal JSON values. It is made once for each list and object."""
-        if not isinstance(instance, list | dict):
+        """Returns a text that is equal for equal JSON values. It is made once for each value that may be large."""
+        if not isinstance(instance, list | dict | BriefText | BriefInteger):
             return _canonical(instance)
         text = self.texts.get(id(cast("object", instance)))
         if text is None:
@@ -140,16 +143,27 @@ class BriefText(str):
         return shown(str(self[: 2 * SHOWN_LIMIT]))
 
 
+class BriefInteger(int):
+    """A large integer with a short `repr`: 4,000 digits take 0.1 ms to write."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<an integer of {self.bit_length():,} bits>"
+
+
 def brief(value: Any) -> Any:
-    """Returns a copy of a JSON value with a short `repr` at every depth."""
+    """Returns a copy of a JSON value with a short `repr` at every depth, names of properties included."""
     if isinstance(value, str):
         return BriefText(value) if len(value) > SHOWN_LIMIT else value
-    # Numbers and empty values need no copy: a megabyte of JSON can hold 300,000 of them.
-    if not value or isinstance(value, int | float):
+    # Most numbers and empty values need no copy: a megabyte of JSON can hold 300,000 of them.
+    if not value or isinstance(value, float):
         return value
+    if isinstance(value, int):
+        return BriefInteger(value) if value.bit_length() > _SHOWN_BITS else value
     if isinstance(value, list | tuple):
         return BriefList([brief(item) for item in cast("Sequence[Any]", value)])
-    return BriefDict({key: brief(item) for key, item in cast("Mapping[str, Any]", value).items()})
+    return BriefDict({brief(key): brief(item) for key, item in cast("Mapping[str, Any]", value).items()})
 
 
 def _brief_text(value: Any, kind: type[list[Any]] | type[dict[str, Any]]) -> str:

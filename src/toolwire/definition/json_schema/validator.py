@@ -45,7 +45,12 @@ def check_schema(schema: Mapping[str, Any], label: str) -> Patterns:
     if error is not None:
         place = path_text(["schema", *error.absolute_path])
         raise DefinitionError(f"{label}: {place} is not a JSON schema: {error.message}") from error
-    resolver = _resolver(schema)
+    try:
+        resolver = _resolver(schema)
+    except ValueError as error:
+        raise DefinitionError(
+            f"{label}: an `$id` of the schema is not a URL ({error}): mend it or leave it out"
+        ) from error
     for reference in references(schema):
         if not reference.startswith("#"):
             raise DefinitionError(
@@ -80,10 +85,11 @@ def warn_of_unchecked(schema: Mapping[str, Any], patterns: Patterns, label: str)
 
 
 class Validator:
-    """Checks arguments against one schema, in the draft that it names or in 2020-12. Formats are not checked."""
+    """Checks a value against one schema, in the draft that it names or in 2020-12. Formats are not checked."""
 
-    def __init__(self, schema: Mapping[str, Any], patterns: Patterns, label: str) -> None:
-        """`patterns` is the result of `check_schema` for the schema."""
+    def __init__(self, schema: Mapping[str, Any], patterns: Patterns, label: str, *, whole: str = "arguments") -> None:
+        """`patterns` is the result of `check_schema` for the schema. `whole` names the whole value in problems."""
+        self._whole = whole
         self._schema: dict[str, Any] = brief(schema)
         self._label = label
         self._patterns = patterns
@@ -116,8 +122,9 @@ class Validator:
             reason = f"a check of {values} values takes more than {limits}"
             detail = reason if isinstance(error, Exceeded) else str(error)[:200]
             raise DefinitionError(f"{self._label}: its schema cannot be used: {detail}") from error
+        holds = f"The {self._whole} {'hold' if self._whole.endswith('s') else 'holds'}"
         message = (
-            f"The arguments hold {values:,} values and {characters:,} characters, and checking them takes more than "
+            f"{holds} {values:,} values and {characters:,} characters, and checking them takes more than "
             f"{limits}: give less in one call."
         )
         return ArgumentProblem(path="", kind="invalid", message=message)
@@ -137,7 +144,7 @@ class Validator:
         else:
             is_said = keyword in _SAID_IN_WORDS and not (keyword in _SAID_OF_A_TYPE and "type" not in node)
             detail = "" if is_said else str(error.message)
-            path = path_text(place) or "arguments"
+            path = path_text(place) or self._whole
             yield Found(path, lambda: invalid(path, expected_one(node, self._schema), instance, detail))
 
     def _missing(self, place: list[str | int], node: Mapping[str, Any], instance: Mapping[str, Any]) -> Iterator[Found]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, NotRequired, Required, Union, cast, get_args, get_origin
+from urllib.parse import unquote
 from uuid import UUID
 
 from toolwire.definition.words import bounded, flattened, resolve
@@ -70,7 +71,7 @@ def _named(references: list[str], root: Mapping[str, Any]) -> dict[str, str]:
     for reference in references:
         if not _is_object(resolve({"$ref": reference}, root)):
             continue
-        stem = _NO_WORD.sub("_", reference.rpartition("/")[2]).strip("_") or "Arguments"
+        stem = _NO_WORD.sub("_", unquote(reference.rpartition("/")[2])).strip("_") or "Arguments"
         if stem[0].isdigit() or keyword.iskeyword(stem) or not stem.isidentifier():
             stem = f"Type_{stem}"
         name, number = stem, 1

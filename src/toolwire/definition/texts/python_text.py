@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.annotation import LITERAL_LIMIT, NO_NAMES, NamedTypes, named_types, schema_text
 from toolwire.definition.tool import Tool
@@ -95,11 +94,11 @@ def call_text(tool: Tool, arguments: Mapping[str, Any], name_of: NameOf = str) -
     Raises:
         DefinitionError: An argument has no visible parameter.
     """
-    names = [parameter.name for parameter in tool.visible_parameters]
+    written = {parameter.name: parameter.program_name for parameter in tool.visible_parameters}
     for name in arguments:
-        if name not in names:
-            raise DefinitionError(f"tool {tool.name!r} has no parameter {name!r}: {nearest_hint(name, names)}")
-    given = ", ".join(f"{program_parameter(name)}={value!r}" for name, value in arguments.items())
+        if name not in written:
+            raise DefinitionError(f"tool {tool.name!r} has no parameter {name!r}: {nearest_hint(name, list(written))}")
+    given = ", ".join(f"{written[name]}={value!r}" for name, value in arguments.items())
     return f"{name_of(tool.name)}({given})"
 
 
@@ -161,7 +160,7 @@ def parameter_texts(parameters: Sequence[Parameter]) -> list[str]:
 
 def _parameter(parameter: Parameter) -> str:
     stars = {"var_positional": "*", "var_keyword": "**"}.get(parameter.kind, "")
-    text = f"{stars}{program_parameter(parameter.name)}"
+    text = f"{stars}{parameter.program_name}"
     if parameter.annotation:
         text += f": {parameter.annotation}"
     if parameter.required or stars:
@@ -178,9 +177,7 @@ def _argument(parameter: Parameter, root: Mapping[str, Any], names: NamedTypes) 
     text = f"{parameter.description} ({facts})" if parameter.description and facts else parameter.description or facts
     if not text and not fields:
         return ""
-    return "\n".join(
-        [_entry(program_parameter(parameter.name), text or f"{parameter.annotation} with these fields:"), *fields]
-    )
+    return "\n".join([_entry(parameter.program_name, text or f"{parameter.annotation} with these fields:"), *fields])
 
 
 def facts_text(schema: Any, root: Mapping[str, Any]) -> str:

@@ -37,6 +37,11 @@ def never_started(result: ToolResult) -> bool:
     return result.failure is not None and result.failure.data.get("is_started") is False
 
 
+def had_no_effect(result: ToolResult) -> bool:
+    """True if a failed call is known not to have reached its tool, or not to have been sent by it (`CallNotSent`)."""
+    return never_started(result) or (result.failure is not None and result.failure.data.get("is_sent") is False)
+
+
 def is_transport_failure(result: ToolResult) -> bool:
     """True if the tool's server was not reached, or not in time. A tool's own error is not a transport failure."""
     failure = result.failure

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from toolwire.invocation.middleware.keys import Key, Keyed, by_tool
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall
-from toolwire.invocation.middleware.refusal import check_above_zero, is_transport_failure, never_started
+from toolwire.invocation.middleware.refusal import check_above_zero, had_no_effect, is_transport_failure
 from toolwire.vocabulary.results import ToolResult
 
 ATTEMPTS = 3
@@ -29,9 +29,9 @@ SPARE_RETRIES = 10
 class Retry:
     """Repeats a call after a transport failure (`is_transport_failure`). The wait is random, and its maximum doubles.
 
-    It repeats calls of tools declared idempotent (`idempotent="natural"` or `"key"`), and calls that never reached
-    their tool. A call is not repeated if a part of its output was already shown, or if its deadline is too near. The
-    result of several attempts has `metadata["attempts"]`.
+    It repeats calls of tools declared idempotent (`idempotent="natural"` or `"key"`), calls that never reached their
+    tool, and calls that the tool did not send (`CallNotSent`). A call is not repeated if a part of its output was
+    already shown, or if its deadline is too near. The result of several attempts has `metadata["attempts"]`.
     """
 
     is_colourless: ClassVar[bool] = True
@@ -90,7 +90,7 @@ class Retry:
         failure = result.failure
         if failure is None or attempt >= self._attempts or result.blocks or not self._is_transient(result):
             return None
-        if call.effects.idempotent == "no" and not never_started(result):
+        if call.effects.idempotent == "no" and not had_no_effect(result):
             return None
         wait_s = self._random() * min(self._longest_wait_s, self._first_wait_s * 2 ** (attempt - 1))
         told_s = failure.data.get("retry_after_s")

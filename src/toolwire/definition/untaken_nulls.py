@@ -1,0 +1,112 @@
+"""Nulls of optional fields that take none, inside the objects and lists of one argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, cast
+
+from toolwire.definition.words import bounded, flattened
+
+STEPS_LIMIT = 100_000
+"""Maximum number of fields, items and schemas looked at for one argument. Nulls beyond it stay and are refused."""
+
+FORMS_LIMIT = 64
+"""Maximum number of schemas that one schema combines. With more, nothing is known of its fields."""
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+@bounded
+def drop_untaken_nulls(value: Any, schema: Any, root: Mapping[str, Any], *, name: str, wrong: Collection[str]) -> bool:
+    """Deletes the nulls of declared, optional fields that take none, and returns whether there were any.
+
+    `name` is the argument's name. Only nulls at or under the places of `wrong` are deleted, and all items of one list
+    count as one place: a message about nulls lists only the first ones. A key of a map is data and stays.
+    """
+    places = {_INDEX.sub("[]", place) for place in wrong}
+    known, steps, is_changed = _Forms(root), STEPS_LIMIT, False
+    waiting: list[tuple[Any, list[Any], str, bool]] = [(value, [schema], name, name in places)]
+    while waiting and steps > 0:
+        holder, schemas, place, is_wrong = waiting.pop()
+        nodes = known.of(schemas)
+        if type(holder) is list:
+            items = cast("list[Any]", holder)
+            steps -= len(nodes) * (1 + len(items))
+            below, is_below = f"{place}[]", is_wrong or f"{place}[]" in places
+            waiting.extend((item, _item(nodes, at), below, is_below) for at, item in enumerate(items) if item)
+        elif type(holder) is dict:
+            fields = cast("dict[str, Any]", holder)
+            steps -= len(nodes) * (1 + len(fields))
+            for key, item in list(fields.items()):
+                below = _INDEX.sub("[]", f"{place}.{key}")
+                is_below = is_wrong or below in places
+                if item is None and is_below and known.takes_no_null(key, nodes):
+                    del fields[key]
+                    is_changed = True
+                elif item:
+                    waiting.append((item, _field(nodes, key), below, is_below))
+    return is_changed
+
+
+def takes_null(node: Mapping[str, Any]) -> bool:
+    """True if null fits this schema, which combines no others."""
+    kinds = node.get("type")
+    if "const" in node or "enum" in node:
+        return None in node.get("enum", [node.get("const", False)])
+    return kinds is None or kinds == "null" or (isinstance(kinds, list) and "null" in kinds)
+
+
+class _Forms:
+    """The schemas without references that a schema stands for, each found once for one walk."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._found: dict[int, tuple[Any, list[dict[str, Any]]]] = {}
+
+    def of(self, schemas: list[Any]) -> list[dict[str, Any]]:
+        """Returns the alternatives of all these schemas."""
+        return [node for schema in schemas for node in self._of_one(schema)]
+
+    def takes_no_null(self, key: str, nodes: list[dict[str, Any]]) -> bool:
+        """True if the key is a field of an object, no form requires it, and null fits none of its schemas."""
+        declared = [node["properties"][key] for node in nodes if key in node.get("properties", ())]
+        if not declared or any(key in node.get("required", ()) for node in nodes):
+            return False
+        return not any(takes_null(node) for node in self.of(declared))
+
+    def _of_one(self, schema: Any) -> list[dict[str, Any]]:
+        kept = self._found.get(id(schema))
+        if kept is None:
+            # The schema is kept beside its forms, so that no other object takes its identity.
+            kept = self._found[id(schema)] = (schema, self._expanded(schema))
+        return kept[1]
+
+    def _expanded(self, schema: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        waiting = [schema]
+        for _ in range(FORMS_LIMIT):
+            node = flattened(waiting.pop(), self._root)
+            options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
+            waiting.extend(options)
+            if not options or "properties" in node:
+                found.append(node)
+            if not waiting:
+                return found
+        return [{}]
+
+
+def _item(nodes: list[dict[str, Any]], at: int) -> list[Any]:
+    """Returns the schemas of the item at this index."""
+    first: list[list[Any]] = [node.get("prefixItems", []) for node in nodes]
+    return [
+        places[at] if at < len(places) else node["items"]
+        for node, places in zip(nodes, first, strict=True)
+        if at < len(places) or "items" in node
+    ]
+
+
+def _field(nodes: list[dict[str, Any]], key: str) -> list[Any]:
+    """Returns the schemas of the value under this key: of the field, or of a map's values."""
+    declared = [node["properties"][key] for node in nodes if key in node.get("properties", ())]
+    return declared or [node["additionalProperties"] for node in nodes if "additionalProperties" in node]

@@ -1,0 +1,326 @@
+"""The questions of one running call. A question is a request like an approval, and its tool waits for the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Any, NoReturn
+
+from toolwire.invocation.ask import accepted, decided, is_late, new_request_id
+from toolwire.invocation.asking.pauses import PauseClock
+from toolwire.invocation.asking.question_scope import QuestionScope
+from toolwire.invocation.owners_fault import owners_fault
+from toolwire.invocation.scope import Scope, run_of
+from toolwire.invocation.tell import tell_asked, tell_decided
+from toolwire.invocation.validate import Prepared
+from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Decision
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.context import Interrupted
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, Unrepresentable
+from toolwire.vocabulary.questions import QUESTIONS_LIMIT, InputRequired, Question, QuestionDeclined
+from toolwire.vocabulary.results import Outcome, Pending, ToolResult
+from toolwire.vocabulary.values import digest, plain
+
+
+class Questions:
+    """The questions of one call. Its tool may ask from any thread or task."""
+
+    def __init__(self, prepared: Prepared, scope: Scope) -> None:
+        self._call, self._entry, self._scope = prepared.call, prepared.entry, scope
+        # A `Scope` has the same three fields, so the outermost call needs no `QuestionScope` of its own.
+        outer = scope.questions
+        place = scope if outer is None else outer
+        self.clock = PauseClock(place.deadline)
+        self.scope = QuestionScope(
+            ledger=place.ledger,
+            can_suspend=place.can_suspend,
+            deadline=place.deadline,
+            clocks=(self.clock,) if outer is None else (*outer.clocks, self.clock),
+        )
+        """The place of the questions, also for the calls that the tool makes."""
+        self._ordinals = count(1)
+        self.answers: Mapping[str, Any] = {}
+        self.state: Any = None
+        self.outcome: Outcome | None = None
+        """The outcome of the call if the tool must not go on; None as long as it may."""
+        self.wanted: InputRequired | None = None
+        """The questions that the tool has returned in this pass."""
+        self.error: Exception | None = None
+        """The error of the record, which leaves the call as an exception."""
+        self.is_async = prepared.entry.tool.is_async
+        """True if the tool awaits its answers. A sync tool waits in its thread."""
+        self._start: Callable[[Callable[[], Coroutine[Any, Any, Any]]], Future[Any]] | None = None
+        if not self.is_async:
+            self._start = scope.ports.from_tool()
+        self._waiting: set[Future[Any]] = set()
+        """The questions for whose answer a thread waits."""
+        self._is_stopped = False
+
+    def put(self, question: Question) -> Any:
+        """Asks for the tool: returns a coroutine of the answer, or the answer itself in a sync tool."""
+        schema = checked_schema(question)
+        core = partial(self._answer, next(self._ordinals), question.message, schema)
+        if self._start is None:
+            return core()
+        if self.is_async:
+            raise ConfigurationError(
+                f"{self._call.name!r} returns an awaitable from a plain function: write it with `async def` to ask"
+            )
+        waiting = self._start(core)
+        self._waiting.add(waiting)
+        if self._is_stopped:
+            waiting.cancel()
+        try:
+            return waiting.result()
+        except CancelledError as error:
+            raise Interrupted from error
+        finally:
+            self._waiting.discard(waiting)
+
+    def stop(self) -> None:
+        """Ends the wait of a sync tool. The call was cancelled or its time is over."""
+        # The order matters: a thread that is about to wait will then see `_is_stopped`.
+        self._is_stopped = True
+        for waiting in tuple(self._waiting):
+            waiting.cancel()
+
+    def wants(self, wanted: InputRequired) -> ToolResult:
+        """Takes the questions that the tool returned. The result stands for the pass and is not told."""
+        self.wanted = wanted
+        return ToolResult(True, None, call=self._call)
+
+    def leave(self, outcome: Outcome) -> NoReturn:
+        """Ends the tool with this outcome. The first one counts, and calls that wait are added up."""
+        first = self.outcome
+        if isinstance(first, Pending) and isinstance(outcome, Pending):
+            self.outcome = Pending(call=self._call, request_ids=(*first.request_ids, *outcome.request_ids))
+        elif first is None:
+            self.outcome = outcome
+        raise Interrupted
+
+    async def resume(self) -> None:
+        """Goes back to the last `InputRequired` on record, if the tool has returned one in an earlier pass."""
+        ledger = self.scope.ledger
+        notes = () if ledger is None else ledger.notes(self._call.id)
+        if notes:
+            await self._round(_Round.read(notes[-1]))
+
+    async def require(self, wanted: InputRequired) -> None:
+        """Asks the questions that the tool returned, and keeps the answers for its next pass.
+
+        `outcome` is set if the tool must not be called again now.
+        """
+        self._is_stopped = False
+        try:
+            schemas = {name: checked_schema(question) for name, question in wanted.questions.items()}
+            state = plain(wanted.state)
+        except (ConfigurationError, Unrepresentable) as error:
+            self.outcome = _wrong_round(self._call, error)
+            return
+        messages = {name: question.message for name, question in wanted.questions.items()}
+        found = _Round(first=next(self._ordinals), messages=messages, schemas=schemas, state=state)
+        if self.scope.ledger is not None:
+            self.scope.ledger.note(self._call.id, found.form())
+        await self._round(found)
+
+    async def _round(self, found: _Round) -> None:
+        """Asks all questions of the round. If one of them waits, the others are asked all the same."""
+        decisions: dict[str, tuple[ApprovalRequest, Decision]] = {}
+        for number, (name, message) in enumerate(found.messages.items(), found.first):
+            with suppress(Interrupted), self._paused():
+                decisions[name] = await self._decision(number, message, found.schemas[name])
+            if self.outcome is not None and not isinstance(self.outcome, Pending):
+                return
+        if self.outcome is not None:
+            return
+        await self._use(request for request, _ in decisions.values())
+        self.answers = {
+            name: plain(decision.answer) if decision.verdict == "answer" else _declined(request, decision)
+            for name, (request, decision) in decisions.items()
+        }
+        self.state, self._ordinals = found.state, count(found.first + len(found.messages))
+
+    async def _answer(self, number: int, message: str, schema: Mapping[str, Any]) -> Any:
+        try:
+            with self._paused():
+                request, decision = await self._decision(number, message, schema)
+                await self._use([request])
+        except Exception as error:
+            # The record failed: the tool must not catch that and go on.
+            self.error = self.error or error
+            raise Interrupted from error
+        if decision.verdict == "answer":
+            return plain(decision.answer)
+        raise _declined(request, decision)
+
+    @contextmanager
+    def _paused(self) -> Generator[None]:
+        for clock in self.scope.clocks:
+            clock.begin()
+        try:
+            yield
+        finally:
+            for clock in self.scope.clocks:
+                clock.end()
+
+    async def _use(self, requests: Iterable[ApprovalRequest]) -> None:
+        if self.scope.ledger is not None:
+            await self._scope.ports.arrived(self.scope.ledger.use_answers([request.id for request in requests]))
+
+    async def _decision(self, number: int, message: str, schema: Mapping[str, Any]) -> tuple[ApprovalRequest, Decision]:
+        """Returns the question as a request, and the answer or refusal that counts. Without one, it ends the tool."""
+        scope, ledger, call = self._scope, self.scope.ledger, self._call
+        if number > QUESTIONS_LIMIT:
+            self.leave(_too_many(call))
+        wanted = self._request(number, message, schema)
+        request, decision = wanted, None
+        if ledger is not None:
+            request, decision = await scope.ports.arrived(ledger.ask(wanted))
+            if (request.kind, request.arguments_digest) != (wanted.kind, wanted.arguments_digest):
+                self.leave(_other_question(call, request.id))
+        why = "no answer came"
+        if decision is not None:
+            decision = accepted(decision, request, scope)
+        elif not is_late(request, scope):
+            tell_asked(request, call, scope)
+            decision, why = await decided(request, scope, ledger)
+        if decision is None:
+            self._leave_unanswered(request, why)
+        tell_decided(request, decision, call, scope)
+        if decision.verdict == "stop_run":
+            self._stop_run(decision)
+        return request, decision
+
+    def _leave_unanswered(self, request: ApprovalRequest, why: str) -> NoReturn:
+        call, data = self._call, {"request_id": request.id}
+        if is_late(request, self._scope):
+            message = f"{call.name!r} was stopped at its question: no answer came in time."
+            self.leave(ToolResult.failed("approval_expired", message, hint=_BEFORE, data=data, call=call))
+        if self.scope.can_suspend:
+            self.leave(Pending(call=call, request_ids=(request.id,)))
+        message = f"{call.name!r} was stopped at its question: a person has to answer, and {why}."
+        self.leave(ToolResult.failed("approval_required", message, hint=_BEFORE, data=data, call=call))
+
+    def _stop_run(self, decision: Decision) -> NoReturn:
+        reason = decision.reason or "a person stopped the run"
+        if self._scope.run is not None:
+            self._scope.run.stopped = reason
+        message = f"{self._call.name!r} was stopped at its question: {reason}."
+        self.leave(ToolResult.failed("denied", message, data={"reason": reason}, call=self._call))
+
+    def _request(self, number: int, message: str, schema: Mapping[str, Any]) -> ApprovalRequest:
+        call, scope, ledger = self._call, self._scope, self.scope.ledger
+        now = scope.clock()
+        return ApprovalRequest(
+            id=new_request_id(),
+            kind="question",
+            question=message,
+            answer_schema=schema,
+            call_id=f"{call.id}?{number}",
+            tool=self._entry.name,
+            arguments={},
+            reasons=(),
+            caller=scope.caller,
+            run_id=run_of(call, scope) if ledger is None else ledger.run_id,
+            parent=call.id,
+            tool_digest=self._entry.tool.digest,
+            arguments_digest=digest({"question": message, "schema": schema}),
+            taints=() if scope.run is None else tuple(sorted(scope.run.taints)),
+            created_at=now,
+            expires_at=now + REQUEST_LIFE_S,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Round:
+    """One `InputRequired` of a tool, as it is on record."""
+
+    first: int
+    """The number of the first of its questions."""
+    messages: Mapping[str, str]
+    schemas: Mapping[str, Mapping[str, Any]]
+    state: Any
+
+    def form(self) -> dict[str, Any]:
+        return {"first": self.first, "messages": self.messages, "schemas": self.schemas, "state": self.state}
+
+    @classmethod
+    def read(cls, form: Mapping[str, Any]) -> _Round:
+        return cls(first=form["first"], messages=form["messages"], schemas=form["schemas"], state=form["state"])
+
+
+_BEFORE = "It stopped there, and may have done a part of its work. Tell the user that a person has to answer."
+
+
+def checked_schema(question: Question) -> dict[str, Any]:
+    """Returns the schema of the answer as plain JSON.
+
+    Raises:
+        ConfigurationError: No answer can be checked against it.
+    """
+    # Imported here: the JSON schema validator takes a tenth of a second, and most tools ask nothing.
+    from toolwire.permission.edits import check_answer_schema
+
+    try:
+        return check_answer_schema(question.schema)
+    except (DefinitionError, Unrepresentable) as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _declined(request: ApprovalRequest, decision: Decision) -> QuestionDeclined:
+    return QuestionDeclined(request.question, decision.reason)
+
+
+def declined(call: ToolCall, error: QuestionDeclined) -> ToolResult:
+    """Returns the failure of a tool that left a declined question to its caller."""
+    return ToolResult.failed(
+        "denied",
+        f"{call.name!r} was stopped at its question: {error}.",
+        hint="Do not ask again; find another way or tell the user.",
+        data={"question": error.question, "reason": error.reason},
+        exception=error,
+        call=call,
+    )
+
+
+def without_context(call: ToolCall) -> ToolResult:
+    """Returns the failure of a tool that returns `InputRequired` and cannot read the answers."""
+    return owners_fault(
+        "invalid_result",
+        f"{call.name!r} asked questions, and cannot receive the answers.",
+        for_owner="give it a parameter annotated with CallContext, and read context.answers.",
+        call=call,
+    )
+
+
+def _wrong_round(call: ToolCall, error: Exception) -> ToolResult:
+    return owners_fault(
+        "invalid_result",
+        f"{call.name!r} asked questions that cannot be asked: {error}.",
+        for_owner="mend its InputRequired.",
+        call=call,
+    )
+
+
+def _too_many(call: ToolCall) -> ToolResult:
+    return owners_fault(
+        "limit",
+        f"{call.name!r} was stopped: it asked more than {QUESTIONS_LIMIT} questions.",
+        for_owner="ask for several values in one question, with a schema of type object.",
+        call=call,
+    )
+
+
+def _other_question(call: ToolCall, request_id: str) -> ToolResult:
+    return owners_fault(
+        "approval_mismatch",
+        f"{call.name!r} was stopped: it asked another question than the one on record.",
+        for_owner="ask the same questions in the same order in each pass; a text with the time in it differs.",
+        hint="It may have done a part of its work. Check that before you repeat the call.",
+        data={"request_id": request_id},
+        call=call,
+    )

@@ -1,0 +1,84 @@
+"""The context that a running tool receives: its calls, its output and its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from toolwire.invocation.asking.question import Questions
+from toolwire.invocation.fold import Produced
+from toolwire.invocation.record import recorded
+from toolwire.invocation.scope import Path, Run, Scope
+from toolwire.invocation.validate import Prepared
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.context import DONE, CallContext, Interrupted
+from toolwire.vocabulary.results import Pending, ToolResult
+from toolwire.vocabulary.run_step import idempotency_key
+from toolwire.vocabulary.values import digest
+
+
+def context_of(
+    prepared: Prepared,
+    scope: Scope,
+    invoke: Path,
+    deadline: float | None,
+    produced: Produced,
+    questions: Questions,
+) -> CallContext:
+    """Returns the context of one pass of the tool."""
+    call, ordinals = prepared.call, count(1)
+    run = scope.run or Run()
+
+    def inside() -> Scope:
+        # Made for each use, because most tools make no call.
+        # The calls that the tool makes belong to its run, and end with its deadline, which waits for a person move.
+        # The tool's own frames are between them and the path, so no approval of them can outlive this process. Their
+        # questions are recorded with those of this call.
+        return replace(
+            scope,
+            run_id=scope.run_id or call.id,
+            run=run,
+            deadline=None if deadline is None else questions.clock.moved(deadline),
+            ledger=None,
+            can_suspend=False,
+            is_inside_tool=True,
+            questions=questions.scope,
+            sink=None,
+        )
+
+    async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
+        prepared.is_composite = True
+        child = ToolCall(name, arguments, id=f"{call.id}/{next(ordinals)}", parent=call.id)
+        outcome = await invoke(child, inside())
+        return questions.leave(outcome) if isinstance(outcome, Pending) else outcome
+
+    async def emit_later(part: Any) -> None:
+        if not await produced.put_later(part, scope.ports):
+            raise Interrupted
+
+    def emit(part: Any) -> Awaitable[None]:
+        if not produced.put(part):
+            raise Interrupted
+        return DONE
+
+    return CallContext(
+        call_id=call.id,
+        caller=scope.caller,
+        deadline=deadline,
+        call=call_back,
+        emit=emit_later if prepared.entry.tool.is_async else emit,
+        ask=questions.put,
+        answers=questions.answers,
+        state=questions.state,
+        idempotency_key=_key(prepared, scope),
+        scope=inside,
+    )
+
+
+def _key(prepared: Prepared, scope: Scope) -> str:
+    if prepared.idempotency_key or not prepared.entry.tool.effects.has_key:
+        return prepared.idempotency_key
+    run_id = scope.run_id or prepared.call.id if scope.ledger is None else scope.ledger.run_id
+    return idempotency_key(run_id, prepared.call.id, digest(recorded(prepared, scope)))
