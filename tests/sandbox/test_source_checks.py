@@ -120,7 +120,8 @@ def test_all_refusals_come_at_once_in_the_order_of_lines(run: Runner) -> None:
         "    import os\n"
         "    ^^^^^^^^^\n"
         "SourceRefused: `import os`: a program has no files. Use the tools: `add(a: int, b: int)`, "
-        "`search(query: str, limit: int = 10)`, `echo(value)`, `fail`, `many_kinds`.\n"
+        "`search(query: str, limit: int = 10)`, `echo(value)`, `fail`, `many_kinds`. "
+        "Leave the line out.\n"
         '  File "<program>", line 4\n'
         "    x = ('ö', eval('1'))\n"
         "              ^^^^\n"
@@ -135,8 +136,21 @@ def test_an_import_has_its_own_advice() -> None:
     (refusal,) = check_source(Program(source="from secrets import token_hex"))
     assert refusal.text("from secrets import token_hex").splitlines()[-1] == (
         "SourceRefused: `from secrets import ...`: a program cannot import it. "
-        "Use `random.SystemRandom()` or `uuid.uuid4()`."
+        "Use `random.SystemRandom()` or `uuid.uuid4()`. Leave the line out."
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "advice"),
+    [
+        ("import json, os, math as m", "Write the line as `import json, math as m`."),
+        ("import os, requests", "Leave the line out."),
+        ("from os import path, getcwd", "Leave the line out."),
+    ],
+)
+def test_a_refused_import_is_told_its_line_without_it(source: str, advice: str) -> None:
+    assert all(refusal.instead.endswith(f". {advice}") for refusal in check_source(Program(source=source)))
+    assert check_source(Program(source="import json, math as m")) == ()
 
 
 def test_without_tools_the_way_out_is_the_reply() -> None:

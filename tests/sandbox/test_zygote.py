@@ -95,7 +95,7 @@ def test_a_zygote_killed_during_a_run_gives_a_typed_result(sandbox: Sandbox) -> 
     assert result.error is not None
     assert (result.status, result.stdout) == ("crashed", "before\n")
     assert result.error.message == (
-        "the program's process was lost together with the one that watched it; the program may be run again."
+        "the program's process was lost together with the one that watched it; the program may be sent once more."
     )
     assert run("2").value == 2
 

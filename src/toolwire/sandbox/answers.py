@@ -42,10 +42,13 @@ class Answer:
     Attributes:
         value: The value; used when `error` is None.
         error: The error; None when the call has a value.
+        ends: Ends the program at this call, with this text as its notice. It never reads the answer, and its status is
+            `finished`. Empty: it goes on.
     """
 
     value: Any = None
     error: AnswerError | None = None
+    ends: str = ""
 
 
 class Unanswered(Enum):

@@ -34,6 +34,8 @@ def compose(live: LiveProgram, end: Exit | None, isolation: Isolation, now: floa
     value, has_value, notice = None, False, ""
     if isinstance(frame, ResultFrame):
         value, has_value, notice = frame.value, frame.has_value, frame.notice
+    if live.stop == "finished":
+        notice = live.detail
     return ProgramResult(
         status=status,
         value=value,
@@ -150,7 +152,9 @@ def _crash(detail: str, end: Exit | None) -> str:
     if detail:
         return detail
     if end is None:
-        return "the program's process was lost together with the one that watched it; the program may be run again."
+        return (
+            "the program's process was lost together with the one that watched it; the program may be sent once more."
+        )
     code = os.waitstatus_to_exitcode(end.status)
     if code >= 0:
         return f"the program's process ended with exit code {code} before the program came to its end."

@@ -56,6 +56,7 @@ class ProgramTool:
         signature: Its signature for messages, as `search(query: str, limit: int = 10)`; made from the parameters when
             empty.
         docstring: Its `__doc__` in the program; when this is empty, `__doc__` is the signature.
+        path: A dotted name that a program may write too, as `country_info.capital`; empty without one.
     """
 
     name: str
@@ -64,6 +65,7 @@ class ProgramTool:
     raises: tuple[str, ...] = ()
     signature: str = ""
     docstring: str = ""
+    path: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

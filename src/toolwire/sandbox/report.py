@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from toolwire.sandbox.answers import Recorded
+from toolwire.vocabulary.blocks import is_block, is_blocks, media_apart, text_of
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.text import cut_text, kept_text
 from toolwire.vocabulary.values import show
@@ -184,6 +185,11 @@ def _joined(first: str, second: str) -> str:
 
 
 def _value_text(value: Any) -> str:
+    if is_block(value):
+        return text_of([value])
+    if is_blocks(value):
+        return text_of(value)
+    value, _ = media_apart(value)
     try:
         return show(value)
     except Unrepresentable:

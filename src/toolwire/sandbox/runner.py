@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Protocol
 
 from toolwire.sandbox.answers import Answer, Parked
@@ -16,6 +18,23 @@ class Flag(Protocol):
     def is_set(self) -> bool:
         """Returns True if the run must stop."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Answers the calls of a program, some of them later. A runner may call it as any other `call`, and so wait.
+
+    Attributes:
+        answer: Answers a call in the current thread.
+        start: Starts a call and returns a future of its answer, or None if `answer` must answer it.
+    """
+
+    answer: Callable[[ProgramCall], Answer | Parked]
+    start: Callable[[ProgramCall], Future[Answer | Parked] | None]
+
+    def __call__(self, call: ProgramCall, /) -> Answer | Parked:
+        started = self.start(call)
+        return self.answer(call) if started is None else started.result()
 
 
 class ProgramRunner(Protocol):
@@ -32,7 +51,7 @@ class ProgramRunner(Protocol):
         `call` answers the program's calls, numbered from 1 in order of issue. An `Exception` that it raises becomes an
         error to the program. Any other exception ends the program and is raised here. When `call` returns PARKED, a
         program with `replay` is suspended as soon as only such calls can bring it further; to any other program PARKED
-        is an error.
+        is an error. An answer with `ends` ends the program: nothing after that call runs, and no record answers it.
 
         Raises:
             Overloaded: too many programs run or wait; nothing was run.

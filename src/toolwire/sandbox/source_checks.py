@@ -82,29 +82,55 @@ class _Checks:
     def __init__(self, program: Program) -> None:
         self._tools = program.tools
         self._modules = program.modules
+        self._own = {tool.program_name for tool in program.tools}
+        paths = {tool.path for tool in program.tools if tool.path}
+        self._packages = {path[:place] for path in paths for place, character in enumerate(path) if character == "."}
+        self._paths = paths | self._packages
         self._lines = _lines(program.source)
 
     def refusals(self, tree: ast.Module) -> Iterator[SourceRefusal]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
+                    if self._is_tool(alias, alias.name):
+                        continue
                     yield from self._import(node, alias.name, f"import {alias.name}")
             elif isinstance(node, ast.ImportFrom):
                 name = f"{'.' * node.level}{node.module or ''}"
+                if not node.level and all(self._is_member(name, alias) for alias in node.names):
+                    continue
                 yield from self._import(node, name, f"from {name} import ...")
-        own = {tool.program_name for tool in self._tools}
         for free in free_names(tree):
             is_refused = free.name in _NAMES or (free.name, free.attribute) in _ATTRIBUTES
-            if is_refused and free.name not in own:
+            is_tool = free.name in self._own or f"{free.name}.{free.attribute}" in self._paths
+            if is_refused and not is_tool:
                 yield self._use(free)
 
+    def _is_tool(self, alias: ast.alias, name: str) -> bool:
+        """True if the child reads the import as nothing: every tool is there without one."""
+        return name in self._own or (
+            name in self._paths and (name not in self._packages or alias.asname in (None, name))
+        )
+
+    def _is_member(self, package: str, alias: ast.alias) -> bool:
+        return self._is_tool(alias, alias.name) or f"{package}.{alias.name}" in self._paths - self._packages
+
     def _import(self, node: ast.stmt, name: str, what: str) -> Iterator[SourceRefusal]:
-        if name == "__future__" or PARTS.get(name, name) in self._modules:
+        if self._may_import(name):
             return
         root = name.split(".")[0]
         family, reason = _NAMES.get(root, ("import", "a program cannot import it"))
         instead = _IMPORTS_INSTEAD.get(root) or self._instead_of(root, family)
-        yield self._refusal(node, what, family, reason, instead)
+        yield self._refusal(node, what, family, reason, f"{instead} {self._without(node)}")
+
+    def _may_import(self, name: str) -> bool:
+        return name == "__future__" or PARTS.get(name, name) in self._modules
+
+    def _without(self, node: ast.stmt) -> str:
+        """Returns the advice for the line of a refused import: what it is without the refused modules."""
+        names = node.names if isinstance(node, ast.Import) else []
+        kept = [ast.unparse(alias) for alias in names if self._may_import(alias.name)]
+        return f"Write the line as `import {', '.join(kept)}`." if kept else "Leave the line out."
 
     def _use(self, free: FreeName) -> SourceRefusal:
         family, reason = _ATTRIBUTES.get((free.name, free.attribute)) or _NAMES[free.name]

@@ -56,6 +56,7 @@ class Stage:
         self._help = Help(self._names)
         self._own |= _own_builtins(self._importer, self._help)
         self._tools = ToolTable([])
+        self._paths: dict[str, str] = {}
         self._result_bytes = 0
         self._is_playing = False
 
@@ -106,6 +107,7 @@ class Stage:
             # These names cannot be written in a program; among its globals, `dir()` would show them.
             self._own.update(self._tools.awaitables(self._calls))
             self._help.know(self._tools.signatures)
+            self._paths = options.get("paths", {})
         self._calls.begin(self._tools.names, options)
 
     def _narrow(self, allowed: list[str]) -> None:
@@ -120,7 +122,7 @@ class Stage:
         sys.modules["__main__"] = self._main
         tracebacks.seed(source)
         try:
-            self._execute(prepare(source, self._tools.names))
+            self._execute(prepare(source, self._tools.names, self._paths, self._importer.names))
             frame = self._result()
         except ChannelClosed:
             raise

@@ -1,7 +1,8 @@
 """Drives one program with blocking reads, in a worker thread: the fast way for tools that are plain functions.
 
 A call from plain code is answered in this thread: one read, the tool, one write. Calls from async code go to workers,
-so that they run side by side. The worker that has an answer writes it.
+so that they run side by side. The worker that has an answer writes it. A call that is answered later (`Answering`)
+takes no thread: the drive's thread writes its answer when its future is done.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from toolwire.sandbox.channel.frames import CallFrame, DropFrame, WaitFrame, Wak
 from toolwire.sandbox.channel.parsing import ProtocolViolation
 from toolwire.sandbox.channel.wire import LARGE_BYTES
 from toolwire.sandbox.drive.conversation import Conversation, Effect, fault
+from toolwire.sandbox.drive.later_answers import LaterAnswers
 from toolwire.sandbox.drive.live_program import STOP_GRACE_S, LiveProgram
 from toolwire.sandbox.forked import Child
 from toolwire.sandbox.program import ProgramCall
+from toolwire.sandbox.runner import Answering
 
 READ_BYTES = 65_536
 SHARE = PROGRAM_SHARE - 1
@@ -44,7 +47,9 @@ class BlockingDrive:
         self._child = child
         self._arrived = select.poll()
         self._arrived.register(child.reader, select.POLLIN)
-        self._call = call
+        self._call, self._start_later = (call.answer, call.start) if isinstance(call, Answering) else (call, None)
+        self._later: LaterAnswers | None = None
+        """Calls that are answered later; None until the first."""
         self._callers = callers
         self._share_lock = threading.Lock()
         self._answering = 0
@@ -74,6 +79,10 @@ class BlockingDrive:
             self._serve()
         except ProtocolViolation as violation:
             self._live.give_up("protocol_violation", str(violation))
+        finally:
+            if self._later is not None:
+                self._arrived.unregister(self._later.reader)
+                self._later.close()
         if self._live.is_asked_where:
             self._hear_where()
         self._child.kill()
@@ -85,7 +94,9 @@ class BlockingDrive:
             now = _clock()
             if now >= self._look_at:
                 self._look_at_clocks()
-            elif arrived((self._look_at - now) * 1000):
+            elif events := arrived((self._look_at - now) * 1000):
+                if self._later is not None and self._is_later_alone(events, self._later):
+                    continue
                 try:
                     data = read(channel.missing or READ_BYTES)
                 except _CLOSED:
@@ -113,11 +124,15 @@ class BlockingDrive:
             self._set_wake(effect)
         elif type(effect) is CallFrame:
             self._wait_for_room(effect)
+        elif type(effect) is DropFrame and self._later is not None and self._later.drop(effect.ordinal):
+            self._release(effect.ordinal)
 
     def _wait_for_room(self, frame: CallFrame) -> None:
         """Waits until the open calls leave room for this one. Nothing is read meanwhile; the clocks go on."""
         while not self._live.is_over:
             self._has_room.clear()
+            if self._later is not None:
+                self._answer_later(self._later)
             effect = self._conversation.take(frame)
             if effect is not frame:
                 self._carry_out(effect)
@@ -129,12 +144,38 @@ class BlockingDrive:
                 self._has_room.wait(min(self._look_at - now, _LONGEST_WAIT_S))
 
     def _make(self, call: ProgramCall) -> None:
+        if self._start_later is not None and (future := self._start_later(call)) is not None:
+            self._open_later().add(call.ordinal, future)
+            return
         if call.parallel:
             self._answer_beside(call)
             return
         self._answer(call)
         if self._live.weights:
             self._live.release(call.ordinal)
+
+    def _open_later(self) -> LaterAnswers:
+        if self._later is None:
+            self._later = LaterAnswers(self._has_room.set)
+            self._arrived.register(self._later.reader, select.POLLIN)
+        return self._later
+
+    def _is_later_alone(self, events: list[tuple[int, int]], later: LaterAnswers) -> bool:
+        """Writes the answers that have arrived. True if there is nothing else to read."""
+        count = len(events)
+        if any(descriptor == later.reader for descriptor, _ in events):
+            self._answer_later(later)
+            count -= 1
+        return count == 0 or self._live.is_over
+
+    def _answer_later(self, later: LaterAnswers) -> None:
+        for ordinal, future in later.take():
+            self._tell(ordinal, future.result)
+            self._release(ordinal)
+
+    def _release(self, ordinal: int) -> None:
+        self._live.release(ordinal)
+        self._has_room.set()
 
     def _answer_beside(self, call: ProgramCall) -> None:
         """Answers a call in a worker: at once, or after another call of this program when its share is in use."""
@@ -153,8 +194,7 @@ class BlockingDrive:
         while True:
             if not self._live.is_over:
                 self._answer(call)
-            self._live.release(call.ordinal)
-            self._has_room.set()
+            self._release(call.ordinal)
             with self._share_lock:
                 if not self._queue:
                     self._answering -= 1
@@ -162,15 +202,18 @@ class BlockingDrive:
                 call = self._queue.popleft()
 
     def _answer(self, call: ProgramCall) -> None:
+        self._tell(call.ordinal, lambda: self._call(call))
+
+    def _tell(self, ordinal: int, answer_of: Callable[[], Answer | Parked]) -> None:
         try:
-            answer = self._call(call)
+            answer = answer_of()
         except Exception as error:  # noqa: BLE001 - a port that raises is our fault; the program must not hang
             answer = fault(error)
         except BaseException as error:  # noqa: BLE001 - meant for the caller of the run, which raises it
             self._conversation.end_by(error)
             self._child.kill()
             return
-        effect = self._conversation.answered(call.ordinal, answer)
+        effect = self._conversation.answered(ordinal, answer)
         if type(effect) is not bytes:
             self._carry_out(effect)
         elif effect:

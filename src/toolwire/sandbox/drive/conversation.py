@@ -87,6 +87,10 @@ class Conversation:
     def answered(self, ordinal: int, answer: Answer | Parked) -> Effect:
         """Notes how a call ended."""
         live = self._live
+        if isinstance(answer, Answer) and answer.ends:
+            # A resumable program's record keeps the call as unanswered: a replay makes it once more, and ends there.
+            live.ended_by(ordinal, answer, self._clock())
+            return b""
         if live.replaying is not None:
             self._noted(lambda: live.settled(ordinal, answer, self._clock()))
             return self._go_on()
@@ -177,6 +181,8 @@ def _start_options(program: Program) -> dict[str, Any]:
         "call_bytes": limits.call_bytes,
         "outstanding_calls": limits.outstanding_calls,
     }
+    if paths := {tool.path: tool.program_name for tool in program.tools if tool.path}:
+        options["paths"] = paths
     if program.modules != PROGRAM_MODULES:
         options["modules"] = list(program.modules)
     if replay is not None:

@@ -210,6 +210,11 @@ class LiveProgram:
         """Notes the answer; returns False when the program no longer waits for it."""
         return self._close(ordinal, "answered" if answer.error is None else "failed", now)
 
+    def ended_by(self, ordinal: int, answer: Answer, now: float) -> None:
+        """Ends the program at one of its calls, also if it no longer waits for that call."""
+        self._close(ordinal, "answered", now)
+        self.give_up("finished", answer.ends)
+
     def dropped(self, ordinal: int, now: float) -> None:
         """Notes that the program no longer waits for a call. Raises what `on_recorded` raises."""
         if self.replaying is not None and not self.is_over:

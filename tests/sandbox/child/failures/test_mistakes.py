@@ -14,6 +14,7 @@ ALL_TOOLS = (
     "`add(a: int, b: int)`, `search(query: str, limit: int = 10)`, `echo(value)`, "
     "`fail(type_name, message, family=...)`, `many_kinds(first, /, class_, *rest, flag, mode=..., **more)`"
 )
+MANY = "`many_kinds(first, /, class_, *rest, flag, mode=..., **more)`"
 OPEN_TEXT = "A text over several lines stands between two triple quotes, and the closing one is missing."
 
 PROGRAMS: list[tuple[str, str, str]] = [
@@ -43,6 +44,16 @@ PROGRAMS: list[tuple[str, str, str]] = [
         "unknown_tool",
         "delete_everything('/')",
         f"There is no tool `delete_everything`. The tools are {ALL_TOOLS}.",
+    ),
+    (
+        "group_of_tools",
+        "many(1)",
+        f"There is no tool `many`. Call one of its tools: {MANY}.",
+    ),
+    (
+        "group_of_tools",
+        "many.sorts(1)",
+        f"There is no tool `many`. Call one of its tools: {MANY}.",
     ),
     (
         "local_before_assignment",
@@ -212,7 +223,13 @@ def test_every_named_mistake_is_made_above() -> None:
     assert len(MISTAKES) >= 20
 
 
-NO_HINT = ["1 / 0", "raise ValueError('my own')", "x = {}\nx['nothing at all']", "fail('RateLimited', 'slow down')"]
+NO_HINT = [
+    "1 / 0",
+    "raise ValueError('my own')",
+    "x = {}\nx['nothing at all']",
+    "fail('RateLimited', 'slow down')",
+    "nowhere.items()",
+]
 
 
 @pytest.mark.parametrize("source", NO_HINT[:2] + NO_HINT[3:])

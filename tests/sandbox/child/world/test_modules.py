@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import statistics
 import uuid
 import zoneinfo
 from collections.abc import Callable
@@ -50,6 +52,19 @@ def test_another_module_cannot_be_imported(run: Runner, name: str) -> None:
     hidden = run(f"globals()['__builtins__']['__import__']({name!r}, fromlist=('x',))").error
     assert hidden is not None
     assert (hidden.type, f"cannot import {name!r}" in hidden.message) == ("ImportError", True)
+
+
+def test_a_name_that_a_module_lacks_is_refused_without_the_path_of_the_library(run: Runner) -> None:
+    missing = run("from statistics import nope").error
+    assert missing is not None
+    assert (missing.type, missing.message) == ("ImportError", "cannot import name 'nope' from 'statistics'")
+    there = run("mode_of = max\nfrom statistics import mode_of").error
+    assert there is not None
+    assert there.message == "cannot import name 'mode_of' from 'statistics': 'mode_of' is there without an import"
+    # The control: the module's own names, and the path that Python's error would show.
+    assert run("from statistics import mean\nmean([1, 3])").value == 2
+    with pytest.raises(ImportError, match=re.escape(str(statistics.__file__))):
+        exec("from statistics import nope")
 
 
 def test_a_tool_or_a_variable_of_its_name_hides_a_module(shared_sandbox: Sandbox) -> None:

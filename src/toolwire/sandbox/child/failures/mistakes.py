@@ -41,6 +41,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(name="absent_module", error="NameError", pattern=_NAME, text=scene.elsewhere),
     Mistake(name="misspelt_tool", error="NameError", pattern=_NAME, text=scene.tool),
     Mistake(name="member_without_module", error="NameError", pattern=_NAME, text=scene.member),
+    Mistake(name="group_of_tools", error="NameError", pattern=_NAME, text=scene.group),
     Mistake(name="misspelt_variable", error="NameError", pattern=_NAME, text=scene.variable),
     Mistake(name="unknown_tool", error="NameError", pattern=_NAME, text=scene.no_such_name),
     Mistake(

@@ -93,6 +93,13 @@ def member(found: re.Match[str], scene: Scene) -> str:
     return ""
 
 
+def group(found: re.Match[str], scene: Scene) -> str:
+    members = [text for name, text in scene.signatures.items() if name.startswith(f"{found[1]}_")]
+    if members and re.search(rf"(?<![\w.]){re.escape(found[1])}\s*[.(]", scene.line):
+        return f"There is no tool `{found[1]}`. Call one of its tools: {_listed(members)}."
+    return ""
+
+
 def variable(found: re.Match[str], scene: Scene) -> str:
     local: Any = scene.frame.f_locals if scene.frame is not None else {}
     known = [
@@ -216,6 +223,10 @@ def foreign_word(_: re.Match[str], scene: Scene) -> str:
 
 
 def _tools(scene: Scene) -> str:
-    shown = [f"`{signature}`" for signature in list(scene.signatures.values())[:_SHOWN_TOOLS]]
-    more = len(scene.signatures) - len(shown)
+    return _listed(list(scene.signatures.values()))
+
+
+def _listed(signatures: list[str]) -> str:
+    shown = [f"`{signature}`" for signature in signatures[:_SHOWN_TOOLS]]
+    more = len(signatures) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

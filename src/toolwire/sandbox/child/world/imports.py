@@ -64,6 +64,11 @@ class Importer:
         self._from_forms: dict[str, Any] = {}
         self.allow(present)
 
+    @property
+    def names(self) -> Collection[str] | None:
+        """The names that can be imported; None if any can."""
+        return None if self.is_open else self._known.keys()
+
     def allow(self, present: Mapping[str, Any]) -> None:
         """Lets these modules be imported, and their parts."""
         parts = {part: present[whole] for part, whole in PARTS.items() if whole in present}
@@ -76,7 +81,11 @@ class Importer:
     def __call__(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
         """As the built-in."""
         if level == 0 and name in self._known:
-            return self._from_forms.get(name, self._known[name]) if fromlist else self._known[name]
+            if not fromlist:
+                return self._known[name]
+            found = self._from_forms.get(name, self._known[name])
+            _refuse_missing(found, name, fromlist, globals)
+            return found
         if kind_of(fromlist) is list and name in sys.modules:
             # Imports of C code also use the program's builtins: `strptime` looks `_strptime` up. Only C code passes a
             # list; import
@@ -85,6 +94,15 @@ class Importer:
         if self.is_open:
             return builtins.__import__(name, globals, locals, fromlist, level)
         raise ImportError(f"a program cannot import {name!r}; it has {listed(self._present)} without import", name=name)
+
+
+def _refuse_missing(module: Any, name: str, wanted: Any, known: Any) -> None:
+    """Refuses names that the module lacks. Python's own error would show the path of the host's library."""
+    for each in wanted:
+        if each != "*" and not hasattr(module, each):
+            there = kind_of(known) is dict and each in known
+            hint = f": {each!r} is there without an import" if there else ""
+            raise ImportError(f"cannot import name {each!r} from {name!r}{hint}", name=name)
 
 
 def listed(present: Collection[str]) -> str:

@@ -9,12 +9,13 @@ but never gives a wrong answer.
 
 import ast
 import inspect
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 from .stubs import LATER
+from .tool_spelling import drop_imports, join_paths
 
 FILENAME = "<program>"
 TRAILING = "trailing expression"
@@ -43,21 +44,31 @@ class CompiledProgram:
     caught: tuple[str, ...]
 
 
-def prepare(text: str, tools: Iterable[str]) -> CompiledProgram:
+def prepare(
+    text: str, tools: Iterable[str], paths: Mapping[str, str] | None = None, modules: Collection[str] | None = None
+) -> CompiledProgram:
     """Compiles the program.
+
+    `paths` maps dotted names to tools. Imports of tools are dropped, but not those of `modules`; None keeps all.
 
     Raises:
         SyntaxError: the text is not a program, in CPython's words, or it is nested too deeply.
         ValueError: the text holds a character that CPython refuses.
     """
     try:
-        return _prepare(text, tools)
+        return _prepare(text, tuple(tools), paths or {}, modules)
     except (RecursionError, MemoryError):
         raise SyntaxError("the program is nested too deeply") from None
 
 
-def _prepare(text: str, tools: Iterable[str]) -> CompiledProgram:
+def _prepare(
+    text: str, tools: Collection[str], paths: Mapping[str, str], modules: Collection[str] | None
+) -> CompiledProgram:
     tree = ast.parse(text, FILENAME)
+    if tools and modules is not None and "import" in text:
+        drop_imports(tree, tools, paths, modules)
+    if paths:
+        join_paths(tree, paths, frozenset(_assigned(tree)))
     # Walking the tree is a tenth of a small program's time: do it only if the text can hold such nodes.
     caught = tuple(_caught(tree)) if "except" in text else ()
     if "await" in text or "async" in text:
