@@ -23,15 +23,20 @@ if TYPE_CHECKING:
     from toolwire.facade.toolkits.trace_toolkit import trace_toolkit as trace_toolkit
     from toolwire.facade.tools.base_tool import BaseTool as BaseTool
     from toolwire.facade.tools.base_tool import ToolPermission as ToolPermission
+    from toolwire.facade.tools.function_tool import FunctionTool as FunctionTool
+    from toolwire.facade.tools.function_tool import tool as tool
     from toolwire.facade.tools.reg_toolspec import reg_toolspec as reg_toolspec
     from toolwire.facade.tools.tool_spec import ToolSpec as ToolSpec
-    from toolwire.facade.tools.tool_spec import tool as tool
     from toolwire.facade.tools.xml_parser import ToolCalls as ToolCalls
     from toolwire.facade.tools.xml_parser import ToolPromptGenerator as ToolPromptGenerator
     from toolwire.facade.tools.xml_parser import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.tools.xml_parser import parse_tool_calls as parse_tool_calls
     from toolwire.journal.run import SuspendedRun as SuspendedRun
     from toolwire.journal.store import Store as Store
+    from toolwire.mcp.client import MCPClient as MCPClient
+    from toolwire.mcp.client import MCPClientBase as MCPClientBase
+    from toolwire.mcp.client import StatefulClientBase as StatefulClientBase
+    from toolwire.mcp.tool_function import MCPToolFunction as MCPToolFunction
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
     from toolwire.permission.approval import Decision as Decision
     from toolwire.permission.approval import DecisionRefused as DecisionRefused
@@ -60,13 +65,20 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.context import CallContext as CallContext
     from toolwire.vocabulary.errors import BindingError as BindingError
     from toolwire.vocabulary.errors import BoundValueError as BoundValueError
+    from toolwire.vocabulary.errors import CallNotAnswered as CallNotAnswered
+    from toolwire.vocabulary.errors import CallNotSent as CallNotSent
     from toolwire.vocabulary.errors import ConfigurationError as ConfigurationError
     from toolwire.vocabulary.errors import DefinitionError as DefinitionError
+    from toolwire.vocabulary.errors import DocumentChanged as DocumentChanged
     from toolwire.vocabulary.errors import RegistrationError as RegistrationError
     from toolwire.vocabulary.errors import SandboxUnavailable as SandboxUnavailable
+    from toolwire.vocabulary.errors import ServerUnavailable as ServerUnavailable
     from toolwire.vocabulary.errors import StoreUnavailable as StoreUnavailable
     from toolwire.vocabulary.errors import ToolwireError as ToolwireError
     from toolwire.vocabulary.failures import Failure as Failure
+    from toolwire.vocabulary.questions import InputRequired as InputRequired
+    from toolwire.vocabulary.questions import Question as Question
+    from toolwire.vocabulary.questions import QuestionDeclined as QuestionDeclined
     from toolwire.vocabulary.response import ToolResponse as ToolResponse
     from toolwire.vocabulary.results import CallFailed as CallFailed
     from toolwire.vocabulary.results import ToolResult as ToolResult
@@ -83,6 +95,8 @@ _HOMES = {
     "BoundValueError": "vocabulary.errors",
     "CallContext": "vocabulary.context",
     "CallFailed": "vocabulary.results",
+    "CallNotAnswered": "vocabulary.errors",
+    "CallNotSent": "vocabulary.errors",
     "Caller": "vocabulary.calls",
     "CodeExecutionTool": "facade.built_in.code_execution_tool",
     "Condition": "permission.condition",
@@ -90,21 +104,31 @@ _HOMES = {
     "Decision": "permission.approval",
     "DecisionRefused": "permission.approval",
     "DefinitionError": "vocabulary.errors",
+    "DocumentChanged": "vocabulary.errors",
     "Failure": "vocabulary.failures",
+    "FunctionTool": "facade.tools.function_tool",
     "ImageBlock": "vocabulary.blocks",
+    "InputRequired": "vocabulary.questions",
     "Limits": "sandbox.limits",
+    "MCPClient": "mcp.client",
+    "MCPClientBase": "mcp.client",
+    "MCPToolFunction": "mcp.tool_function",
     "Observation": "facade.observing.observation",
     "PermissionDecided": "vocabulary.call_events",
     "PermissionRequested": "vocabulary.call_events",
     "Policy": "permission.policy",
     "Problem": "vocabulary.calls",
     "ProgramResult": "sandbox.report",
+    "Question": "vocabulary.questions",
+    "QuestionDeclined": "vocabulary.questions",
     "RegisteredToolFunction": "facade.toolkits.registered",
     "RegistrationError": "vocabulary.errors",
     "Reply": "vocabulary.calls",
     "Rule": "permission.policy",
     "SandboxUnavailable": "vocabulary.errors",
+    "ServerUnavailable": "vocabulary.errors",
     "Session": "session.session",
+    "StatefulClientBase": "mcp.client",
     "Store": "journal.store",
     "StoreUnavailable": "vocabulary.errors",
     "SuspendedRun": "journal.run",
@@ -135,7 +159,7 @@ _HOMES = {
     "parse_tool_calls": "facade.tools.xml_parser",
     "protocols": "",
     "reg_toolspec": "facade.tools.reg_toolspec",
-    "tool": "facade.tools.tool_spec",
+    "tool": "facade.tools.function_tool",
     "trace_toolkit": "facade.toolkits.trace_toolkit",
 }
 

@@ -131,11 +131,11 @@ def test_names_that_programs_could_not_tell_apart_are_refused(first: str, second
 
 def test_it_is_async_while_any_of_its_tools_is() -> None:
     tools = catalogue("search")
-    seen = [tools.is_async]
+    seen = [tools.answers_later]
     tools.add(entry("fetch", fetch))
-    seen.append(tools.is_async)
+    seen.append(tools.answers_later)
     tools.remove("fetch")
-    seen.append(tools.is_async)
+    seen.append(tools.answers_later)
     assert seen == [False, True, False]
 
 

@@ -152,6 +152,6 @@ def test_an_overlay_needs_a_loop_when_either_does() -> None:
     tool = from_function(later)
     asynchronous.add(Entry(name="later", tool=tool, handle=tool))
     above = Overlay(catalogue())
-    assert (Overlay(asynchronous).is_async, above.is_async) == (True, False)
+    assert (Overlay(asynchronous).answers_later, above.answers_later) == (True, False)
     above.add(Entry(name="later", tool=tool, handle=tool))
-    assert above.is_async
+    assert above.answers_later

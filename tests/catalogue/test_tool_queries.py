@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from types import SimpleNamespace
 
 import pytest
 from benchmarks.search import search_of
@@ -15,6 +16,7 @@ from toolwire.builtin.search_tools import search_tools_tool
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
 from toolwire.protocols import get
+from toolwire.vocabulary.calls import NOBODY
 
 ENGLISH, CHINESE = queries("test", "english"), queries("test", "chinese")
 LEAST = {"english": 0.8, "chinese": 0.7}
@@ -69,10 +71,13 @@ def test_names_alone_and_chance_do_not_suffice() -> None:
 @pytest.mark.parametrize("protocol", ["attp", "json", "openai", "anthropic"])
 def test_a_prompt_with_the_search_and_what_it_found_saves_nine_tenths(protocol: str, found: Find) -> None:
     known = {tool.name: tool for tool in service_tools()}
-    search = search_tools_tool(lambda query, limit: [known[name] for name in found(query, limit)])
+    search = search_tools_tool(lambda query, limit, _: [known[name] for name in found(query, limit)])
     count = quick_tokenizer()["o200k"]
     assert search.function is not None
-    answers = [search.function(query=query.text, limit=5).text for query in ENGLISH[::10]]
+    answers = [
+        search.function(query=query.text, limit=5, context=SimpleNamespace(caller=NOBODY)).text
+        for query in ENGLISH[::10]
+    ]
 
     def cost(tools: Iterable[Tool]) -> int:
         return count(str(get(protocol).describe(tools)))

@@ -168,7 +168,7 @@ def test_an_id_that_is_not_here_says_so(registry: ToolRegistry) -> None:
     assert result is not None
     assert result.text == (
         "There is no background call 'abc': its result was dropped, or it is not yours.\n"
-        "If you copied the id exactly, start the call again."
+        "If you copied the id exactly, start a new call."
     )
     assert not registry.background.cancel("abc")
 

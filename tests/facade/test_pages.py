@@ -136,7 +136,7 @@ def test_an_id_that_is_gone_or_wrong_says_so() -> None:
     gone = registry.invoke("read_result", {"id": id_in(first)})
     assert gone.text == (
         f"There is no result '{id_in(first)}' to read on in: it was dropped to make room, or it is not yours.\n"
-        "If you copied the id exactly, make the call again that gave the result."
+        "If you copied the id exactly, make the call again that gave the result, with a narrower request."
     )
     assert outcome(gone) == "invalid_arguments"
 

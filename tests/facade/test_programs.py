@@ -121,7 +121,10 @@ def test_programs_are_a_tool_only_while_enabled() -> None:
     assert registry.get_tool("code_execution") is None
     assert refused.failure is not None
     told = refused.failure.data["for_owner"]
-    assert (refused.failure.kind, told) == ("unknown_tool", "registry.enable_code_execution() lets programs run.")
+    assert (refused.failure.kind, told) == (
+        "unknown_tool",
+        "Session(programs=True) or registry.enable_code_execution() lets programs run.",
+    )
 
     registry.enable_code_execution(timeout=PATIENCE_S)
     tool = registry.get_tool("code_execution")

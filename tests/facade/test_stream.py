@@ -359,7 +359,9 @@ async def test_a_time_limit_ends_a_stream_with_what_it_gave(world: World) -> Non
 
     world.add(work, timeout_s=1)
     *_, last = await read(stream(world))
-    assert seen([last]) == [("a|'work' took longer than 1 s and was stopped.\nAsk for less, or try again.", "lsc")]
+    assert seen([last]) == [
+        ("a|'work' took longer than 1 s and was stopped.\nAsk for less, or try once more later.", "lsc")
+    ]
     assert closed == ["closed"]
 
 
@@ -374,7 +376,9 @@ async def test_a_time_limit_counts_the_readers_time_and_stops_a_tool_that_waits_
     await anext(chunks)
     await asyncio.to_thread(writing.closed.wait, PATIENCE_S)
     (last,) = await read(chunks)
-    assert seen([last]) == [("x|'work' took longer than 1 s and was stopped.\nAsk for less, or try again.", "lsc")]
+    assert seen([last]) == [
+        ("x|'work' took longer than 1 s and was stopped.\nAsk for less, or try once more later.", "lsc")
+    ]
     assert len(writing.given) == 1
 
 

@@ -18,6 +18,7 @@ class LineProtocol:
 
     name = "lines"
     is_native = False
+    reminder = ""
     writes_programs = False
 
     def describe(self, tools: Iterable[Any], *, language: str = "en", thought: str = "short") -> str:

@@ -58,6 +58,10 @@ class SaysNothing(JsonText):
         return ""
 
 
+class RemindsByACall(JsonText):
+    reminder = '<tool_call>{"name": "search", "arguments": {"query": "otters"}}</tool_call>'
+
+
 class KnowsNothing(JsonText):
     def recognises(self, reply: Any) -> bool:
         return False
@@ -100,6 +104,7 @@ class LosesPieces(JsonText):
         (ForgetsTools(), ["tells of every tool"]),
         (HidesFailures(), ["results reach the model"]),
         (SaysNothing(), ["a refusal says why"]),
+        (RemindsByACall(), ["a copied reminder does nothing"]),
         (KnowsNothing(), ["knows its own"]),
         (Remembers(), ["reading is pure", "pieces do not matter"]),
         (LosesPieces(), ["pieces do not matter"]),

@@ -164,6 +164,11 @@ class WaitsForNobody(Broken):
         return Answer() if answer is PARKED else answer
 
 
+class GoesOnAfterTheEnd(Broken):
+    def answered(self, answer: Answer | Parked) -> Answer | Parked:
+        return Answer(value=1) if isinstance(answer, Answer) and answer.ends else answer
+
+
 class ForgetsWhatWas(Broken):
     def ended(self, result: ProgramResult) -> ProgramResult:
         return replace(result, recorded=())
@@ -192,7 +197,7 @@ class NeverSaysWhere(Broken):
 
 
 BROKEN: list[tuple[type[ScriptedRunner], list[str]]] = [
-    (CountsFromZero, ["calls come in order", "a suspended program goes on"]),
+    (CountsFromZero, ["calls come in order", "a suspended program goes on", "an answer may end the program"]),
     (LosesOutput, ["output and value come back", "errors reach the program", "what breaks is an error to the program"]),
     (HasOneError, ["errors reach the program"]),
     (CallsFailuresCrashes, ["an error not caught fails the program", "without a record nothing waits"]),
@@ -202,8 +207,15 @@ BROKEN: list[tuple[type[ScriptedRunner], list[str]]] = [
     (HoldsOnToTasks, ["a cancelled task ends its program"]),
     (HoldsTheLoop, ["a cancelled task ends its program", "the loop goes on beside a program"]),
     (WaitsForNobody, ["a parked call suspends", "a suspended program goes on", "without a record nothing waits"]),
-    (ForgetsWhatWas, ["a parked call suspends", "a suspended program goes on", "another program is stopped"]),
-    (StartsAfresh, ["a suspended program goes on", "another program is stopped"]),
+    (GoesOnAfterTheEnd, ["an answer may end the program"]),
+    (
+        ForgetsWhatWas,
+        [
+            *("a parked call suspends", "a suspended program goes on", "another program is stopped"),
+            "an answer may end the program",
+        ],
+    ),
+    (StartsAfresh, ["a suspended program goes on", "another program is stopped", "an answer may end the program"]),
     (BelievesTheProgram, ["another program is stopped"]),
     (NeverSaysWhere, ["isolation is told and kept"]),
 ]

@@ -31,7 +31,7 @@ class Catalogue:
         """Maps the name used in programs to the registered name."""
         self._looks: dict[str, str] = {}
         """Maps the look of a name to the first registered name with that look."""
-        self._is_async = False
+        self._answers_later = False
         self._drawn: tuple[DrawnSeat, ...] = ()
         self._gates: dict[str, Gate] = {}
         self._is_whole = True
@@ -46,9 +46,9 @@ class Catalogue:
         return isinstance(name, str) and self.find(name) is not None
 
     @property
-    def is_async(self) -> bool:
-        """True if a call of any tool here needs an event loop. Programs then need one too."""
-        return self._is_async or (bool(self._drawn) and any(_is_async(seat) for seat in self._drawn))
+    def answers_later(self) -> bool:
+        """True if a call of any tool here needs an event loop or gives a future. Programs then need a loop."""
+        return self._answers_later or (bool(self._drawn) and any(_answers_later(seat) for seat in self._drawn))
 
     @property
     def is_whole(self) -> bool:
@@ -226,7 +226,7 @@ class Catalogue:
 
     def _set(self, seats: dict[str, Seat | DrawnSeat]) -> None:
         self._drawn = tuple(seat for seat in seats.values() if isinstance(seat, DrawnSeat))
-        self._is_async = any(_is_async(seat) for seat in seats.values() if isinstance(seat, Seat))
+        self._answers_later = any(_answers_later(seat) for seat in seats.values() if isinstance(seat, Seat))
         self._seats = seats
 
     def _warn_of_look_alike(self, entry: Entry) -> None:
@@ -267,9 +267,9 @@ def _is_one(first: object, second: object) -> bool:
     return first is second or (isinstance(first, _METHODS) and first == second)
 
 
-def _is_async(seat: Seat | DrawnSeat) -> bool:
+def _answers_later(seat: Seat | DrawnSeat) -> bool:
     entry = seat.entry
-    return entry is not None and entry.is_async
+    return entry is not None and entry.answers_later
 
 
 _METHODS = (MethodType, BuiltinMethodType)
@@ -298,8 +298,8 @@ class Overlay(Catalogue):
         return super().__contains__(name) or name in self._below
 
     @property
-    def is_async(self) -> bool:
-        return super().is_async or self._below.is_async
+    def answers_later(self) -> bool:
+        return super().answers_later or self._below.answers_later
 
     @property
     def is_whole(self) -> bool:

@@ -73,6 +73,8 @@ class Entry:
 
     spill: Spill | None = None
     """Storage for long results, for the tool that reads them; else None."""
+    is_spill_given: bool = False
+    """True if the owner gave `spill`. It then counts before the store of a session."""
 
     rebind: Rebind | None = None
     """Set for a tool that describes, searches or serves the other tools of its catalogue."""
@@ -112,6 +114,11 @@ class Entry:
     def is_async(self) -> bool:
         """True if a call needs an event loop."""
         return self.tool.is_async or (bool(self.middleware) and not all(map(is_colourless, self.middleware)))
+
+    @property
+    def answers_later(self) -> bool:
+        """True if a program's thread should not wait for a call: it needs an event loop, or gives a future."""
+        return self.is_async or self.tool.gives_future
 
     @property
     def described(self) -> Tool:

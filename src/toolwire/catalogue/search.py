@@ -45,12 +45,12 @@ class ToolSearch:
         self._lock = threading.Lock()
         self._index = _Index((), ())
 
-    def find(self, query: str, limit: int) -> list[Entry]:
+    def find(self, query: str, limit: int, among: Iterable[Entry] | None = None) -> list[Entry]:
         """Returns at most `limit` entries, best first. The list is empty if no tool matches a word of the query.
 
-        A tool whose name equals the query comes first.
+        A tool whose name equals the query comes first. `among` are the entries to search; None: those of `entries()`.
         """
-        entries = tuple(self._entries())
+        entries = tuple(self._entries() if among is None else among)
         places = self._current(entries).ranked(query)
         named = [place for place, entry in enumerate(entries) if entry.name == query.strip()]
         return [entries[place] for place in dict.fromkeys([*named, *places])][:limit]

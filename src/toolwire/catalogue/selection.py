@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,6 +11,7 @@ from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import Groups, ToolGroup
 from toolwire.catalogue.similar_names import nearest
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller
+from toolwire.vocabulary.errors import ConfigurationError
 
 Visible = Callable[[str, Caller], bool]
 """True if the caller may see the tool of that name. A predicate that raises hides the tool. It is called often and must
@@ -42,10 +44,10 @@ class Selection:
         return isinstance(name, str) and self.find(name) is not None
 
     @property
-    def is_async(self) -> bool:
-        """True if a call of any tool in the catalogue needs an event loop, hidden tools included."""
+    def answers_later(self) -> bool:
+        """True if a call of any tool in the catalogue needs a loop or gives a future, hidden tools included."""
         # The driver of a program is chosen at its start, and a group may be activated while it runs.
-        return self._catalogue.is_async
+        return self._catalogue.answers_later
 
     def find(self, name: str) -> Entry | None:
         """Returns the entry with exactly that name if it can be called now or is disabled, else None."""
@@ -91,7 +93,8 @@ class Selection:
         return self._groups is None or self._groups.is_active(entry.group)
 
     def _is_visible(self, entry: Entry) -> bool:
-        return all(self._allows(visible, entry.name) for visible in self._visible)
+        # A predicate is about the host's tools; a model that could not end would go on without end.
+        return entry.tool.ends_turn or all(self._allows(visible, entry.name) for visible in self._visible)
 
     def _allows(self, visible: Visible, name: str) -> bool:
         try:
@@ -99,3 +102,17 @@ class Selection:
         except Exception:  # noqa: BLE001 - the predicate is the host's code; an error hides the tool
             _LOG.exception("the visibility check of %r failed; the tool is hidden", name)
             return False
+
+
+def check_predicate(visible: object) -> None:
+    """Refuses a predicate that cannot answer at once.
+
+    Raises:
+        ConfigurationError: It cannot be called, or is a coroutine function.
+    """
+    if not callable(visible):
+        raise ConfigurationError(f"visible={visible!r}: give a function (tool_name, caller) -> bool")
+    if inspect.iscoroutinefunction(visible):
+        raise ConfigurationError(
+            f"visible={visible.__name__} is a coroutine function: it must answer at once, write `def`"
+        )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.facade.driving import call_blocking
 from toolwire.facade.registry_base import RegistryBase
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import (
+    ASK_USER,
     CANCEL_CALL,
     CODE_EXECUTION,
     POLL_CALL,
@@ -102,9 +103,9 @@ class BuiltInTools(RegistryBase):
     def enable_result_pages(self, spill: Spill | None = None) -> None:
         """Lets models read on in results that are too long for them: adds the tool `read_result`.
 
-        A model gets the first page of such a result, and an id. `spill` keeps the whole text. By default it is in
-        memory, with 16 MiB here and as much in each toolkit and session; the least recently read texts are dropped
-        first.
+        A model gets the first page of such a result, and an id. `spill` keeps the whole text. By default a session
+        with a store keeps it there. Other texts are in memory, with 16 MiB here and as much in each toolkit and
+        session. The least recently read texts are dropped first.
 
         Raises:
             RegistrationError: a tool of yours has that name.
@@ -120,6 +121,32 @@ class BuiltInTools(RegistryBase):
         there = self._parts.scope.catalogue.find(READ_RESULT)
         if there is not None and there.spill is not None:
             self._parts.scope.catalogue.remove(READ_RESULT)
+
+    def enable_user_questions(self) -> None:
+        """Lets models ask the person: adds the tool `ask_user(question, options=None, schema=None)`.
+
+        A question is decided as an approval is: by the session's approver, or later in its store.
+
+        Raises:
+            RegistrationError: A tool of yours has that name.
+        """
+        from toolwire.builtin.ask_user import ask_user_tool
+
+        catalogue, there = self._parts.scope.catalogue, self._asking_entry
+        if there is None:
+            tool = ask_user_tool()
+            catalogue.add(Entry(name=ASK_USER, tool=tool, handle=_ASKS_USER))
+        catalogue.enable(ASK_USER)
+
+    def disable_user_questions(self) -> None:
+        """Removes `ask_user` again; does nothing when it is not registered."""
+        if self._asking_entry is not None:
+            self._parts.scope.catalogue.remove(ASK_USER)
+
+    @property
+    def _asking_entry(self) -> Entry | None:
+        there = self._parts.scope.catalogue.find(ASK_USER)
+        return there if there is not None and there.handle is _ASKS_USER else None
 
     @property
     def background(self) -> BackgroundCalls:
@@ -158,6 +185,10 @@ class BuiltInTools(RegistryBase):
     def _code_execution(self) -> CodeExecutionTool | None:
         entry = self._parts.scope.catalogue.find(CODE_EXECUTION)
         return cast("CodeExecutionTool", entry.handle) if entry is not None else None
+
+
+_ASKS_USER: Final = object()
+"""The handle of our own `ask_user`, by which a tool of the host with that name is told from it."""
 
 
 def _seconds(timeout: object) -> float:

@@ -39,6 +39,13 @@ _LOG = logging.getLogger("toolwire.registry")
 class ToolRegistry(BuiltInTools):
     """Tools by name, and the methods to call them.
 
+    >>> registry = ToolRegistry()
+    >>> @registry.register
+    ... def add(a: int, b: int = 1) -> int:
+    ...     return a + b
+    >>> registry.invoke("add", {"a": 1}).data
+    2
+
     Safe to use from several threads and event loops at once. As a base class, its methods marked with `@reg_toolspec`
     are its tools; a subclass need not call `super().__init__()`.
     """

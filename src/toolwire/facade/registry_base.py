@@ -12,6 +12,7 @@ from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.definition.tool import Permission
 from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.mcp_servers import McpServers, close_mcp_clients
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
@@ -21,6 +22,7 @@ from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.judge import judged_by_name
 from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Scope
+from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
@@ -63,7 +65,7 @@ class RegistryParts:
         self.change(replace)
 
 
-class RegistryBase(NamedTools, Traced, Observed, Switching):
+class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
     """How a registry's calls are run. `ToolRegistry` adds the tools and the calls."""
 
     _toolspecs: ClassVar[Mapping[str, tuple[Any, Mapping[str, Any]]]] = MappingProxyType({})
@@ -150,6 +152,15 @@ class RegistryBase(NamedTools, Traced, Observed, Switching):
         refuse_wrong_rules(more, self._call_scope.catalogue)
         self._parts.change(lambda scope: replace(scope, policy=scope.policy.joined(more)))
 
+    def use_approver(self, approver: Approver) -> None:
+        """Sets the approver of a registry without one, also for its toolkits. Sessions that exist already keep theirs.
+
+        Raises:
+            ConfigurationError: the registry has an approver already, or this one cannot be asked.
+        """
+        refuse_wrong_approver(approver)
+        self._parts.change(lambda scope: _with_approver(scope, approver))
+
     def use_middleware(self, *layers: Middleware) -> None:
         """Adds middleware around every call, inside of the present layers; also for toolkits that exist already."""
         self._parts.change(lambda scope: scope.with_middleware(layers))
@@ -202,12 +213,13 @@ class RegistryBase(NamedTools, Traced, Observed, Switching):
     # -- its lifetime -------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Cancels calls in the background, and releases this registry's hold on threads and the sandbox.
+        """Cancels calls in the background, disconnects MCP servers, and releases the hold on threads and the sandbox.
 
-        The runtime ends them when no other registry holds them. A closed registry can be used again: it starts them
-        anew.
+        The runtime ends these when no other registry holds them. A closed registry can be used again: it starts and
+        connects anew.
         """
         parts = self._parts
+        close_mcp_clients(self._mcp_clients)
         if parts.background is not None:
             parts.background.close()
         if parts.is_held:
@@ -236,3 +248,9 @@ class RegistryBase(NamedTools, Traced, Observed, Switching):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _with_approver(scope: Scope, approver: Approver) -> Scope:
+    if scope.approver is not None:
+        raise ConfigurationError("use_approver: this registry has an approver already, and keeps it")
+    return replace(scope, approver=approver)

@@ -1,27 +1,45 @@
 """Fakes, recorded calls, and conformance kits for your own parts. Toolwire itself does not import this package."""
 
 from toolwire.facade.built_in.program_entry import programs_run_by
-from toolwire.testing.approvers import CHECKS, ApproverFails, Said, check_approver
+from toolwire.sandbox.answers import Answer, AnswerError, Replay
+from toolwire.sandbox.program import Program, ProgramCall, ProgramParameter, ProgramTool
+from toolwire.sandbox.runner import Flag, ProgramRunner
+from toolwire.testing.approvers import CHECKS, ApproverFails, MakeApprover, Person, Said, check_approver
 from toolwire.testing.cassette import Recorder, Replayer
 from toolwire.testing.checks import PortFails
 from toolwire.testing.protocols import PROTOCOL_CHECKS, check_protocol
 from toolwire.testing.runner import Script, ScriptCallFailed, ScriptedRunner, ScriptTools
 from toolwire.testing.store import MemoryRun, MemoryStore
+from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 
 __all__ = [
     "CHECKS",
     "PROTOCOL_CHECKS",
+    "Answer",
+    "AnswerError",
     "ApproverFails",
+    "Flag",
+    "InDoubtStep",
+    "MakeApprover",
     "MemoryRun",
     "MemoryStore",
+    "Person",
     "PortFails",
+    "Program",
+    "ProgramCall",
+    "ProgramParameter",
+    "ProgramRunner",
+    "ProgramTool",
     "Recorder",
+    "Replay",
     "Replayer",
     "Said",
     "Script",
     "ScriptCallFailed",
     "ScriptTools",
     "ScriptedRunner",
+    "Start",
+    "Step",
     "check_approver",
     "check_protocol",
     "programs_run_by",

@@ -48,7 +48,10 @@ class ApproverFails(AssertionError):
 
 
 def check_approver(make_approver: MakeApprover) -> None:
-    """Runs every check. It starts event loops of its own, so call it from blocking code.
+    """Runs every check of `CHECKS`. It starts event loops of its own, so call it from blocking code.
+
+    `make_approver(person)` returns the approver under test. The approver calls `person(request.id)` in place of a real
+    person, and turns the `Said` that it returns into a `Decision`, or into None for the verdict `nothing`.
 
     Raises:
         ApproverFails: At least one check failed.

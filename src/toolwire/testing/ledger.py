@@ -9,8 +9,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolwire.journal.ledger.asked import AskedQuestion, is_asking
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.testing.futures import done
+from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step, idempotency_key
 
@@ -46,6 +48,8 @@ class MemoryLedger:
 
     def __init__(self, run_id: str = "r_1", records: Records | None = None) -> None:
         self.run_id = run_id
+        self.pages: Spill | None = None
+        """Long results stay in the session's memory, which lives as long as these records."""
         self.records = Records() if records is None else records
         self.story: list[tuple[str, str]] = []
         """The calls of its methods in order: the method and the step's key or the id of the call."""
@@ -74,6 +78,7 @@ class MemoryLedger:
             attempt=start.attempt,
             idempotency_key=idempotency_key(self.run_id, step.key, start.arguments_digest),
             has_key=start.has_key,
+            is_asking=is_asking(step.key, map(_question, self._questions())),
         )
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
@@ -98,6 +103,15 @@ class MemoryLedger:
         """Implements `Ledger.decide`."""
         self.story.append(("decide", request.call_id))
         return done(lambda: self._decided(request, decision))
+
+    def use_answers(self, request_ids: Sequence[str]) -> Future[None]:
+        """Implements `Ledger.use_answers`."""
+        for request_id in request_ids:
+            self.records.requests[request_id].is_used = True
+        return done(lambda: None)
+
+    def _questions(self) -> list[_Asked]:
+        return [asked for asked in self.records.requests.values() if asked.request.kind == "question"]
 
     def begin(self, start: Start) -> Future[float | ToolResult]:
         """Implements `Ledger.begin`."""
@@ -154,6 +168,16 @@ class MemoryLedger:
             return kept.started_at
         self.records.steps[start.step.key] = _LedgerStep(start.step, start, time.time())
         return self.records.steps[start.step.key].started_at
+
+
+def _question(asked: _Asked) -> AskedQuestion:
+    request, decision = asked.request, asked.decision
+    return AskedQuestion(
+        call_id=request.call_id,
+        asked_at=request.created_at,
+        decided_at=0.0 if decision is None else decision.at,
+        is_used=asked.is_used,
+    )
 
 
 def _divergence(step: Step, kept: Step) -> ToolResult:

@@ -17,7 +17,7 @@ CheckProtocol = Callable[[CallingProtocol], None]
 
 
 def check_protocol(protocol: CallingProtocol) -> None:
-    """Runs every check of `PROTOCOL_CHECKS`.
+    """Runs every check of `PROTOCOL_CHECKS` on a calling format of your own: `check_protocol(MyProtocol())`.
 
     Raises:
         PortFails: At least one check failed.
@@ -149,6 +149,13 @@ def _a_refusal_says_why(protocol: CallingProtocol) -> None:
             holds(bool(protocol.refuse(reply)), f"{said!r:.200} is refused, and the model is told nothing")
 
 
+def _a_copied_reminder_does_nothing(protocol: CallingProtocol) -> None:
+    if not protocol.is_native and protocol.reminder:
+        copied = protocol.parse(protocol.reminder, _TOOLS)
+        ended = copied.calls or copied.failure is not None
+        holds(not ended, "its reminder makes a call or gives up, if a model copies it")
+
+
 def _knows_its_own(protocol: CallingProtocol) -> None:
     for calls in _said(protocol):
         rendered = protocol.render(calls)
@@ -163,6 +170,7 @@ PROTOCOL_CHECKS: Mapping[str, CheckProtocol] = {
     "tells of every tool": _tells_of_every_tool,
     "results reach the model": _results_reach_the_model,
     "a refusal says why": _a_refusal_says_why,
+    "a copied reminder does nothing": _a_copied_reminder_does_nothing,
     "knows its own": _knows_its_own,
 }
 """The checks by name, to run one by one; each raises `PortFails`. Streaming is checked for text protocols only: the

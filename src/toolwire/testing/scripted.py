@@ -26,6 +26,8 @@ class ScriptEnded:
     """Name of the exception if the program did not finish."""
     message: str = ""
     """The message of the exception; empty if the status says everything."""
+    notice: str = ""
+    """The text for a program without output and result; empty without one."""
 
 
 class ScriptedProgram:
@@ -51,7 +53,7 @@ class ScriptedProgram:
             made = ProgramCall(ordinal=ordinal, tool=tool, arguments=arguments, parallel=False)
             answer = only_answer(await self._asked(made, call))
             self._note(made, answer)
-            return answer
+            return ScriptEnded("finished", notice=answer.ends) if answer.ends else answer
         made = ProgramCall(
             ordinal=ordinal,
             tool=tool,
@@ -86,6 +88,7 @@ class ScriptedProgram:
             isolation=self._isolation,
             duration_s=time.monotonic() - self._started,
             cpu_s=0.0,
+            notice=ended.notice,
             recorded=tuple(self._recorded[ordinal] for ordinal in sorted(self._recorded)),
         )
 
@@ -115,6 +118,10 @@ class ScriptedProgram:
             after=self._answered,
         )
         answer = await self._asked(made, call)
+        if isinstance(answer, Answer) and answer.ends:
+            self._keep(record)
+            self._note(made, answer)
+            return ScriptEnded("finished", notice=answer.ends)
         if isinstance(answer, Answer):
             self._answered += 1
             record = replace(record, answer=answer, completed=self._answered, at=time.time())

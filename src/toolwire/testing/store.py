@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
 from toolwire.journal.run import RunStart, RunStatus, SuspendedRun
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.permission.deciding import ALLOWING, check
+from toolwire.permission.seen_urls import with_urls
 from toolwire.testing.futures import done
 from toolwire.testing.ledger import MemoryLedger, Records
 from toolwire.vocabulary.calls import Caller
+from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import digest
 
@@ -20,9 +22,13 @@ from toolwire.vocabulary.values import digest
 class MemoryRun(MemoryLedger):
     """The ledger of one run of a `MemoryStore`."""
 
-    def __init__(self, start: RunStart) -> None:
+    def __init__(self, start: RunStart, has_read: set[Label], has_seen: dict[str, None]) -> None:
         super().__init__(start.run_id, Records())
         self.start = start
+        self.has_read = has_read
+        """Labels of the data that the run's conversation has read."""
+        self.has_seen = has_seen
+        """URLs that stood whole in results which the run's conversation has read."""
         self.status: RunStatus = "running"
         self.rev = 0
         self.is_leased = False
@@ -36,21 +42,33 @@ class MemoryRun(MemoryLedger):
     @property
     def asked(self) -> frozenset[str]:
         """Ids of the calls that a person was asked about."""
-        return frozenset(asked.request.call_id for asked in self.records.requests.values())
+        requests = [asked.request for asked in self.records.requests.values()]
+        return frozenset(request.call_id for request in requests if request.kind == "approval")
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The URLs that the conversation has read so far."""
+        return tuple(self.has_seen)
 
     def pending(self) -> tuple[ApprovalRequest, ...]:
-        """Returns the requests that wait for a decision."""
+        """Returns the requests that wait for a decision; none once the run has finished."""
+        if self.status == "finished":
+            return ()
         undecided = [asked.request for asked in self.records.requests.values() if asked.decision is None]
         return tuple(request for request in undecided if not _is_late(request))
 
-    def finish(self, results: Sequence[ToolResult]) -> Future[None]:
+    def finish(
+        self, results: Sequence[ToolResult], taints: Iterable[Label] = (), urls: Iterable[str] = ()
+    ) -> Future[None]:
         """Records the results of the run."""
         self.outcome, self.status = tuple(results), "finished"
+        self._has_read(taints, urls)
         return done(lambda: None)
 
-    def suspend(self) -> Future[SuspendedRun]:
+    def suspend(self, taints: Iterable[Label] = (), urls: Iterable[str] = ()) -> Future[SuspendedRun]:
         """Suspends the run and returns its state with the pending requests."""
         self.status, self.rev = "suspended", self.rev + 1
+        self._has_read(taints, urls)
         root = digest(self.records.ended)
         view = SuspendedRun(
             start=self.start,
@@ -62,6 +80,12 @@ class MemoryRun(MemoryLedger):
         )
         return done(lambda: view)
 
+    def _has_read(self, taints: Iterable[Label], urls: Iterable[str]) -> None:
+        self.has_read.update(taints)
+        kept = with_urls(self.has_seen, urls)
+        self.has_seen.clear()
+        self.has_seen.update(kept)
+
     def release(self) -> Future[None]:
         """Releases the run for another worker."""
         self.is_leased = False
@@ -69,15 +93,18 @@ class MemoryRun(MemoryLedger):
 
 
 class MemoryStore:
-    """A store that keeps runs as long as the object exists."""
+    """A store that keeps runs in memory as long as the object exists: `Session(tools, store=MemoryStore())`."""
 
     def __init__(self) -> None:
         self.kept: dict[str, MemoryRun] = {}
+        self._conversations: dict[str, tuple[Caller, set[Label], dict[str, None]]] = {}
 
     def start(self, run: RunStart) -> Future[MemoryRun]:
-        """Returns the ledger of a new run."""
-        self.kept[run.run_id] = MemoryRun(run)
-        return self.reopen(run.run_id)
+        """Returns the ledger of a new run, which has read what its conversation has read.
+
+        The future raises `DecisionRefused` (`not_permitted`) if the conversation is another principal's.
+        """
+        return done(lambda: self._started(run))
 
     def reopen(self, run_id: str) -> Future[MemoryRun]:
         """Returns the ledger of an existing run. The future raises `DecisionRefused` if the run is unknown or busy."""
@@ -137,6 +164,15 @@ class MemoryStore:
             and asked.decision.remember is not None
             and (asked.is_used or asked.decision.verdict not in ALLOWING)
         ]
+
+    def _started(self, run: RunStart) -> MemoryRun:
+        name, caller = run.conversation or run.run_id, run.caller
+        owner, has_read, has_seen = self._conversations.setdefault(name, (caller, set(), {}))
+        if (owner.principal, owner.tenant) != (caller.principal, caller.tenant):
+            raise DecisionRefused("not_permitted", f"conversation {name!r} is another principal's")
+        has_read.update(run.taints)
+        self.kept[run.run_id] = MemoryRun(replace(run, taints=tuple(sorted(has_read))), has_read, has_seen)
+        return self._taken(run.run_id)
 
     def _taken(self, run_id: str) -> MemoryRun:
         run = self.run(run_id)

@@ -299,6 +299,38 @@ def _another_program_is_stopped(make: MakeRunner) -> None:
         holds(not made, f"{way}: its calls {made} were made")
 
 
+def _an_answer_may_end_the_program(make: MakeRunner) -> None:
+    for way in _WAYS:
+        for recorded in (None, ()):
+            replay = None if recorded is None else _replay(recorded)
+            first = _ran(make, way, _program(SUMS, replay=replay), _ends_at_2)
+            _holds_ended(first, way, [1, 2])
+            if replay is None:
+                continue
+            kept = [(one.ordinal, one.answer) for one in first.recorded]
+            holds(kept == [(1, Answer(value=3)), (2, PARKED)], f"{way}: the record of a program that ended is {kept}")
+            made: list[int] = []
+
+            def answer(call: ProgramCall, made: list[int] = made) -> Answer | Parked:
+                made.append(call.ordinal)
+                return _ends_at_2(call)
+
+            _holds_ended(_ran(make, way, _program(SUMS, replay=_replay(first.recorded)), answer), way, [1, 2])
+            holds(made == [2], f"{way}: of a program that had ended at call 2 the calls {made} were made again")
+
+
+def _ends_at_2(call: ProgramCall) -> Answer | Parked:
+    return Answer(ends="It ended.") if call.ordinal == 2 else _echo(call)
+
+
+def _holds_ended(result: ProgramResult, way: Way, made: list[int]) -> None:
+    holds(result.status == "finished", f"{way}: a program that an answer ended is {_how(result)}")
+    told = (result.has_value, result.stdout, result.notice)
+    holds(told == (False, "", "It ended."), f"{way}: its has_value, stdout and notice are {told}")
+    calls = [(one.ordinal, one.status) for one in result.calls]
+    holds(calls == [(one, "answered") for one in made], f"{way}: its calls are {calls}")
+
+
 def _without_a_record_nothing_waits(make: MakeRunner) -> None:
     for way in _WAYS:
         result = _ran(make, way, _program(ASKS), _parks)
@@ -337,6 +369,7 @@ RUNNER_CHECKS: Mapping[str, Callable[[MakeRunner], None]] = {
     "a parked call suspends": _a_parked_call_suspends,
     "a suspended program goes on": _a_suspended_program_goes_on,
     "another program is stopped": _another_program_is_stopped,
+    "an answer may end the program": _an_answer_may_end_the_program,
     "without a record nothing waits": _without_a_record_nothing_waits,
     "isolation is told and kept": _isolation_is_told_and_kept,
 }

@@ -207,6 +207,7 @@ class BackgroundCalls:
         call = ToolCall(tool, arguments, id=f"{context.call_id}/1", parent=context.call_id)
         # The call knows the labels that its starter had read. The labels it reads itself count when its result is read.
         run = Run(() if scope.run is None else scope.run.taints)
+        run.saw(() if scope.run is None else scope.run.urls)
         started = self._start(call, replace(scope, run=run, result_limit_bytes=None), context.caller)
         started.begun.result()
         if scope.run is not None and run.stopped is not None:
@@ -228,6 +229,7 @@ class BackgroundCalls:
             return ToolResult(True, text, metadata={"is_running": True})
         if context.scope.run is not None:
             context.scope.run.read(found.run.taints)
+            context.scope.run.saw(found.run.urls)
         return result
 
     def cancel_for(self, context: CallContext, id: str) -> ToolResult:
@@ -264,8 +266,10 @@ class BackgroundCalls:
             run=started.run,
             deadline=None,
             ledger=None,
+            pages=None,
             can_suspend=False,
             sink=None,
+            events=None,
         )
         task = scope.runtime.portal.start(lambda: started.go(surrounded))
         # A closed loop ends tasks that never began.
@@ -286,6 +290,6 @@ def _unknown(id: str) -> ToolResult:
     return ToolResult.failed(
         "invalid_arguments",
         f"There is no background call {id[:64]!r}: its result was dropped, or it is not yours.",
-        hint="If you copied the id exactly, start the call again.",
+        hint="If you copied the id exactly, start a new call.",
         path="id",
     )

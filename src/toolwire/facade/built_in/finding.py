@@ -14,7 +14,7 @@ from toolwire.catalogue.selection import Selection
 from toolwire.definition.tool import Tool
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.scope import Scope
-from toolwire.vocabulary.calls import SEARCH_TOOLS
+from toolwire.vocabulary.calls import SEARCH_TOOLS, Caller
 from toolwire.vocabulary.errors import ConfigurationError
 
 REMEMBERED_LIMIT = 50
@@ -26,8 +26,10 @@ class ToolFinder:
 
     name = SEARCH_TOOLS
 
-    def __init__(self, entries: Callable[[], Iterable[Entry]], *, always: Iterable[str], remembers: bool) -> None:
-        """`entries` returns the tools that can be found; `always` holds names or patterns of tools that are always
+    def __init__(
+        self, entries: Callable[[Caller | None], Iterable[Entry]], *, always: Iterable[str], remembers: bool
+    ) -> None:
+        """`entries` returns the tools that a caller can find; `always` holds names or patterns of tools that are always
         listed.
 
         With `remembers`, found tools are listed from then on; such a finder belongs to one conversation.
@@ -38,7 +40,8 @@ class ToolFinder:
         if isinstance(always, str):
             raise ConfigurationError(f"always={always!r} is one string: write always=[{always!r}]")
         self.always = tuple(always)
-        self._search = ToolSearch(entries)
+        self._entries = entries
+        self._search = ToolSearch(lambda: entries(None))
         self._remembers = remembers
         self._lock = threading.Lock()
         self._found: dict[str, None] = {}
@@ -53,9 +56,12 @@ class ToolFinder:
         """The names that it remembers, the latest last."""
         return tuple(self._found)
 
-    def find(self, query: str, limit: int) -> list[Tool]:
-        """Returns the tools that answer the query best, best first, under their local names."""
-        tools = [entry.described for entry in self._search.find(query, limit)]
+    def find(self, query: str, limit: int, caller: Caller | None = None) -> list[Tool]:
+        """Returns the tools that answer the query best, best first, under their local names.
+
+        They are tools of this caller; None: of the caller of the registry, toolkit or session.
+        """
+        tools = [entry.described for entry in self._search.find(query, limit, self._entries(caller))]
         if self._remembers:
             self._remember([tool.name for tool in tools])
         return tools
@@ -79,7 +85,7 @@ def search_entry(scope: Callable[[], Scope], *, always: Iterable[str], remembers
     """Returns the tool `search_tools`. It finds the tools that the caller sees at that time and the policy does not
     deny.
     """
-    finder = ToolFinder(lambda: _findable(scope()), always=always, remembers=remembers)
+    finder = ToolFinder(lambda caller: _findable(scope().narrowed(caller=caller)), always=always, remembers=remembers)
     return Entry(name=SEARCH_TOOLS, tool=finder.__tool__(), handle=finder, rebind=_rebound)
 
 
@@ -122,12 +128,13 @@ def offered(scope: Scope) -> list[tuple[str, Tool]]:
     return [
         (entry.name, entry.described)
         for entry in allowed(scope)
-        if entry.disabled is None and (finder is None or finder.tells_of(entry.name))
+        if entry.disabled is None and (finder is None or entry.tool.ends_turn or finder.tells_of(entry.name))
     ]
 
 
 def _findable(scope: Scope) -> list[Entry]:
-    return [entry for entry in allowed(scope) if entry.name != SEARCH_TOOLS and entry.disabled is None]
+    entries = [entry for entry in allowed(scope) if entry.name != SEARCH_TOOLS and entry.disabled is None]
+    return [entry for entry in entries if not entry.tool.ends_turn]
 
 
 def finder_in(catalogue: Catalogue | Selection) -> ToolFinder | None:

@@ -27,29 +27,40 @@ _ID_BYTES = 16
 
 
 def pages_entry(spill: Spill | None) -> Entry:
-    """Returns the tool `read_result`; without `spill`, results are kept in memory."""
+    """Returns the tool `read_result`; without `spill`, results are kept in the session's store or in memory."""
     kept_in = MemorySpill() if spill is None else spill
-    tool = _reader(kept_in)
-    return Entry(name=READ_RESULT, tool=tool, handle=tool, spill=kept_in, rebind=_rebound)
+    tool = _reader(kept_in, is_given=spill is not None)
+    return Entry(
+        name=READ_RESULT,
+        tool=tool,
+        handle=tool,
+        spill=kept_in,
+        is_spill_given=spill is not None,
+        rebind=_rebound,
+    )
 
 
 def _rebound(entry: Entry, _: Callable[[], Scope], __: bool) -> Entry:
     """Texts that are kept in memory belong to one catalogue alone. A spill that the owner gave separates callers
     itself, and is shared.
     """
-    if not isinstance(entry.spill, MemorySpill):
+    if entry.is_spill_given or not isinstance(entry.spill, MemorySpill):
         return entry
     kept_in = entry.spill.apart()
-    tool = _reader(kept_in)
+    tool = _reader(kept_in, is_given=False)
     return replace(entry, tool=tool, handle=tool, spill=kept_in, disabled=None)
 
 
-def _reader(kept_in: Spill) -> Tool:
+def _reader(kept_in: Spill, *, is_given: bool) -> Tool:
     def find(id: str, context: CallContext) -> KeptText | None:
+        scope = context.scope if isinstance(context.scope, Scope) else None
         kept = kept_in.find(id, context.caller)
-        if kept is not None and isinstance(context.scope, Scope) and context.scope.run is not None:
+        if kept is None and scope is not None and scope.pages is not None and not is_given:
+            # Calls in the background are not on record. Their results are in memory also beside a store.
+            kept = scope.pages.find(id, context.caller)
+        if kept is not None and scope is not None and scope.run is not None:
             # A run that reads on in a result takes over the result's labels.
-            context.scope.run.read(kept.labels)
+            scope.run.read(kept.labels)
         return kept
 
     return read_result_tool(find)

@@ -117,7 +117,7 @@ def run_program(
         modules=modules,
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
-    if Inside(call, scope, invoke).has_async_tools:
+    if Inside(call, scope, invoke).answers_later:
         later = awaited(scope)
         return scope.runtime.portal.run(lambda: _run(execution, code, call, later))
     return step(_run(execution, code, call, scope))

@@ -109,7 +109,7 @@ class _TextBuffer:
         if isinstance(piece, str):
             return TextBlock(type="text", text=self._new(piece))
         if piece["type"] == "text":
-            return TextBlock(type="text", text=self._new(piece["text"]))
+            return redact(copy_of({**piece, "text": ""})) | {"text": self._new(piece["text"])}
         return redact(copy_of(piece))
 
     def _new(self, text: str) -> str:

@@ -90,7 +90,7 @@ class Observation:
         from toolwire.facade.observing.event_observer import EventObserver
 
         self._function = function
-        self._is_async = _is_async(function)
+        self._is_async = is_async(function)
         self._is_stopped = False
         self._later = _Later(start, repr(function)[:80])
         self._watchers = watchers
@@ -201,7 +201,8 @@ def _itself(given: Awaitable[Any]) -> Awaitable[Any]:
     return given
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def is_async(function: Callable[..., Any]) -> bool:
+    """Returns True for a coroutine function, and for an object whose `__call__` is one."""
     call = function if inspect.isroutine(function) else type(function).__call__
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 

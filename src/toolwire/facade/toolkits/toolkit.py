@@ -12,6 +12,7 @@ from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.mcp_servers import McpServers
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.response import ToolResponse
 
 
-class Toolkit(NamedTools, Traced, Observed, Switching):
+class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
     """Tools of one agent: made by `registry.create_agent_toolkit` and under the registry's rules, or independent.
 
-    Tools belong to groups; only those of active groups are offered and can be called. The group `basic` always exists
-    and is always active.
+    `toolkit.add_tool(add)` adds a function; `await toolkit.execute_tool("add", {"a": 1})` returns its result.
+    Tools belong to groups; only those of active groups are offered and can be called. `basic` is always active.
     """
 
     def __init__(

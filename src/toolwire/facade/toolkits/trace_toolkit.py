@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from opentelemetry import context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_tracer, set_span_in_context
@@ -18,18 +18,18 @@ from toolwire.vocabulary.errors import DefinitionError
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-CallToolFunction = Callable[..., Any]
+CallToolFunction = TypeVar("CallToolFunction", bound=Callable[..., Any])
 """Takes a tool-use block (first, or after `self`), and gives chunks: directly, awaited, or as an async generator."""
 
 
 @overload
-def trace_toolkit(function: CallToolFunction) -> Callable[..., TracedStream]: ...
+def trace_toolkit(function: CallToolFunction) -> CallToolFunction: ...
 @overload
 def trace_toolkit(
     function: None = None, *, redact: Redact | None = None, tracer_provider: TracerProvider | None = None
-) -> Callable[[CallToolFunction], Callable[..., TracedStream]]: ...
+) -> Callable[[CallToolFunction], CallToolFunction]: ...
 def trace_toolkit(
-    function: CallToolFunction | None = None,
+    function: Callable[..., Any] | None = None,
     *,
     redact: Redact | None = None,
     tracer_provider: TracerProvider | None = None,
@@ -39,9 +39,11 @@ def trace_toolkit(
     The span begins with the first requested chunk and ends with the last one, or when the stream is left. `redact`
     removes values from them as JSON before they are recorded; by default it removes values that look like secrets. If
     the toolkit's own tracing is on, both share one span. Without a provider the global one is used.
+
+    Checkers see the function's own type. The stream that it returns has all attributes of the function's stream.
     """
 
-    def decorate(function: CallToolFunction) -> Callable[..., TracedStream]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., TracedStream]:
         @functools.wraps(function)
         def call_tool_function(*args: Any, **kwargs: Any) -> TracedStream:
             block = _block_of([*args, *kwargs.values()])

@@ -28,6 +28,14 @@ class ToolPermission(Enum):
 class BaseTool(ABC):
     """A tool with its own class. Keywords that the constructor does not know become `config`.
 
+    >>> class Next(BaseTool):
+    ...     def get_parameters(self):
+    ...         return [ToolParameter("number", "integer", "The number before")]
+    ...     async def execute(self, number):
+    ...         return ToolResult(success=True, data=number + 1)
+    >>> Session([Next("next", "Returns the next number.")], protocol="openai").request_tools[0]["function"]["name"]
+    'next'
+
     `permission`, `description` and the parameters are read anew at each call and each description, also in programs,
     toolkits and resumed runs. The tool's name is the one under which it was registered.
     """
@@ -48,8 +56,11 @@ class BaseTool(ABC):
         """
 
     @abstractmethod
-    async def execute(self, **params: Any) -> ToolResult:
-        """Does the work with validated arguments. A plain value that it returns becomes the result's data."""
+    async def execute(self, *_: Any, **params: Any) -> ToolResult:
+        """Does the work with validated arguments. A plain value that it returns becomes the result's data.
+
+        A subclass may list its parameters by name. The arguments are always keywords.
+        """
 
     def validate_params(self, params: dict[str, Any]) -> str | None:
         """Returns the error in the arguments, in words for the model, or None.

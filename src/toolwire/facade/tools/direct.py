@@ -16,7 +16,7 @@ from toolwire.invocation.execute import attempt
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.ports import Ports
 from toolwire.invocation.postprocess import postprocess
-from toolwire.invocation.scope import Scope
+from toolwire.invocation.scope import Scope, ended
 from toolwire.invocation.validate import validate
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import default_runtime
@@ -44,7 +44,7 @@ async def _run(tool: Tool, arguments: Mapping[str, Any], scope: Scope) -> ToolRe
     prepared = validate(call, entry, ())
     if isinstance(prepared, ToolResult):
         return prepared
-    result = postprocess(call, entry, await attempt(prepared, scope, invoke), sys.maxsize)
+    result = postprocess(call, entry, ended(await attempt(prepared, scope, invoke)), sys.maxsize)
     return result.with_metadata(duration_ms=(time.perf_counter() - started) * 1000)
 
 

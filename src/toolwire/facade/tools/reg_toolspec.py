@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import FunctionType
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, Unpack, cast, overload
 
+from toolwire.definition.author_options import FunctionOptions
 from toolwire.vocabulary.errors import DefinitionError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -17,8 +18,8 @@ _MARK = "_toolwire_options"
 @overload
 def reg_toolspec(function: F, /) -> F: ...
 @overload
-def reg_toolspec(**options: Any) -> Callable[[F], F]: ...
-def reg_toolspec(function: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+def reg_toolspec(**options: Unpack[FunctionOptions]) -> Callable[[F], F]: ...
+def reg_toolspec(function: F | None = None, /, **options: Unpack[FunctionOptions]) -> F | Callable[[F], F]:
     """Marks a method as a tool: of a `ToolRegistry` subclass, or of an instance that is registered.
 
     Options are those of `ToolSpec.from_function`. `@staticmethod` and `@classmethod` may be above or below it.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from toolwire.definition.author_options import FunctionOptions, McpOptions, SchemaOptions
 from toolwire.definition.tool import MISSING, Tool
 from toolwire.facade.tools import direct
 from toolwire.vocabulary.results import ToolResult
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 class ToolSpec:
     """A tool: its name, its parameters and output, and how to run it.
 
+    >>> def add(a: int, b: int = 1) -> int:
+    ...     return a + b
+    >>> spec = ToolSpec.from_function(add)
+    >>> spec(a="2"), spec.run({"a": 2}).data, spec.signature(a=2)
+    (3, 3, 'add(a=2)')
+
     Calling a spec, or its `exec` and `run`, is the owner's own call: validated and run, without permission checks. A
     model's calls go through a registry, a toolkit or a session instead.
     """
@@ -25,11 +32,12 @@ class ToolSpec:
         self._tool = tool
 
     @classmethod
-    def from_function(cls, func: Callable[..., Any], **options: Any) -> ToolSpec:
+    def from_function(cls, func: Callable[..., Any], **options: Unpack[FunctionOptions]) -> ToolSpec:
         """Returns a tool made from a function, method, `functools.partial` or callable object.
 
         Options: parse_docstring (True), examples, name, title, description, tags, annotations, output_schema,
-        permission ("auto", "confirm" or "deny"), effects, labels, idempotent, reconcile, meta, icons, version.
+        permission ("auto", "confirm" or "deny"), effects, labels, effects_of, idempotent, reconcile, meta, icons,
+        version.
 
         `title`, `version` (a text), `icons` (dicts with `src`, perhaps `mimeType`, `sizes`, `theme`, or MCP's `Icon`)
         and `meta` (a dict of JSON values) are kept for exports such as `to_mcp`. No model reads them.
@@ -44,7 +52,11 @@ class ToolSpec:
 
     @classmethod
     def from_code(
-        cls, code: str, func_name: str | None = None, env: Mapping[str, Any] | None = None, **options: Any
+        cls,
+        code: str,
+        func_name: str | None = None,
+        env: Mapping[str, Any] | None = None,
+        **options: Unpack[FunctionOptions],
     ) -> ToolSpec:
         """Returns a tool made from source text that defines one function. The text runs in this process: use only your
         own.
@@ -68,7 +80,7 @@ class ToolSpec:
         input_schema: Mapping[str, Any],
         output_schema: Mapping[str, Any] | None = None,
         function: Callable[..., Any] | None = None,
-        **options: Any,
+        **options: Unpack[SchemaOptions],
     ) -> ToolSpec:
         """Returns a tool made from its schema. `function` takes the arguments as keywords; without one it cannot be
         called.
@@ -90,14 +102,16 @@ class ToolSpec:
         )
 
     @classmethod
-    def from_mcp(cls, tool: object, function: Callable[..., Any] | None = None, **options: Any) -> ToolSpec:
+    def from_mcp(
+        cls, tool: object, function: Callable[..., Any] | None = None, **options: Unpack[McpOptions]
+    ) -> ToolSpec:
         """Returns a tool made from an MCP tool value, with its fields in either spelling (`inputSchema`,
         `input_schema`).
 
         A person is asked before each call of it, unless a rule, the registration or `permission=` here says otherwise:
         the
         server's own annotations grant nothing. Its title, icons, `_meta` and version are kept for exports. Options:
-        permission, effects, labels, idempotent, reconcile, tags, meta, icons, version.
+        permission, effects, labels, effects_of, idempotent, reconcile, tags, meta, icons, version.
 
         Raises:
             DefinitionError: it lacks a name or an input schema.
@@ -165,7 +179,7 @@ class ToolSpec:
 
     # -- binding ------------------------------------------------------------------------------------------------
 
-    def bind(self, param: str, state_key: str | None = None, default: Any = MISSING) -> ToolSpec:
+    def bind(self, param: str, state_key: str | None = None, default: Any = MISSING) -> Self:
         """Takes a parameter from state instead of from the model; returns this spec.
 
         The call's `state=` is looked up first, then the session's, the toolkit's, this spec's. `state_key` is the
@@ -182,7 +196,7 @@ class ToolSpec:
         self._tool.bindings.bind(param, state_key, default)
         return self
 
-    def unbind(self, param: str) -> ToolSpec:
+    def unbind(self, param: str) -> Self:
         """Gives a parameter back to the model; returns this spec.
 
         Raises:
@@ -214,9 +228,9 @@ class ToolSpec:
         """The tool with its bindings applied."""
         return self._tool
 
-    def clone(self) -> ToolSpec:
+    def clone(self) -> Self:
         """Returns an independent copy, with its own bindings and state."""
-        return ToolSpec(self._tool.clone())
+        return type(self)(self._tool.clone())
 
     def _clear_cache(self) -> None:
         """Clears values computed from the bindings. `bind` and `unbind` do so themselves."""
@@ -311,19 +325,6 @@ class ToolSpec:
         from toolwire.mcp.convert import to_mcp
 
         return to_mcp(self._tool)
-
-
-@overload
-def tool(func: Callable[..., Any], /) -> ToolSpec: ...
-@overload
-def tool(**options: Any) -> Callable[[Callable[..., Any]], ToolSpec]: ...
-def tool(
-    func: Callable[..., Any] | None = None, /, **options: Any
-) -> ToolSpec | Callable[[Callable[..., Any]], ToolSpec]:
-    """Makes a function a `ToolSpec`, as `@tool` or `@tool(permission="confirm", ...)`; options of `from_function`."""
-    if func is not None:
-        return ToolSpec.from_function(func)
-    return lambda decorated: ToolSpec.from_function(decorated, **options)
 
 
 def _value(tool: Tool, result: ToolResult) -> Any:

@@ -29,7 +29,12 @@ class ToolCalls(list[ToolCall]):
 
 
 class XMLToolCallParser:
-    """Reads calls in XML out of a model's text."""
+    """Reads calls in XML out of a model's text.
+
+    >>> text = "<tool_call><name>add</name><params><a>1</a><b>2</b></params></tool_call>"
+    >>> [(call.name, dict(call.params)) for call in XMLToolCallParser.parse_tool_calls(text)]
+    [('add', {'a': 1, 'b': 2})]
+    """
 
     @staticmethod
     def parse_tool_calls(text: str, tools: Iterable[Any] = (), *, strict: bool = True) -> ToolCalls:
@@ -56,7 +61,15 @@ def parse_tool_calls(text: str, tools: Iterable[Any] = (), *, strict: bool = Tru
 
 
 class ToolPromptGenerator:
-    """Writes the texts for a model that calls tools in XML."""
+    """Writes the texts for a model that calls tools in XML: the tools for its system prompt, and results.
+
+    >>> print(ToolPromptGenerator.format_tool_result("add", {"success": True, "data": 3}))
+    <tool_result>
+      <name>add</name>
+      <success>true</success>
+      <data><![CDATA[3]]></data>
+    </tool_result>
+    """
 
     @staticmethod
     def generate_tool_instruction(tools: Iterable[Any]) -> str:

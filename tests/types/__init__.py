@@ -1,0 +1,1 @@
+"""User code passes the type checkers in strict mode."""
