@@ -11,7 +11,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-313 check format bench bench-tokens bench-search bench-tracing soak fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer test test-313 check format bench bench-tokens bench-search bench-tracing model soak fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,7 +45,14 @@ $(VENV_313)/.stamp: requirements/dev.txt pyproject.toml $(VENV)/.stamp
 demo: $(DEMO)/.stamp  ## five short scenes: calls, mistakes, a program, attacks, a killed run
 	@$(DEMO)/bin/python examples/demo/demo.py
 
-test: setup  ## the whole suite
+# A server's package: no wheel has it. The tests start it themselves, as they start PostgreSQL.
+pgbouncer:
+	@PATH="$$PATH:/usr/sbin" command -v pgbouncer > /dev/null || { \
+		echo 'the suite needs PgBouncer, so this installs it: apt-get install pgbouncer' >&2; \
+		root=$$(test "$$(id -u)" = 0 || echo sudo); \
+		$$root apt-get -q update && $$root apt-get -q install -y --no-install-recommends pgbouncer; }
+
+test: setup pgbouncer  ## the whole suite
 	$(BIN)/python -m pytest -n 2
 
 test-313: $(VENV_313)/.stamp  ## what depends most on the interpreter, on Python 3.13
@@ -76,12 +83,18 @@ bench-tracing: setup  ## what following calls costs, off and on
 bench-approvals: $(BENCH)/.stamp  ## one saved approval resumed twice, and edited: here and in three SDKs
 	$(BENCH)/bin/python -m benchmarks.approvals
 
+# Opt-in: it needs a GGUF file and an engine (.venv/bin/uv pip install --python .venv/bin/python xllamacpp).
+model: setup  ## how a local model does in each format: make model MODEL=path.gguf [OPTIONS='--tasks 16']; an hour
+	@test -n "$(MODEL)" || { echo 'give the path of a GGUF file: make model MODEL=path.gguf' >&2; exit 2; }
+	$(BIN)/python -m benchmarks.model $(MODEL) $(OPTIONS)
+
 soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m pytest -n 2 --whole
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m tests.soak.mixed
 	$(BIN)/python -m tests.soak.flood
 	$(BIN)/python -m tests.soak.killed_runs
+	$(BIN)/python -m tests.soak.killed_conversations
 	$(BIN)/python -m benchmarks.kills
 
 fuzz: setup  ## damaged replies for a minute, arguments made from schemas for ten, damaged frames of programs and mutated schemas for ten
@@ -110,5 +123,5 @@ lock: setup  ## renew the pinned requirements
 		--custom-compile-command "make lock" pyproject.toml --group peers -o requirements/peers.txt
 
 clean:  ## take away what the targets made
-	rm -rf $(VENV) .venv-demo $(VENV_313) $(BENCH) .pytest_cache .ruff_cache .hypothesis build dist mutants
+	rm -rf $(VENV) .venv-demo $(VENV_313) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -52,11 +52,23 @@ def _levels(schema: Any) -> int:
     return levels
 
 
+def _has_more_nodes(schema: Any, limit: int) -> bool:
+    """True if the schema's text has more values than `limit`. A part that stands twice counts twice."""
+    count, waiting = 0, [schema]
+    while waiting and count + len(waiting) <= limit:
+        count += 1
+        waiting.extend(_inner(waiting.pop()))
+    return count + len(waiting) > limit
+
+
 def _check(
     chance: random.Random, schema: dict[str, Any], values: list[dict[str, Any]], seed: int, limit_s: float
 ) -> bool:
     for _ in range(chance.randrange(6)):
         _mutate(chance, schema)
+        # A mutation repeats a part by reference: five of them can make a text of terabytes, which no writer survives.
+        if _has_more_nodes(schema, LIMIT_BYTES):
+            return False
     if len(json.dumps(schema)) > LIMIT_BYTES:
         return False
     registry = ToolRegistry()

@@ -6,6 +6,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterable
+from types import SimpleNamespace
 
 from tests.catalogue.service_tools import service_tools
 from tests.catalogue.tool_queries import Find, Language, Part, queries, recall
@@ -18,6 +19,7 @@ from toolwire.catalogue.search import ToolSearch
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.tool import Tool
 from toolwire.protocols import get
+from toolwire.vocabulary.calls import NOBODY
 
 TOOLS = 1_000
 PARTS: tuple[Part, ...] = ("test", "development")
@@ -67,10 +69,13 @@ def prompt_tokens(protocol: str, count: Count) -> tuple[int, int, int]:
     """Tokens of a prompt with all tools, of one with the search, and of what one search mostly gives."""
     tools = {tool.name: tool for tool in service_tools()}
     find = search_of(tools.values())
-    search = search_tools_tool(lambda query, limit: [tools[name] for name in find(query, limit)])
+    search = search_tools_tool(lambda query, limit, _: [tools[name] for name in find(query, limit)])
     assert search.function is not None
     asked = [query.text for language in LANGUAGES for query in queries("test", language)]
-    answers = [count(search.function(query=query, limit=FOUND_DEFAULT).text) for query in asked]
+    answers = [
+        count(search.function(query=query, limit=FOUND_DEFAULT, context=SimpleNamespace(caller=NOBODY)).text)
+        for query in asked
+    ]
     whole, short = (count(str(get(protocol).describe(told))) for told in (tools.values(), [search]))
     return whole, short, round(statistics.median(answers))
 

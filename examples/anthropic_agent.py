@@ -24,7 +24,7 @@ def answer(question: str, model: str = "claude-sonnet-5-5") -> str:
         turn = session.run_turn(response)
         if turn.answer is not None:
             return turn.answer
-        messages += [{"role": "assistant", "content": response.content}, *turn.messages]
+        messages += [turn.reply.message, *turn.messages]
     return "No answer after 10 turns."
 
 

@@ -18,15 +18,14 @@ def weather(city: str) -> dict[str, str | int]:
 
 def answer(question: str, model: str = "gpt-5.4-mini") -> str:
     client, session = OpenAI(), Session([weather], protocol="attp")
-    prompt: list[Any] = [{"role": "system", "content": session.system_prompt}]
-    messages = [*prompt, {"role": "user", "content": question}]
+    system = {"role": "system", "content": session.system_prompt}
+    messages: list[Any] = [system, {"role": "user", "content": question}]
     for _ in range(10):
         response = client.chat.completions.create(model=model, messages=messages)
-        reply = response.choices[0].message.content
-        turn = session.run_turn(reply)
+        turn = session.run_turn(response.choices[0].message.content)
         if turn.answer is not None:
             return turn.answer
-        messages += [{"role": "assistant", "content": reply}, *turn.messages]
+        messages += [{"role": "assistant", "content": turn.reply.message}, *turn.messages]
     return "No answer after 10 turns."
 
 

@@ -20,13 +20,14 @@ def answer(question: str, model: str = "gemini-3.8-flash") -> str:
     client, session = genai.Client(), Session([weather], protocol="gemini")
     contents: list[Any] = [{"role": "user", "parts": [{"text": question}]}]
     for _ in range(10):
-        response = client.models.generate_content(
+        # Google's SDK names types of Pillow, which need not be installed.
+        response = client.models.generate_content(  # pyright: ignore[reportUnknownMemberType]
             model=model, contents=contents, config={"tools": session.request_tools}
         )
         turn = session.run_turn(response)
         if turn.answer is not None:
             return turn.answer
-        contents += [(response.candidates or [])[0].content, *turn.messages]
+        contents += [turn.reply.message, *turn.messages]
     return "No answer after 10 turns."
 
 

@@ -24,7 +24,7 @@ def answer(question: str, model: str = "gpt-5.4-mini") -> str:
         turn = session.run_turn(response)
         if turn.answer is not None:
             return turn.answer
-        messages += [response.choices[0].message, *turn.messages]
+        messages += [turn.reply.message, *turn.messages]
     return "No answer after 10 turns."
 
 

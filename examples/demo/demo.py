@@ -123,7 +123,8 @@ def killed(form: str) -> None:
 
 
 def listed(payments: Path) -> str:
-    return ", ".join(payments.read_text("utf-8").splitlines())
+    # Calls of one reply run side by side, so their order differs from run to run.
+    return ", ".join(sorted(payments.read_text("utf-8").splitlines()))
 
 
 def output(*arguments: str, folder: Path = ROOT) -> str:

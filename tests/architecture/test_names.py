@@ -43,7 +43,7 @@ def test_modules_share_a_name_only_between_folders_of_the_same_shape() -> None:
 PYTHONS_OWN = {
     *(name for kind in (type, dict, int, property, abc.ABCMeta) for name in dir(kind)),
     *(name for kind in (ExitStack, AsyncExitStack, AsyncGenerator, Coroutine) for name in dir(kind)),
-    *("__copy__", "__deepcopy__", "__del__", "__getattr__", "__post_init__"),
+    *("__copy__", "__deepcopy__", "__del__", "__getattr__", "__next__", "__post_init__"),
 }
 OUR_HOOKS = {"__tool__"}
 """Hooks of ours with double underscores. Users write `__tool__`; all others have plain names."""

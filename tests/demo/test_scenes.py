@@ -54,7 +54,7 @@ def test_each_scene_ends_as_it_says() -> None:
     assert walls == ["Wall 1", "Wall 1", "Wall 2", "Wall 2"]
     # The control: the attack that reaches the kernel succeeds where no wall stands.
     assert attacks[-2] == "    b'the secret'"
-    assert_each_bill_is_paid_once(killed, "water 40", ["water 40", "rent 900", "power 60"])
+    assert_each_bill_is_paid_once(killed, "water 40", ["power 60", "rent 900", "water 40"])
 
 
 def assert_each_bill_is_paid_once(killed: list[str], before: str, after: list[str]) -> None:
@@ -71,7 +71,7 @@ def test_a_machine_without_a_sandbox_is_told_and_sees_the_other_scenes() -> None
     assert "    programs cannot run on darwin yet" in text.partition("== 1.")[0]
     found = scenes(text)
     assert [title[0] for title in found] == ["1", "2", "5"]
-    assert_each_bill_is_paid_once(list(found.values())[-1], "water 40, power 60", ["water 40", "power 60", "rent 900"])
+    assert_each_bill_is_paid_once(list(found.values())[-1], "power 60, water 40", ["power 60", "rent 900", "water 40"])
 
 
 def test_a_run_that_starts_anew_pays_again(tmp_path: Path) -> None:
@@ -79,7 +79,9 @@ def test_a_run_that_starts_anew_pays_again(tmp_path: Path) -> None:
     for _ in range(2):
         command = [sys.executable, str(DEMO / "bills.py"), "start", str(tmp_path), "calls"]
         subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=True)
-    assert (tmp_path / "payments.txt").read_text("utf-8").splitlines() == ["water 40", "power 60"] * 2
+    # The two calls of a reply run side by side, so either may be first.
+    paid = (tmp_path / "payments.txt").read_text("utf-8").splitlines()
+    assert sorted(paid) == ["power 60", "power 60", "water 40", "water 40"]
 
 
 def test_the_first_scene_is_ten_lines_of_code() -> None:

@@ -20,6 +20,15 @@ def blocks_of(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
 
 
+def module_of(page: str) -> str:
+    """The blocks of a page as one module. An import that an earlier block has is left out, as in a user's own file."""
+    lines: list[str] = []
+    for line in "\n\n".join(blocks_of(page)).splitlines():
+        if not line.startswith(("import ", "from ")) or line.endswith("(") or line not in lines:
+            lines.append(line)
+    return "\n".join([*lines, ""])
+
+
 def run_blocks(page: str) -> dict[str, Any]:
     """Runs the blocks of a page one after the other, and returns the names that they define."""
     names: dict[str, Any] = {"__name__": "page"}

@@ -16,8 +16,7 @@ PAGE = (ROOT / "docs/permissions.md").read_text("utf-8")
 
 
 def block(language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    return found
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
 
 
 @pytest.mark.parametrize(

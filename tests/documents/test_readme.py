@@ -74,7 +74,7 @@ def test_an_approval_survives_a_restart_as_it_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOOLWIRE_KEY", "00" * 32)
-    (block,) = (block for block in BLOCKS if "session.resume" in block)
+    (block,) = (block for block in BLOCKS if "session.run_resume" in block)
     run(block)
     assert capsys.readouterr().out == "True True\n"
 

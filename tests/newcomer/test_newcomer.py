@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,13 +14,22 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.documents.pages import PAGES, blocks_of, said_by
+from tests.cli.test_wrong_command_lines import FILES, WRONG
+from tests.documents.pages import PAGES, blocks_of, said_by, text_of
 from tests.documents.test_pages import PLAIN
+from tests.examples.test_agents import ANSWER, EXAMPLES, SCRIPTS
 from tests.patience import PATIENCE_S
+from tests.protocols.providers import provider
+from toolwire import __version__
 
 UV = Path(sys.executable).with_name("uv")
-INSTALLS = {"README.md": "`pip install openai`", "docs/tracing.md": "pip install 'toolwire[otel]'"}
+INSTALLS = {
+    "README.md": "`pip install openai`",
+    "docs/mcp.md": "pip install 'toolwire[mcp]'",
+    "docs/tracing.md": "pip install 'toolwire[otel]'",
+}
 """Pages that need more than the package, each with the words in which it says so."""
+SDKS = ("openai", "anthropic", "google-genai")
 COLUMNS = 80
 
 RUN_BLOCKS = """
@@ -27,6 +37,34 @@ import json, sys
 names = {"__name__": "page"}
 for block in json.load(sys.stdin):
     exec(compile(block, "page", "exec", dont_inherit=True), names)
+"""
+
+RUN_LINES = """
+import importlib, json, os, pathlib, pkgutil, sys, tempfile
+from toolwire import cli
+from toolwire.__main__ import main
+
+# The modules are imported once. Each command line is then a process of its own, with the script's own `main`.
+for module in pkgutil.iter_modules(cli.__path__):
+    importlib.import_module(f"toolwire.cli.{module.name}")
+
+def run(words):
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = os.fork()
+        if not process:
+            sys.argv = ["toolwire", *words]
+            os.dup2(output.fileno(), 1)
+            os.dup2(errors.fileno(), 2)
+            os.chdir(tempfile.mkdtemp(dir="."))
+            for name, text in given["files"].items():
+                pathlib.Path(name).write_text(text, encoding="utf-8")
+            main()
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        return [code, *(os.pread(file.fileno(), 1_000_000, 0).decode() for file in (output, errors))]
+
+given = json.load(sys.stdin)
+sys.stdin = open(os.devnull)
+print(json.dumps([run(words) for words in given["lines"]]))
 """
 
 
@@ -66,6 +104,16 @@ class Environment:
         assert code == 0, f"{command}: {errors}"
         return output
 
+    def toolwire(self, *lines: list[str], files: Mapping[str, str] | None = None) -> list[tuple[int, str, str]]:
+        """Runs command lines of toolwire, each forked from one process, in a folder of its own with these files.
+
+        Returns their exit codes, output and errors.
+        """
+        given = json.dumps({"lines": lines, "files": files or {}})
+        code, output, errors = self.python("-c", RUN_LINES, stdin=given)
+        assert (code, errors) == (0, "")
+        return [(code, said, told) for code, said, told in json.loads(output)]
+
     def python(self, *arguments: str, stdin: str = "", more: Mapping[str, str] | None = None) -> tuple[int, str, str]:
         return self.run(str(self.bin / "python"), *arguments, stdin=stdin, more=more)
 
@@ -101,17 +149,52 @@ def test_the_package_alone_runs_every_page_that_names_no_other(newcomer: Environ
     assert wrong_pages(newcomer, pages, {}) == {}
 
 
+def test_the_script_of_the_wheel_starts(newcomer: Environment) -> None:
+    toolwire = str(newcomer.bin / "toolwire")
+    assert newcomer.check(toolwire, "--version") == f"toolwire {__version__}\n"
+    assert newcomer.run(toolwire, "fly")[0] == 2
+
+
 def test_every_command_helps_within_the_terminal(newcomer: Environment) -> None:
     found: list[list[str]] = []
-    toolwire = str(newcomer.bin / "toolwire")
-
-    def read(*words: str) -> None:
-        page = newcomer.check(toolwire, *words, "--help")
-        assert [line for line in page.splitlines() if len(line) > COLUMNS] == []
-        found.append(list(words))
-        _, _, commands = page.partition("\nCommands:\n")
-        for name in re.findall(r"^  ([a-z]+)  ", commands.partition("\n\n")[0], re.MULTILINE):
-            read(*words, name)
-
-    read()
+    level: list[list[str]] = [[]]
+    while level:
+        pages = newcomer.toolwire(*([*words, "--help"] for words in level))
+        wide = [line for _, page, _ in pages for line in page.splitlines() if len(line) > COLUMNS]
+        assert ([code for code, _, _ in pages], wide) == ([0] * len(level), [])
+        found += level
+        level = [[*words, name] for words, (_, page, _) in zip(level, pages, strict=True) for name in commands_on(page)]
     assert len(found) > 15
+
+
+def commands_on(page: str) -> list[str]:
+    """The commands that a help page lists."""
+    _, _, commands = page.partition("\nCommands:\n")
+    return re.findall(r"^  ([a-z]+)  ", commands.partition("\n\n")[0], re.MULTILINE)
+
+
+def test_a_wrong_command_line_ends_with_its_exit_code(newcomer: Environment) -> None:
+    ended = newcomer.toolwire(*(shlex.split(line) for line, _, _ in WRONG), files=FILES)
+    wrong = {
+        line: (code, output, errors)
+        for (line, expected, _), (code, output, errors) in zip(WRONG, ended, strict=True)
+        if code != expected or "Traceback" in output + errors
+    }
+    assert wrong == {}
+    assert len(WRONG) >= 40
+
+
+def test_the_pages_and_agents_that_name_a_package_run_with_it(newcomer: Environment) -> None:
+    assert {page: words in text_of(page) for page, words in INSTALLS.items()} == dict.fromkeys(INSTALLS, True)
+    assert set(wrong_pages(newcomer, list(INSTALLS), {})) == set(INSTALLS)  # The control: without them, no page runs.
+    newcomer.install(*SDKS, f"toolwire[mcp,otel] @ {newcomer.wheel.as_uri()}")
+    with provider() as server:
+        reach = {
+            **{f"{name}_BASE_URL": server.url for name in ("OPENAI", "ANTHROPIC", "GOOGLE_GEMINI")},
+            **{f"{name}_API_KEY": "k" for name in ("OPENAI", "ANTHROPIC", "GEMINI")},
+        }
+        server.script = list(SCRIPTS["openai_agent"])
+        assert wrong_pages(newcomer, list(INSTALLS), reach) == {}
+        for name, script in SCRIPTS.items():
+            server.script = list(script)
+            assert newcomer.python(str(EXAMPLES / f"{name}.py"), more=reach) == (0, f"{ANSWER}\n", "")

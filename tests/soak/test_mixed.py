@@ -38,9 +38,9 @@ def test_many_calls_leave_nothing_behind(whole: bool) -> None:
         assert registry.invoke("add", {"a": number, "b": 2}).data == number + 2
     assert grown(registry, 10_000) <= LEAK_LIMIT_BYTES / 10
     assert threading.active_count() == threads
-    # The control: the log keeps its entries.
+    # The control: the log keeps its entries, so a tenth of the calls is too much already.
     registry.enable_logging()
-    assert grown(registry, 1_000) > LEAK_LIMIT_BYTES
+    assert grown(registry, 1_000) > LEAK_LIMIT_BYTES / 10
 
 
 @pytest.mark.threat(64)

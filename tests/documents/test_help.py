@@ -1,0 +1,65 @@
+"""`help()` of every public name has a text, and its examples run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+import types
+from pathlib import Path
+
+import pytest
+
+import toolwire
+import toolwire.approvals
+import toolwire.protocols
+import toolwire.testing
+from tests.cli.command_line import run_process
+from tests.documents.pages import text_of
+
+MODULES = (toolwire, toolwire.approvals, toolwire.protocols, toolwire.testing)
+NAMED = {f"{module.__name__}.{name}": getattr(module, name) for module in MODULES for name in module.__all__}
+PUBLIC = {
+    name: value
+    for name, value in NAMED.items()
+    if (inspect.isclass(value) and not isinstance(value, types.GenericAlias)) or inspect.isroutine(value)
+}
+EXAMPLES = {"BaseTool", "Session", "ToolPromptGenerator", "ToolRegistry", "ToolSpec", "XMLToolCallParser"}
+"""Classes whose docstring shows an example."""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_has_a_docstring_of_its_own(name: str) -> None:
+    assert re.match(r"\w.*?\S", PUBLIC[name].__doc__ or "")
+    bare = [
+        member
+        for member, value in inspect.getmembers_static(PUBLIC[name])
+        if not member.startswith("_")
+        and (inspect.isroutine(value) or isinstance(value, property))
+        and (getattr(value, "__module__", "") or "toolwire").startswith("toolwire")
+        and not inspect.getdoc(value)
+        and not inspect.getdoc(getattr(PUBLIC[name], member))
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_the_examples_of_help_run(name: str) -> None:
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(toolwire, name), name, globs=vars(toolwire).copy())
+    result = doctest.DocTestRunner().run(example)
+    assert (result.failed, result.attempted > 0) == (0, True)
+
+
+def test_the_command_lines_of_the_readme_run(tmp_path: Path) -> None:
+    page = text_of("README.md")
+    (function,) = re.findall(r"^def search.*?(?=\n\n\n)", page, re.MULTILINE | re.DOTALL)
+    (reply,) = re.findall(r'^reply = """\n(.*?)^"""$', page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "tools.py").write_text(function)
+    (tmp_path / "reply.toml").write_text(reply)
+    lines = re.findall(r"^toolwire (.*--tools tools\.py[^#\n]*)", page, re.MULTILINE)
+    ended = [run_process(*line.split(), cwd=tmp_path) for line in lines]
+    assert [one.code for one in ended] == [0, 0, 0, 0]
+    assert (ended[0].stdout, ended[3].stdout) == (
+        "dune 2\nemma 1\n",
+        '[{"title": "Dune"}, {"title": "Dune Messiah"}]\n',
+    )
