@@ -22,7 +22,17 @@ def echo(name: str) -> Any:
     return lambda text: f"{name}: {text}"
 
 
-TOOLS = registry("info.capital", "info.area.land", "server/list-files", "count_lines", "json.loads", "requests.get")
+TOOLS = registry(
+    "info.capital",
+    "info.area.land",
+    "server/list-files",
+    "count_lines",
+    "json.loads",
+    "requests.get",
+    "github_create_issue",
+    "math_cube",
+    "str_join",
+)
 
 
 def value(source: str) -> Any:
@@ -63,6 +73,13 @@ def value(source: str) -> Any:
         ("from info.area import land as l\nl('a')", "info.area.land: a"),
         ("from tools import info\ninfo.capital('a')", "info.capital: a"),
         ("import requests\nrequests.get('a')", "requests.get: a"),
+        ("github.create_issue('a')", "github_create_issue: a"),
+        ("github.create.issue('a')", "github_create_issue: a"),
+        ("f = github_create.issue\nf(text='a').upper()", "GITHUB_CREATE_ISSUE: A"),
+        ("import github\ngithub.create_issue('a')", "github_create_issue: a"),
+        ("from github import create_issue\ncreate_issue('a')", "github_create_issue: a"),
+        ("from github import (\n    create_issue as c,\n)\nc('a')", "github_create_issue: a"),
+        ("server.list.files('a')", "server/list-files: a"),
     ],
 )
 def test_a_tool_is_called_by_its_dotted_name_and_after_an_import(source: str, expected: Any) -> None:
@@ -77,6 +94,9 @@ def test_a_tool_is_called_by_its_dotted_name_and_after_an_import(source: str, ex
         ("import json\njson.loads('[1]')", [1]),
         ("from json import loads\nloads('[1]')", [1]),
         ("from statistics import mean\nmean([1, 3])", 2),
+        ("class github:\n    create_issue = staticmethod(str.upper)\ngithub.create_issue('a')", "A"),
+        ("str.join('-', 'ab')", "a-b"),
+        ("github_create_issue.__name__", "github_create_issue"),
     ],
 )
 def test_the_control_names_that_a_program_binds_are_its_own(source: str, expected: Any) -> None:
@@ -91,6 +111,9 @@ def test_the_control_names_that_a_program_binds_are_its_own(source: str, expecte
         ("import tools", "SourceRefused"),
         ("from tools import count_lines, missing", "SourceRefused"),
         ("from . import count_lines", "SourceRefused"),
+        ("math.cube('a')", "AttributeError"),
+        ("github.create_pull('a')", "NameError"),
+        ("from github import create_pull", "SourceRefused"),
         ("import requests\nrequests.post('a')", "NameError"),
         ("import os", "SourceRefused"),
     ],

@@ -16,6 +16,7 @@ from typing import Literal
 
 from toolwire.sandbox.free_names import FreeName, free_names
 from toolwire.sandbox.program import Program, ProgramTool
+from toolwire.sandbox.tool_paths import tool_paths
 
 Family = Literal["import", "files", "network", "system", "dynamic code", "environment"]
 
@@ -83,7 +84,7 @@ class _Checks:
         self._tools = program.tools
         self._modules = program.modules
         self._own = {tool.program_name for tool in program.tools}
-        paths = {tool.path for tool in program.tools if tool.path}
+        paths = set(tool_paths(program))
         self._packages = {path[:place] for path in paths for place, character in enumerate(path) if character == "."}
         self._paths = paths | self._packages
         self._lines = _lines(program.source)

@@ -16,6 +16,7 @@ from toolwire.sandbox.channel.wire import Oversized
 from toolwire.sandbox.drive.live_program import LIGHT_BYTES, LiveProgram
 from toolwire.sandbox.drive.replaying import Replaying
 from toolwire.sandbox.program import Program, ProgramCall, ProgramTool
+from toolwire.sandbox.tool_paths import tool_paths
 from toolwire.vocabulary.calls import PROGRAM_MODULES
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 
@@ -181,7 +182,7 @@ def _start_options(program: Program) -> dict[str, Any]:
         "call_bytes": limits.call_bytes,
         "outstanding_calls": limits.outstanding_calls,
     }
-    if paths := {tool.path: tool.program_name for tool in program.tools if tool.path}:
+    if paths := tool_paths(program):
         options["paths"] = paths
     if program.modules != PROGRAM_MODULES:
         options["modules"] = list(program.modules)
