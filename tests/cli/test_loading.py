@@ -255,7 +255,7 @@ def test_a_source_that_cannot_be_used_is_said_in_one_message(write: Write, name:
     assert ended.stderr == f"toolwire: the tools cannot be loaded: {message.format(source)}\n"
 
 
-def test_null_bytes_and_other_junk_are_no_python(tmp_path: Path) -> None:
+def test_null_bytes_and_other_junk_are_not_python(tmp_path: Path) -> None:
     source = tmp_path / "junk.py"
     source.write_bytes(b"\x00\xff\xfe")
     assert refusal(str(source)).stderr.splitlines()[0].startswith(f"toolwire: the tools cannot be loaded: {source}")

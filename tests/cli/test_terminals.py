@@ -216,7 +216,7 @@ def test_a_described_tool_cannot_command_the_terminal(write: Write, words: list[
     assert (raw_in(shown.stdout), raw_in(shown.stderr)) == (set(), set())
 
 
-def test_texts_are_no_markup_in_a_table(write: Write) -> None:
+def test_texts_are_never_markup_in_a_table(write: Write) -> None:
     shown = run_on_terminal("tools", "--tools", write("described.py", DESCRIBED))
     assert "[link=file:///etc/passwd]click[/link] [/]" in " ".join(shown.stdout.split())
 

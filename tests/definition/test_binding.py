@@ -145,7 +145,7 @@ def test_a_model_cannot_give_a_bound_parameter_through_more() -> None:
     )
 
 
-def test_bound_values_are_no_part_of_the_canonical_form() -> None:
+def test_bound_values_are_not_in_the_canonical_form() -> None:
     tool = from_function(act)
     tool.bindings.bind("user_id", default="user")
     validated = tool.validate({"action": "x"})

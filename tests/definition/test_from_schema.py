@@ -119,7 +119,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     ]
 
 
-def test_a_number_in_text_is_no_number_and_a_boolean_is_no_integer() -> None:
+def test_a_number_in_text_is_not_a_number_and_a_boolean_is_not_an_integer() -> None:
     assert refused(search(), {"query": "x", "limit": "3"}) == [
         ("limit", "invalid", "'limit' must be an integer (at least 1), not '3'.")
     ]
@@ -280,7 +280,7 @@ def test_a_schema_that_cannot_be_used_is_refused_at_once(schema: Any, message: s
     assert refusal(lambda: from_schema("s", "", schema)) == message
 
 
-def test_a_property_called_ref_is_no_reference() -> None:
+def test_a_property_called_ref_is_not_a_reference() -> None:
     schema = {"type": "object", "properties": {"$ref": {"type": "string", "default": {"$ref": "nowhere"}}}}
     assert from_schema("s", "", schema).input_schema == schema
 

@@ -263,7 +263,7 @@ def test_a_tool_written_as_a_class_reads_it() -> None:
     assert found == ["token of ann", "token of nobody"]
 
 
-def test_a_preset_is_no_state() -> None:
+def test_a_preset_is_not_state() -> None:
     toolkit = Toolkit(state=token_of("state"))
     toolkit.register_tool_function(whoami, preset_kwargs={"token": "preset"})
     assert asyncio.run(toolkit.execute_tool("whoami", state=token_of("call"))).data == "token of preset"

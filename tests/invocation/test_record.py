@@ -273,7 +273,7 @@ def test_an_owner_that_looks_only_today_cannot_say_that_it_was_not_done(shop: Sh
     assert (outcome(shop.world.call("send", amount=5)), shop.sent) == ("unknown_outcome", [5])
 
 
-def test_an_owner_who_fails_to_know_is_no_reason_to_run_it(shop: Shop) -> None:
+def test_an_owner_who_does_not_know_lets_nothing_run(shop: Shop) -> None:
     def reconcile(key: str) -> str:
         raise ConnectionError(key)
 

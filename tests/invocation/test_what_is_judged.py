@@ -347,7 +347,7 @@ class Sloppy(BaseModel):
     id: str = Field(default_factory=lambda: "made")
 
 
-def test_a_default_that_does_not_fit_its_type_is_no_obstacle() -> None:
+def test_a_default_that_does_not_fit_its_type_is_accepted() -> None:
     def take(sloppy: Sloppy, tags: tuple[str, ...] = [], wait: float = 5) -> None: ...  # type: ignore[assignment]
 
     tool = from_function(take)

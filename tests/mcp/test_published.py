@@ -102,7 +102,7 @@ def test_the_version_that_fastmcp_sends_is_read(meta: Any, version: str | None) 
     assert (again.version, again.meta) == (spec.version, spec.meta)
 
 
-def test_an_empty_title_of_a_server_is_no_title() -> None:
+def test_an_empty_title_of_a_server_counts_as_none() -> None:
     for title in ("", "##", None):
         value = {"name": "search", "inputSchema": {"type": "object"}, "title": title}
         assert ToolSpec.from_mcp(value).title is None

@@ -121,7 +121,7 @@ def test_fewer_tasks_are_taken_from_every_group() -> None:
     assert [task.group.name for task in taken] == ["office", "office", "dotted", "dotted", "zh", "zh"]
 
 
-def test_a_line_that_is_no_task_is_an_error_with_its_place(tmp_path: Path) -> None:
+def test_a_line_that_is_not_a_task_is_an_error_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "tasks.jsonl"
     path.write_text('{"group": "a", "tools": []}\n{"group": "b", "request": "x"}\n')
     with pytest.raises(ValueError, match=r"tasks\.jsonl, line 2: not a group or task"):

@@ -80,7 +80,7 @@ def test_the_typed_answer_is_the_decision(typed: str, said: dict[str, Any], scre
 
 
 @pytest.mark.parametrize("typed", ["", "l\n", "n\n", "s\n", "e\n", "what\n", 'e\n{"amount": "much"}\n'])
-def test_no_answer_is_no_decision(typed: str) -> None:
+def test_a_missing_answer_decides_nothing(typed: str) -> None:
     # After `n`, `s` and a wrong edit the input is at its end.
     assert asked(typed)[0] is None
 

@@ -26,7 +26,7 @@ def test_several_results_stand_under_their_calls_names() -> None:
     )
 
 
-def test_no_result_is_no_text() -> None:
+def test_without_a_result_there_is_nothing_to_read() -> None:
     assert ATTP.format([]) == ""
 
 
@@ -39,7 +39,7 @@ def test_a_refused_reply_is_told_where_and_how_to_write_it() -> None:
     )
 
 
-def test_the_reminder_is_no_reply_that_runs_or_ends_the_task() -> None:
+def test_the_reminder_read_as_a_reply_neither_runs_nor_ends_anything() -> None:
     copied = ATTP.parse(ATTP.reminder)
     assert (copied.calls, copied.failure, copied.is_refused) == ((), None, True)
 

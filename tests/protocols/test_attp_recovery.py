@@ -52,7 +52,7 @@ def test_an_undamaged_reply_has_no_problems() -> None:
         assert (asked(parsed), parsed.problems) == (meant(reply), ())
 
 
-def test_two_damages_at_once_are_no_way_to_another_program() -> None:
+def test_two_damages_at_once_never_make_another_program() -> None:
     chance = chance_of("two damages")
     for _ in range(400):
         damage = chance.choice(DAMAGES)

@@ -144,7 +144,7 @@ def test_several_calls_fit_in_one_reply(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_tools_that_cannot_be_called_are_no_grammar(name: str) -> None:
+def test_tools_that_cannot_be_called_have_no_grammar(name: str) -> None:
     never = from_schema("never", "", {"type": "object", "properties": {"a": {"enum": []}}, "required": ["a"]})
     with pytest.raises(ConfigurationError) as caught:
         get(name).grammar([never])

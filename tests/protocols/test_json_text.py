@@ -269,7 +269,7 @@ def test_a_call_among_words_beside_a_call_is_left_out_and_told(beside: str) -> N
 
 
 @pytest.mark.parametrize("beside", ["Done.", 'I searched for {"query": "x"}.', "It is `search`."])
-def test_words_beside_a_call_are_no_problem(beside: str) -> None:
+def test_words_beside_a_call_are_not_a_problem(beside: str) -> None:
     reply = PROTOCOL.parse(f"{CALL}\n{beside}", [search])
     assert (calls(reply), reply.text, reply.problems) == (ONE, beside, ())
 
@@ -374,7 +374,7 @@ def test_a_refusal_names_the_reasons() -> None:
     )
 
 
-def test_the_reminder_is_no_call_and_no_answer() -> None:
+def test_the_reminder_is_neither_a_call_nor_an_answer() -> None:
     copied = PROTOCOL.parse(PROTOCOL.reminder)
     assert (copied.calls, copied.is_refused) == ((), True)
 

@@ -109,7 +109,7 @@ def test_an_authors_examples_come_first_and_only_what_the_tool_takes_is_shown(
     assert sample_arguments(from_function(function, **options)) == samples
 
 
-def test_state_that_is_not_there_yet_is_no_reason_to_show_nothing() -> None:
+def test_state_that_is_not_there_yet_hides_nothing() -> None:
     tool = from_function(find)
     tool.bindings.bind("limit", "session.limit")
     assert sample_arguments(tool) == [{"query": "quarterly report"}, {"query": "open questions"}]

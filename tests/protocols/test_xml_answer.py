@@ -126,7 +126,7 @@ def test_a_refused_reply_is_told_where_and_how_to_write_it() -> None:
     )
 
 
-def test_the_reminder_is_no_call_and_no_failure() -> None:
+def test_the_reminder_is_neither_a_call_nor_a_failure() -> None:
     copied = XML.parse(XML.reminder)
     assert (copied.calls, copied.failure, copied.is_refused) == ((), None, True)
 

@@ -76,7 +76,7 @@ def test_a_program_that_does_not_answer_the_signal_is_killed(run: Runner) -> Non
     assert result.duration_s < 0.1 + LATE_S
 
 
-def test_waiting_for_tools_is_no_time_of_the_program(run: Runner) -> None:
+def test_waiting_for_tools_does_not_count_as_time_of_the_program(run: Runner) -> None:
     def slow(call: ProgramCall) -> Answer:
         time.sleep(0.6)
         return Answer(value=call.arguments["value"])
@@ -219,7 +219,7 @@ def test_a_program_cannot_start_others(run: Runner) -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, True, "10", None, float("nan")])
-def test_a_limit_that_is_no_positive_number_is_refused(value: Any) -> None:
+def test_a_limit_that_is_not_a_positive_number_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="Limits\\(wall_s="):
         Limits(wall_s=value)
 

@@ -34,7 +34,7 @@ def test_a_trailing_expression_is_the_result(run: Runner) -> None:
     assert run("rows = search('x', 1)\nrows[0]").value == {"title": "x", "rank": 0}
 
 
-def test_a_trailing_none_is_no_result(run: Runner) -> None:
+def test_a_trailing_none_is_not_a_result(run: Runner) -> None:
     result = run("[].append(1)")
     assert (result.has_value, result.for_model) == (False, NOTHING_TO_SHOW)
 
@@ -51,11 +51,11 @@ def test_a_program_that_assigned_to_another_name_is_told(run: Runner) -> None:
     )
 
 
-def test_a_trailing_expression_that_is_no_data_shows_what_it_is(run: Runner) -> None:
+def test_a_trailing_expression_that_is_not_data_shows_what_it_is(run: Runner) -> None:
     assert run("re.match('a', 'abc')").value == "<re.Match object; span=(0, 1), match='a'>"
 
 
-def test_a_result_that_is_no_data_fails_with_its_place(run: Runner) -> None:
+def test_a_result_that_is_not_data_fails_with_its_place(run: Runner) -> None:
     result = run("__result__ = {'rows': [1, print]}")
     assert result.error is not None
     assert (result.status, result.error.type, result.error.message, result.error.hint) == (
@@ -150,7 +150,7 @@ def test_a_wrong_call_is_a_type_error_at_its_own_line(run: Runner, call: str, me
     assert tools.calls == []
 
 
-def test_an_argument_that_is_no_data_is_a_type_error(run: Runner) -> None:
+def test_an_argument_that_is_not_data_is_a_type_error(run: Runner) -> None:
     result = run("echo({'f': print})")
     assert result.error is not None
     assert result.error.message == "echo() cannot be given a builtin_function_or_method at value.f"

@@ -95,7 +95,7 @@ def test_names_count_only_as_the_real_thing(source: str) -> None:
     assert check_source(Program(source=source)) == ()
 
 
-def test_a_tool_of_that_name_is_no_refusal() -> None:
+def test_a_tool_of_that_name_is_not_refused() -> None:
     assert check_source(Program(source="open('a')", tools=(OPEN,))) == ()
 
 

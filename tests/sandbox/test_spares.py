@@ -72,7 +72,7 @@ def test_each_spare_gets_the_limits_of_its_program(sandbox: Sandbox) -> None:
     assert run("while True: pass", cpu_s=1, wall_s=150, deadline_s=150).status == "timeout_cpu"
 
 
-def test_a_spare_that_was_killed_is_no_loss(sandbox: Sandbox) -> None:
+def test_a_spare_that_was_killed_is_replaced_unnoticed(sandbox: Sandbox) -> None:
     run = Runner(sandbox)
     run("1")
     for spare in spares_of(sandbox):

@@ -52,7 +52,7 @@ def failures(turn: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("deadline_s", [-1, -0.001, float("nan"), float("inf"), True, "5"])
-async def test_a_deadline_that_is_no_time_is_refused_with_what_to_write(deadline_s: Any) -> None:
+async def test_a_deadline_that_is_not_a_time_is_refused_with_what_to_write(deadline_s: Any) -> None:
     till = Till()
     with pytest.raises(ConfigurationError, match=r"write the seconds .* such as deadline_s=30, or None"):
         await till.session(None).turn(PRICE, deadline_s=deadline_s)
@@ -368,7 +368,7 @@ async def test_a_search_finds_the_tools_of_the_turns_caller() -> None:
         assert turn.results[0].metadata["found"] == found
 
 
-async def test_what_is_no_caller_is_refused() -> None:
+async def test_what_is_not_a_caller_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="write caller=Caller"):
         await Till().session(None).turn(PRICE, caller="ann")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 

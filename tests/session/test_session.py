@@ -92,7 +92,7 @@ def test_permissions_for_a_tool_that_is_not_there_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("tools", [len, "len", {"len": len}, None], ids=repr)
-def test_tools_that_are_no_list_are_an_error_that_says_what_to_give(tools: Any) -> None:
+def test_tools_that_are_not_a_list_are_an_error_that_says_what_to_give(tools: Any) -> None:
     with pytest.raises(ConfigurationError) as refused:
         Session(tools)
     assert str(refused.value) == f"Session(tools={tools!r}): give a list of tools, a ToolRegistry or a Toolkit"

@@ -38,12 +38,13 @@ def invoke(call: ToolCall, scope: Scope) -> Coroutine[Any, Any, Outcome]:
     """Runs one call and returns its outcome. A failing call never raises; a cancellation propagates and is reported."""
     # This function is not a coroutine itself, so that a call without observers pays for no extra coroutine.
     if scope.tracer is None and not scope.listeners:
-        return _walk(call, scope, None)
-    return _told(call, scope)
+        return _with_ledger(call, scope, None)
+    return _with_observers(call, scope)
 
 
-def _walk(call: ToolCall, scope: Scope, watch: _Watch | None) -> Coroutine[Any, Any, Outcome]:
-    return _go(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, watch)
+def _with_ledger(call: ToolCall, scope: Scope, watch: _Watch | None) -> Coroutine[Any, Any, Outcome]:
+    """Adds the ledger, if the run has one."""
+    return _through_steps(call, scope, None) if scope.ledger is None else _on_record(call, scope, scope.ledger, watch)
 
 
 class _Watch:
@@ -62,14 +63,15 @@ class _Watch:
             self.span.from_record()
 
 
-async def _told(call: ToolCall, scope: Scope) -> Outcome:
+async def _with_observers(call: ToolCall, scope: Scope) -> Outcome:
+    """Adds the tracer and the observers, who hear of each call's start and end."""
     span = None if scope.tracer is None else _span(call, scope, scope.tracer)
     watch = _Watch(span)
     started_at, started = time.time(), time.perf_counter()
     try:
         if scope.ledger is None and wants_starts(scope):
             await _tell_started(call, scope)
-        outcome = await _walk(call, scope, watch)
+        outcome = await _with_ledger(call, scope, watch)
     except BaseException:
         interrupted = ToolResult.failed("interrupted", f"{call.name!r} was interrupted.", call=call)
         tell(call, scope, interrupted, started_at, time.perf_counter() - started)
@@ -115,6 +117,7 @@ def _span(call: ToolCall, scope: Scope, tracer: Tracer) -> CallSpan:
 
 
 async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, watch: _Watch | None) -> Outcome:
+    """Adds `recall` before the steps and `settle` behind them."""
     found = await beside(scope.ports, is_large(call.arguments), lambda: recall(call, scope, ledger))
     known = None if isinstance(found, ToolResult) else found[1]
     if isinstance(known, ToolResult):
@@ -127,14 +130,15 @@ async def _on_record(call: ToolCall, scope: Scope, ledger: Ledger, watch: _Watch
         return found
     step, doubt = found[0], known
     try:
-        outcome = await _go(call, scope, doubt, step)
+        outcome = await _through_steps(call, scope, doubt, step)
     except BaseException:
         ledger.interrupted(step)
         raise
     return await settle(step, outcome, scope, ledger)
 
 
-async def _go(call: ToolCall, scope: Scope, doubt: InDoubtStep | None, step: Step | None = None) -> Outcome:
+async def _through_steps(call: ToolCall, scope: Scope, doubt: InDoubtStep | None, step: Step | None = None) -> Outcome:
+    """Takes the call from `resolve` to `postprocess`. A step that fails ends it."""
     end = None if scope.run is None or scope.is_inside_tool else scope.run.end
     # A call that began before goes on, and so does one that a person was asked about.
     if end is not None and end.call_id and doubt is None and scope.run is not None and call.id not in scope.run.asked:

@@ -103,7 +103,7 @@ def test_a_step_of_a_run_that_never_ended_is_named_by_its_call(store: Store, url
     assert store.verify().missing == ("step r_5/1 of run r_5",)
 
 
-def test_a_step_that_was_begun_and_is_not_known_to_have_ended_is_no_less_there(store: Store, url: str) -> None:
+def test_a_step_that_was_begun_and_is_not_known_to_have_ended_is_there_too(store: Store, url: str) -> None:
     ledger = started(store, "r_6")
     done(ledger.begin(start(step("r_6/1"))))
     done(ledger.suspend())
