@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from toolwire import protocols as protocols
     from toolwire.catalogue.groups import ToolGroup as ToolGroup
     from toolwire.definition.parameters import ToolParameter as ToolParameter
+    from toolwire.facade.built_in.artifact_tools import CreateArtifactTool as CreateArtifactTool
+    from toolwire.facade.built_in.artifact_tools import DiffArtifactTool as DiffArtifactTool
+    from toolwire.facade.built_in.artifact_tools import ListArtifactsTool as ListArtifactsTool
+    from toolwire.facade.built_in.artifact_tools import ReadArtifactTool as ReadArtifactTool
+    from toolwire.facade.built_in.artifact_tools import RestoreArtifactTool as RestoreArtifactTool
+    from toolwire.facade.built_in.artifact_tools import RewriteArtifactTool as RewriteArtifactTool
+    from toolwire.facade.built_in.artifact_tools import UpdateArtifactTool as UpdateArtifactTool
+    from toolwire.facade.built_in.artifact_tools import create_artifact_tools as create_artifact_tools
     from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool as CodeExecutionTool
     from toolwire.facade.built_in.execute_python_code import execute_python_code as execute_python_code
     from toolwire.facade.observing.observation import Observation as Observation
@@ -31,6 +39,9 @@ if TYPE_CHECKING:
     from toolwire.facade.tools.xml_parser import ToolPromptGenerator as ToolPromptGenerator
     from toolwire.facade.tools.xml_parser import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.tools.xml_parser import parse_tool_calls as parse_tool_calls
+    from toolwire.journal.artifacts.artifact import ArtifactConflict as ArtifactConflict
+    from toolwire.journal.artifacts.artifact import ArtifactError as ArtifactError
+    from toolwire.journal.artifacts.manager import ArtifactManager as ArtifactManager
     from toolwire.journal.run import SuspendedRun as SuspendedRun
     from toolwire.journal.store import Store as Store
     from toolwire.mcp.client import MCPClient as MCPClient
@@ -89,6 +100,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgentToolkit": "facade.toolkits.toolkit:Toolkit",
     "ApprovalRequest": "permission.approval",
+    "ArtifactConflict": "journal.artifacts.artifact",
+    "ArtifactError": "journal.artifacts.artifact",
+    "ArtifactManager": "journal.artifacts.manager",
     "AudioBlock": "vocabulary.blocks",
     "BaseTool": "facade.tools.base_tool",
     "BindingError": "vocabulary.errors",
@@ -101,15 +115,18 @@ _HOMES = {
     "CodeExecutionTool": "facade.built_in.code_execution_tool",
     "Condition": "permission.condition",
     "ConfigurationError": "vocabulary.errors",
+    "CreateArtifactTool": "facade.built_in.artifact_tools",
     "Decision": "permission.approval",
     "DecisionRefused": "permission.approval",
     "DefinitionError": "vocabulary.errors",
+    "DiffArtifactTool": "facade.built_in.artifact_tools",
     "DocumentChanged": "vocabulary.errors",
     "Failure": "vocabulary.failures",
     "FunctionTool": "facade.tools.function_tool",
     "ImageBlock": "vocabulary.blocks",
     "InputRequired": "vocabulary.questions",
     "Limits": "sandbox.limits",
+    "ListArtifactsTool": "facade.built_in.artifact_tools",
     "MCPClient": "mcp.client",
     "MCPClientBase": "mcp.client",
     "MCPToolFunction": "mcp.tool_function",
@@ -121,9 +138,12 @@ _HOMES = {
     "ProgramResult": "sandbox.report",
     "Question": "vocabulary.questions",
     "QuestionDeclined": "vocabulary.questions",
+    "ReadArtifactTool": "facade.built_in.artifact_tools",
     "RegisteredToolFunction": "facade.toolkits.registered",
     "RegistrationError": "vocabulary.errors",
     "Reply": "vocabulary.calls",
+    "RestoreArtifactTool": "facade.built_in.artifact_tools",
+    "RewriteArtifactTool": "facade.built_in.artifact_tools",
     "Rule": "permission.policy",
     "SandboxUnavailable": "vocabulary.errors",
     "ServerUnavailable": "vocabulary.errors",
@@ -152,7 +172,9 @@ _HOMES = {
     "Toolkit": "facade.toolkits.toolkit",
     "ToolwireError": "vocabulary.errors",
     "Turn": "session.turn",
+    "UpdateArtifactTool": "facade.built_in.artifact_tools",
     "XMLToolCallParser": "facade.tools.xml_parser",
+    "create_artifact_tools": "facade.built_in.artifact_tools",
     "execute_python_code": "facade.built_in.execute_python_code",
     "load_policy": "permission.policy_file",
     "middleware": "",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from toolwire.facade.policy_sources import PolicySource as PolicySource
     from toolwire.facade.toolkits.tool_stream import ToolStream as ToolStream
     from toolwire.facade.toolkits.trace_toolkit import TracedStream as TracedStream
+    from toolwire.journal.artifacts.artifact import Artifact as Artifact
+    from toolwire.journal.artifacts.artifact import ArtifactVersion as ArtifactVersion
     from toolwire.journal.conversation_info import ConversationInfo as ConversationInfo
     from toolwire.journal.conversation_info import Document as Document
     from toolwire.journal.ledger.run_ledger import RunLedger as RunLedger
@@ -81,6 +83,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Annotations": "vocabulary.blocks",
     "Approver": "permission.approval",
+    "Artifact": "journal.artifacts.artifact",
+    "ArtifactVersion": "journal.artifacts.artifact",
     "BackgroundCall": "facade.built_in.background",
     "BackgroundCalls": "facade.built_in.background",
     "Base64Source": "vocabulary.blocks",

@@ -21,8 +21,8 @@ from tests.journal.conftest import server as server
 from tests.journal.pgbouncer import pooling
 from tests.journal.postgres import Server
 from toolwire import ApprovalRequest, Decision, Store
-from toolwire.cli.approvals_command import request_table
-from toolwire.cli.log_command import table as log_table
+from toolwire.cli.commands.approvals_command import request_table
+from toolwire.cli.commands.log_command import table as log_table
 from toolwire.log import LogRow
 from toolwire.runtime.identity import new_id
 

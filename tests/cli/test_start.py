@@ -91,7 +91,7 @@ def test_the_script_of_a_shell_asks_toolwire(shell: str) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("toolwire a", "approvals\n"),
+        ("toolwire a", "approvals\nartifacts\n"),
         ("toolwire policy e", "explain\n"),
         ("toolwire run --lang", "--language\n"),
         ("toolwire run --language z", "zh\n"),

@@ -17,8 +17,8 @@ from tests.journal.world import done
 from tests.patience import PATIENCE_S
 from toolwire import Store
 from toolwire.journal.database.tables import DOCUMENT_PARTS
-from toolwire.journal.ledger import documents
-from toolwire.journal.ledger.documents import ABANDONED_S, DELETED_AT_ONCE, PART_BYTES
+from toolwire.journal.ledger import documents, parts
+from toolwire.journal.ledger.parts import ABANDONED_S, DELETED_AT_ONCE, PART_BYTES
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import DocumentChanged, StoreUnavailable
@@ -83,7 +83,7 @@ def test_other_records_are_written_between_the_parts_of_a_document(kept: Store, 
 
 def test_a_document_in_one_piece_would_hold_up_every_record(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: without parts one transaction carries all."""
-    monkeypatch.setattr("toolwire.journal.store_conversations.PART_BYTES", 10 * PART_BYTES)
+    monkeypatch.setattr("toolwire.journal.ledger.parts.PART_BYTES", 10 * PART_BYTES)
     watch = Watch(kept)
     kept.save_document("c-17", large("ab"), version=0)
     assert max(watch.carried) > 4 * PART_BYTES
@@ -139,7 +139,8 @@ def test_a_save_that_breaks_off_leaves_the_document_before_and_its_parts_are_del
     kept: Store, monkeypatch: pytest.MonkeyPatch, breaks_at: str, age_s: float
 ) -> None:
     kept.save_document("c-17", large("a"), version=0)
-    whole, calls = getattr(documents, breaks_at), 0
+    place = parts if breaks_at == "write_part" else documents
+    whole, calls = getattr(place, breaks_at), 0
 
     def breaks(connection: Connection, *given: Any) -> Any:
         nonlocal calls
@@ -149,7 +150,7 @@ def test_a_save_that_breaks_off_leaves_the_document_before_and_its_parts_are_del
         return whole(connection, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(documents, breaks_at, breaks)
+        patch.setattr(place, breaks_at, breaks)
         with pytest.raises(Lost):
             kept.save_document("c-17", large("b"), version=1)
     left = stored_parts(kept)
@@ -171,7 +172,7 @@ def test_a_save_whose_old_parts_cannot_be_deleted_is_a_save(
         raise StoreUnavailable("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(documents, "delete_parts", fails)
+        patch.setattr(parts, "delete_parts", fails)
         assert kept.save_document("c-17", large("b"), version=1) == 2
     assert "could not be deleted; a later save deletes them" in caplog.text
     assert kept.document("c-17").value == large("b")

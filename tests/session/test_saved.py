@@ -66,6 +66,7 @@ TESTED: dict[str, dict[str, End]] = {
     "0005": OUTCOMES,
     "0007": OUTCOMES,
     "0008": OUTCOMES,
+    "0009": OUTCOMES,
 }
 """The outcomes of each schema. No schema since the first has changed one."""
 EVERY = [(version, name) for version in sorted(TESTED) for name in TESTED[version]]

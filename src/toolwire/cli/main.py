@@ -50,6 +50,7 @@ _COMMANDS = {
     "policy": "policy_command",
     "approvals": "approvals_command",
     "log": "log_command",
+    "artifacts": "artifacts_command",
     "doctor": "doctor_command",
 }
 """The module of each command, in the order of the help page."""
@@ -74,7 +75,7 @@ class _LazyGroup(TyperGroup):
         module = _COMMANDS.get(cmd_name)
         if module is None:
             return super().get_command(ctx, cmd_name)
-        return typer.main.get_command(import_module(f"toolwire.cli.{module}").app)
+        return typer.main.get_command(import_module(f"toolwire.cli.commands.{module}").app)
 
 
 app = typer.Typer(

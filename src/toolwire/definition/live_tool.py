@@ -13,6 +13,7 @@ from toolwire.definition.parameters import ToolParameter, schema_of
 from toolwire.definition.shape import Form, Invalid, OutputShape, Parameter, ParameterKind, Validated
 from toolwire.definition.signature import Signature, read_signature
 from toolwire.definition.tool import Permission, Tool, checked_permission
+from toolwire.vocabulary.effects import UNDECLARED
 
 
 class Author(Protocol):
@@ -52,6 +53,7 @@ class LiveTool(Tool):
             description=lambda: author.description,
             permission=author.permission,
             check=author.validate_params,
+            effects=getattr(author, "effects", UNDECLARED),
         )
 
     def is_of(self, author: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
 from abc import ABC, abstractmethod
@@ -12,10 +11,12 @@ from typing import Any, cast
 from toolwire.journal.conversation_info import ConversationInfo, Document, check_name
 from toolwire.journal.database.database import Database
 from toolwire.journal.ledger import conversations, documents
-from toolwire.journal.ledger.documents import PART_BYTES, Save, part_place
+from toolwire.journal.ledger.documents import Save
+from toolwire.journal.ledger.parts import Parts, split
+from toolwire.journal.writing_parts import delete_parts, write_parts
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.calls import Caller
-from toolwire.vocabulary.errors import ConfigurationError, DocumentChanged, StoreUnavailable, Unrepresentable
+from toolwire.vocabulary.errors import ConfigurationError, DocumentChanged, Unrepresentable
 from toolwire.vocabulary.exact import exact_pieces
 from toolwire.vocabulary.values import plain
 
@@ -24,8 +25,6 @@ CONVERSATIONS_LISTED = 100
 
 DOCUMENT_LIMIT_BYTES = 64 * 1024 * 1024
 """Maximum bytes of a document as JSON: the messages of a long conversation with images."""
-
-_LOG = logging.getLogger("toolwire.store")
 
 
 class Conversations(ABC):
@@ -78,8 +77,7 @@ class Conversations(ABC):
 def _save(database: Database, save: Save, parts: Sequence[bytes]) -> int:
     if save.parts_of:
         database.read(lambda connection: documents.check_save(connection, database.sealer, save))
-        for number, part in enumerate(parts):
-            _write(database, save, number, part)
+        write_parts(database, Parts(owner=save.conversation, name=save.parts_of), parts, save.now)
     text = str(len(parts)).encode() if save.parts_of else parts[0]
     sealed = database.sealer.seal(text, *save.place())
     try:
@@ -87,29 +85,15 @@ def _save(database: Database, save: Save, parts: Sequence[bytes]) -> int:
             lambda connection: documents.save_document(connection, database.sealer, save, sealed)
         ).result()
     except (DocumentChanged, DecisionRefused):
-        _delete_parts(database, save, before="")
+        delete_parts(database, save.conversation, (save.parts_of,), save.now)
         raise
     if save.parts_of or before:
-        _delete_parts(database, save, before)
+        delete_parts(database, save.conversation, (save.parts_of, before), save.now)
     return save.version
 
 
-def _write(database: Database, save: Save, number: int, part: bytes) -> None:
-    sealed = database.sealer.seal(part, *part_place(save.conversation, save.parts_of, number))
-    database.run(lambda connection: documents.write_part(connection, save, number, sealed)).result()
-
-
-def _delete_parts(database: Database, save: Save, before: str) -> None:
-    """Deletes the parts that no document needs any more. Whether the document was saved is decided before."""
-    try:
-        while database.run(lambda connection: documents.delete_parts(connection, save, before)).result():
-            pass
-    except StoreUnavailable:
-        _LOG.warning("parts of an old document could not be deleted; a later save deletes them", exc_info=True)
-
-
 def _written(value: Any) -> Sequence[bytes]:
-    """Returns the value as JSON, in parts of `PART_BYTES`. Other threads can run in between.
+    """Returns the value as JSON, in parts. Other threads can run in between.
 
     Raises:
         ConfigurationError: It would not be read back as the same value, or it is too large.
@@ -131,4 +115,4 @@ def _written(value: Any) -> Sequence[bytes]:
             f"the document has {len(text):,} bytes as JSON, and {DOCUMENT_LIMIT_BYTES:,} fit: keep large values "
             "elsewhere, and their ids in the document"
         )
-    return [bytes(text[start : start + PART_BYTES]) for start in range(0, len(text), PART_BYTES)]
+    return split(bytes(text))

@@ -15,6 +15,8 @@ ToolwireError
 ├── CallNotAnswered           a tool raises it: its call was sent, not answered, and fails as `unknown_outcome`
 ├── CallFailed                a failed call, where its caller asked for a plain value (vocabulary/results.py)
 ├── QuestionDeclined          a person did not answer a tool's question (vocabulary/questions.py)
+├── ArtifactError             an artifact cannot be read or changed as asked (journal/artifacts/artifact.py)
+│   └── ArtifactConflict      it was changed meanwhile, or exists already
 ├── DocumentChanged           someone else saved the document of the conversation since it was read
 └── Unrepresentable           a value that JSON cannot hold; a call's becomes the failure `invalid_result` (a TypeError)
 

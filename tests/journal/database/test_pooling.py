@@ -19,7 +19,7 @@ from tests.journal.world import done
 from tests.session.till import calls
 from toolwire import ConfigurationError, Session, Store
 from toolwire.journal.database.engine import STATEMENT_LIMIT_S
-from toolwire.journal.ledger.documents import PART_BYTES
+from toolwire.journal.ledger.parts import PART_BYTES
 from toolwire.vocabulary.errors import StoreUnavailable
 
 THREADS = 8

@@ -26,8 +26,10 @@ _PATIENCE_S = 20.0
 _CALLS = 100_000
 """Calls after which a program should have been cancelled long ago: a runner checks `cancel` far more often."""
 
-_STILL_S = 0.2
-"""Seconds without a call after which a program that calls all the time has ended."""
+_LOOK_S = 0.05
+"""Seconds between two looks at a program that calls all the time."""
+_STILL_LOOKS = 10
+"""Looks in a row without a new call after which it has ended. A busy machine can stop a thread for one of them."""
 
 
 def check_runner(make_runner: MakeRunner) -> None:
@@ -226,10 +228,11 @@ async def _cancelled(runner: ProgramRunner, way: str) -> str:
 
 
 async def _until_still(made: list[int]) -> None:
-    before = -1
-    while before < len(made) <= _CALLS:
+    before, still = len(made), 0
+    while still < _STILL_LOOKS and len(made) <= _CALLS:
+        await asyncio.sleep(_LOOK_S)
+        still = still + 1 if len(made) == before else 0
         before = len(made)
-        await asyncio.sleep(_STILL_S)
 
 
 async def _within(waited: Awaitable[Any]) -> bool:

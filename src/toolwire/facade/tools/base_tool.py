@@ -11,6 +11,7 @@ from toolwire.definition.live_tool import LiveTool
 from toolwire.definition.parameters import ToolParameter
 from toolwire.definition.tool import Tool
 from toolwire.facade.tools import direct
+from toolwire.vocabulary.effects import UNDECLARED, Effects
 from toolwire.vocabulary.results import ToolResult
 
 
@@ -38,7 +39,13 @@ class BaseTool(ABC):
 
     `permission`, `description` and the parameters are read anew at each call and each description, also in programs,
     toolkits and resumed runs. The tool's name is the one under which it was registered.
+
+    Attributes:
+        effects: The effects of its calls, whether a call may be repeated, and the labels of its results. A subclass
+            that declares them sets this; they are read once.
     """
+
+    effects: Effects = UNDECLARED
 
     def __init__(
         self, name: str, description: str, permission: ToolPermission = ToolPermission.AUTO, **kwargs: Any

@@ -121,7 +121,41 @@ DOCUMENT_PARTS = Table(
     Index("document_parts_written_at", "number", "written_at"),
     sqlite_strict=True,
 )
-"""The parts of large documents. Each save has its own; the row in `documents` decides which of them count."""
+"""The parts of large documents and artifacts. Each save has its own.
+
+The row in `documents` or `artifact_versions` decides which of them count.
+"""
+
+ARTIFACTS = Table(
+    "artifacts",
+    METADATA,
+    Column("namespace", Text, primary_key=True),
+    Column("artifact_id", Text, primary_key=True),
+    Column("head", NUMBER, nullable=False),
+    sqlite_strict=True,
+)
+"""One row per artifact: the number of its newest version. A writer compares it and sets it."""
+
+ARTIFACT_VERSIONS = Table(
+    "artifact_versions",
+    METADATA,
+    Column("namespace", Text, primary_key=True),
+    Column("artifact_id", Text, primary_key=True),
+    Column("version", NUMBER, primary_key=True, autoincrement=False),
+    Column("made_at", MOMENT, nullable=False),
+    Column("key", Text),
+    Column("parts_of", Text, nullable=False),
+    Column("info", LargeBinary, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Index("artifact_versions_key", "namespace", "key", unique=True),
+    Index("artifact_versions_parts_of", "parts_of"),
+    sqlite_strict=True,
+)
+"""The versions of artifacts. No row is ever changed or deleted.
+
+`key` is the idempotency key of the call that made the version. If `parts_of` is not empty, the parts of that name hold
+the content, and `content` holds their number.
+"""
 
 KEPT_RESULTS = Table(
     "kept_results",

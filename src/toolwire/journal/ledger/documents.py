@@ -10,25 +10,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, delete, exists, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from toolwire.journal.conversation_info import Document, refuse_other
 from toolwire.journal.database.sealing import Sealer
-from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENT_PARTS, DOCUMENTS
+from toolwire.journal.database.tables import CONVERSATIONS, DOCUMENTS
 from toolwire.journal.ledger.conversations import locked, state_of
-from toolwire.permission.approval import DecisionRefused
+from toolwire.journal.ledger.parts import Parts, joined
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.errors import DocumentChanged
-
-PART_BYTES = 512 * 1024
-"""Bytes of a document in one transaction. Larger parts hold up other records longer, and smaller ones sync the disk
-more often."""
-
-ABANDONED_S = 86_400.0
-"""Seconds after which parts without a document are deleted: a day. The process that wrote them died before the end."""
-
-DELETED_AT_ONCE = 2
-"""Parts deleted per transaction: a few milliseconds' work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +50,8 @@ def document(connection: Connection, sealer: Sealer, conversation: str, caller: 
         return Document(value=None, version=0, saved_at=0.0)
     text = sealer.open(row.document, *_place(conversation, row.version, row.parts_of))
     if row.parts_of:
-        text = _joined(connection, sealer, conversation, row.parts_of, count=int(text))
+        parts = Parts(owner=conversation, name=row.parts_of)
+        text = joined(connection, sealer, parts, count=int(text), what=f"the document of {conversation!r}")
     return Document(value=json.loads(text.decode("utf-8", "surrogatepass")), version=row.version, saved_at=row.saved_at)
 
 
@@ -73,17 +64,6 @@ def check_save(connection: Connection, sealer: Sealer, save: Save) -> None:
     """
     _refuse_reader(connection, sealer, save.conversation, save.caller)
     _current(connection, save)
-
-
-def write_part(connection: Connection, save: Save, number: int, sealed: bytes) -> None:
-    """Writes one part of a document. `sealed` is bound to `part_place`."""
-    values = {"conversation": save.conversation, "parts_of": save.parts_of, "number": number}
-    connection.execute(insert(DOCUMENT_PARTS).values(**values, written_at=save.now, data=sealed))
-
-
-def part_place(conversation: str, parts_of: str, number: int) -> tuple[str, ...]:
-    """Returns the place to which a part is sealed."""
-    return "document_parts", conversation, parts_of, str(number)
 
 
 def save_document(connection: Connection, sealer: Sealer, save: Save, sealed: bytes) -> str:
@@ -103,26 +83,6 @@ def save_document(connection: Connection, sealer: Sealer, save: Save, sealed: by
         return ""
     connection.execute(update(DOCUMENTS).where(DOCUMENTS.c.conversation == save.conversation).values(values))
     return before
-
-
-def delete_parts(connection: Connection, save: Save, others: str) -> int:
-    """Deletes some parts to which no document refers, and returns their number.
-
-    These are parts of this save, of the save `others` of the same conversation, and abandoned ones.
-    """
-    parts = DOCUMENT_PARTS.c
-    document = and_(DOCUMENTS.c.conversation == parts.conversation, DOCUMENTS.c.parts_of == parts.parts_of)
-    ours = and_(parts.conversation == save.conversation, parts.parts_of.in_((save.parts_of, others)))
-    # The part 0 of a save is deleted last. Until then the save is found by it.
-    abandoned = and_(parts.number == 0, parts.written_at < save.now - ABANDONED_S)
-    found = connection.execute(
-        select(parts.conversation, parts.parts_of).where(ours | abandoned, ~exists().where(document)).limit(1)
-    ).one_or_none()
-    if found is None:
-        return 0
-    these = and_(parts.conversation == found.conversation, parts.parts_of == found.parts_of)
-    last = select(parts.number).where(these).order_by(parts.number.desc()).limit(DELETED_AT_ONCE)
-    return connection.execute(delete(DOCUMENT_PARTS).where(these, parts.number.in_(last))).rowcount
 
 
 def _refuse_reader(connection: Connection, sealer: Sealer, conversation: str, caller: Caller | None) -> None:
@@ -146,18 +106,3 @@ def _current(connection: Connection, save: Save) -> str | None:
 
 def _place(conversation: str, version: int, parts_of: str) -> tuple[str, ...]:
     return "documents", conversation, str(version), *([parts_of] if parts_of else ())
-
-
-def _joined(connection: Connection, sealer: Sealer, conversation: str, parts_of: str, *, count: int) -> bytes:
-    """Returns the parts of a document, in order.
-
-    Raises:
-        DecisionRefused: `bad_mac`: a part is missing or was changed.
-    """
-    parts = DOCUMENT_PARTS.c
-    same = and_(parts.conversation == conversation, parts.parts_of == parts_of)
-    rows = connection.execute(select(parts.data).where(same).order_by(parts.number)).scalars()
-    opened = [sealer.open(data, *part_place(conversation, parts_of, number)) for number, data in enumerate(rows)]
-    if len(opened) != count:
-        raise DecisionRefused("bad_mac", f"the document of {conversation!r} lacks parts that were saved")
-    return b"".join(opened)

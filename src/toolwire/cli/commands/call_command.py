@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 import toolwire
+from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import TIMEOUT_S, AskOption, JsonOption, PolicyOption, TimeoutOption, ToolsOption
 from toolwire.cli.output import Output, show_tool_errors
-from toolwire.cli.policy_command import honour
 from toolwire.cli.reading import read_text
 from toolwire.cli.result_output import as_json, nothing_came, person_hint, person_text, plain
 from toolwire.cli.typed_arguments import read_object, read_pairs

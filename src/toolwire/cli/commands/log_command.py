@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from toolwire.cli.approvals_command import SHORT_ID
+from toolwire.cli.commands.approvals_command import SHORT_ID
 from toolwire.cli.display import add_id_column, add_row, moment, one_line, seconds_of, table_text, whole
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.options import JsonOption

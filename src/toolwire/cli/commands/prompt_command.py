@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 import typer
 
 import toolwire
+from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import LanguageOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
-from toolwire.cli.policy_command import honour
 
 EPILOG = f"""\b
 Examples:

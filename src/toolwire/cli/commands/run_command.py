@@ -11,7 +11,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import toolwire
-from toolwire.cli.approvals_command import request_json, request_table
+from toolwire.cli.commands.approvals_command import request_json, request_table
+from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import (
@@ -24,7 +25,6 @@ from toolwire.cli.options import (
     ToolsOption,
 )
 from toolwire.cli.output import Output
-from toolwire.cli.policy_command import honour
 from toolwire.cli.reading import read_bytes
 from toolwire.cli.result_output import as_json, nothing_came, plain
 from toolwire.cli.stores import StoreOption, found_run, open_store

@@ -10,12 +10,12 @@ import typer
 from rich.table import Table
 
 import toolwire
+from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.display import add_row, table_text
 from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
 from toolwire.cli.output import Output
-from toolwire.cli.policy_command import honour
 
 EPILOG = f"""\b
 Examples:

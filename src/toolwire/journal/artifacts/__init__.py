@@ -1,0 +1,1 @@
+"""Artifacts in a store: their versions, edits and export."""

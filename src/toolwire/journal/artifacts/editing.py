@@ -1,0 +1,143 @@
+"""Edits of an artifact's text: the place of an update, and what two versions differ in."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolwire.journal.artifacts.artifact import ArtifactError
+
+LEAST_SCORE = 90.0
+"""How alike a place must be to the wanted text, of 100. Below it, other text would be replaced."""
+
+LEAST_LEAD = 3.0
+"""By how much the best place must be more alike than the next one. Below it, either may be meant."""
+
+LIKENESS_STEPS = 4_000_000_000
+"""Maximum work of the search by likeness, as places x the square of the wanted text's characters: half a second."""
+
+DIFF_STEPS = 400_000_000
+"""Maximum product of the numbers of lines of two texts to compare. At it a comparison takes 50 MB and 0.1 s."""
+
+DIFF_LINES = 40
+"""Maximum number of lines of a diff in an error message."""
+
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The place of an update.
+
+    Attributes:
+        start: Index of its first character.
+        end: Index after its last character.
+        score: How alike its text is to the wanted one: 100 if they are equal.
+    """
+
+    start: int
+    end: int
+    score: float
+
+
+def place_of(content: str, old: str) -> Place:
+    """Returns the only place of `old` in a text: where it stands exactly, else where lines are most alike.
+
+    Raises:
+        ArtifactError: It stands nowhere or several times, no place is alike enough, or two places are alike.
+    """
+    if not old:
+        raise ArtifactError("old_str is empty: give the text that shall be replaced, or rewrite the artifact")
+    start = content.find(old)
+    if start < 0:
+        return _most_alike(content, old)
+    if (second := content.find(old, start + 1)) >= 0:
+        lines = f"lines {_line(content, start)} and {_line(content, second)}"
+        raise ArtifactError(f"old_str stands more than once, in {lines}: give more of the text around the place")
+    return Place(start=start, end=start + len(old), score=100.0)
+
+
+def difference(old: str, new: str, *, names: tuple[str, str], lines: int | None = None) -> str:
+    """Returns a unified diff of two texts, cut after some lines. Empty if they are equal.
+
+    Raises:
+        ArtifactError: The texts have too many lines to compare.
+    """
+    # Imported here: the library takes 24 ms. The matcher of difflib takes hours for some pairs of texts.
+    from rapidfuzz.distance import Indel
+
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) * len(after) > DIFF_STEPS:
+        raise ArtifactError(f"{names[0]} and {names[1]} have too many lines to compare: read them")
+    matcher = difflib.SequenceMatcher[str](None, (), ())
+    # A matcher takes codes that are there, and never makes its own.
+    matcher.opcodes = [  # pyright: ignore[reportAttributeAccessIssue]
+        (code.tag, code.src_start, code.src_end, code.dest_start, code.dest_end)
+        for code in Indel.opcodes(before, after)
+    ]
+    found: list[str] = []
+    for group in matcher.get_grouped_opcodes():
+        (_, start, _, place, _), (_, _, end, _, stop) = group[0], group[-1]
+        found.append(f"@@ -{start + 1},{end - start} +{place + 1},{stop - place} @@")
+        added: list[str] = []
+        for tag, first, last, begin, until in group:
+            if tag == "equal":
+                found += (*added, *(f" {line}" for line in before[first:last]))
+                added = []
+            else:
+                # The lines that a change takes away stand before those that it adds.
+                found += (f"-{line}" for line in before[first:last])
+                added += (f"+{line}" for line in after[begin:until])
+        found += added
+    if not found:
+        return "" if old == new else f"--- {names[0]}\n+++ {names[1]}\nOnly the ends of lines differ."
+    if lines is not None and len(found) > lines:
+        found = [*found[:lines], f"... {len(found) - lines} more lines"]
+    return "\n".join((f"--- {names[0]}", f"+++ {names[1]}", *found))
+
+
+def _most_alike(content: str, old: str) -> Place:
+    # Imported here: the library takes 24 ms, and most updates are exact.
+    from rapidfuzz import fuzz
+
+    wanted = old.strip("\n")
+    windows = list(_windows(content, wanted.count("\n") + 1)) if wanted.strip() else []
+    if len(windows) * len(wanted) ** 2 > LIKENESS_STEPS:
+        raise ArtifactError("old_str is not in the artifact as given, and too long to search for alike text: copy it")
+    places: list[Place] = []
+    for start, end in windows:
+        score = fuzz.ratio(content[start:end], wanted, score_cutoff=LEAST_SCORE - LEAST_LEAD)
+        places.append(Place(start=start, end=end, score=score))
+    best = max(places, key=lambda place: place.score, default=None)
+    if best is None or best.score < LEAST_SCORE:
+        raise ArtifactError("old_str is not in the artifact, and no text is alike enough: read it, and copy the text")
+    others = (place for place in places if place.end <= best.start or place.start >= best.end)
+    second = max(others, key=lambda place: place.score, default=None)
+    if second is not None and second.score > best.score - LEAST_LEAD:
+        first, other = (f"line {_line(content, place.start)} ({place.score:.0f} of 100)" for place in (best, second))
+        shown = [content[place.start : place.end][:_SHOWN_CHARACTERS] for place in (best, second)]
+        raise ArtifactError(
+            f"old_str is not in the artifact as given, and two places are alike: {first} and {other}. Copy the text of "
+            f"one of them, with more around it:\n{shown[0]}\n---\n{shown[1]}"
+        )
+    if old.endswith("\n") and content[best.end : best.end + 1] == "\n":
+        return Place(start=best.start, end=best.end + 1, score=best.score)
+    return best
+
+
+def _windows(content: str, count: int) -> Iterator[tuple[int, int]]:
+    """Yields the start and end of each run of about as many lines, without the last line's end."""
+    starts = [0]
+    for place, character in enumerate(content):
+        if character == "\n":
+            starts.append(place + 1)
+    starts.append(len(content) + 1)
+    for first in range(len(starts) - 1):
+        for size in {max(count - 1, 1), count, count + 1}:
+            if first + size < len(starts):
+                yield starts[first], starts[first + size] - 1
+
+
+def _line(content: str, place: int) -> int:
+    return content.count("\n", 0, place) + 1
