@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from toolwire.journal.run import RunStart as RunStart
     from toolwire.journal.run import RunStatus as RunStatus
     from toolwire.mcp.client_limits import McpLimitOptions as McpLimitOptions
+    from toolwire.mcp.config import McpServerProblem as McpServerProblem
     from toolwire.mcp.tool_function import CallFuture as CallFuture
     from toolwire.permission.approval import Approver as Approver
     from toolwire.permission.approval import RefusalCode as RefusalCode
@@ -113,6 +114,7 @@ _HOMES = {
     "LogEntry": "journal.log.memory_log",
     "McpLimitOptions": "mcp.client_limits",
     "McpOptions": "definition.author_options",
+    "McpServerProblem": "mcp.config",
     "Message": "session.turn",
     "Middleware": "catalogue.entry",
     "MinIsolation": "sandbox.report",

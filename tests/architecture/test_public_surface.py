@@ -137,6 +137,7 @@ TYPES = [
     "LogEntry",
     "McpLimitOptions",
     "McpOptions",
+    "McpServerProblem",
     "Message",
     "Middleware",
     "MinIsolation",

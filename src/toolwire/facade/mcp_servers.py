@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolwire.catalogue.entry import Entry
@@ -14,15 +16,19 @@ from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.definition.tool import Permission
 from toolwire.facade.policy_sources import refuse_wrong_rules
 from toolwire.invocation.scope import Scope
-from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError, ServerUnavailable
 
 if TYPE_CHECKING:
-    from toolwire.mcp.client import MCPClientBase
+    from toolwire.mcp.client import MCPClient, MCPClientBase
+    from toolwire.mcp.config import McpServerProblem
     from toolwire.mcp.tool_function import MCPToolFunction
     from toolwire.vocabulary.blocks import ToolUseBlock
     from toolwire.vocabulary.response import ToolResponse
 
 _LOG = logging.getLogger("toolwire.registry")
+
+STARTED_AT_ONCE = 16
+"""Servers of a configuration that are started at the same time. Most of them wait for a download or a network."""
 
 
 class McpServers:
@@ -77,10 +83,7 @@ class McpServers:
 
         check_postprocess(postprocess_func)
         scope = self._call_scope
-        if scope.groups is not None:
-            scope.groups.known([group_name])
-        elif group_name != BASIC:
-            raise RegistrationError(f"group_name={group_name!r}: only a toolkit has groups")
+        _check_group(scope, group_name)
         if client.name in self._mcp_clients:
             raise RegistrationError(f"an MCP server named {client.name!r} is registered already: give it another name")
         presets = dict(preset_kwargs_mapping or {})
@@ -95,6 +98,58 @@ class McpServers:
                 scope.catalogue.add_new(entry)
             except RegistrationError as error:
                 _LOG.warning("the tool %r of an MCP server is off: %s", entry.name, error)
+
+    def register_mcp_server(
+        self,
+        config: Mapping[str, Any] | str | Path,
+        /,
+        *,
+        group_name: str | Literal["basic"] = BASIC,
+        permission: Permission | None = None,
+    ) -> list[McpServerProblem]:
+        """Adds the tools of the servers in a configuration, as `register_mcp_client` does for each of them.
+
+        `config` is the path of a JSON or TOML file with a table `mcpServers`, as other MCP clients have it, or what it
+        holds. In its texts `${NAME}`, `${NAME:-default}` and `${env:NAME}` stand for variables of the environment. The
+        servers are started at the same time.
+
+        An entry that cannot be used, or a server that cannot be reached, is off, and the others are used. Each problem
+        is returned, with its file, key and reason, and is a warning in the log `toolwire.registry`.
+
+        Args:
+            config: The configuration.
+            group_name: The group of all these tools, in a toolkit.
+            permission: The permission of all these tools if no rule decides.
+
+        Raises:
+            ConfigurationError: The file cannot be read or holds no table of servers, or the extra `toolwire[mcp]` is
+                not installed.
+            RegistrationError: The group does not exist.
+        """
+        from toolwire.mcp.config import McpServerProblem, read_servers
+
+        _check_group(self._call_scope, group_name)
+        servers, problems = read_servers(config)
+        for server, error in zip(servers, _connected(server.client for server in servers), strict=True):
+            client = server.client
+            try:
+                if error is not None:
+                    raise error
+                self.register_mcp_client(
+                    client,
+                    group_name=group_name,
+                    enable_funcs=server.enabled,
+                    disable_funcs=server.disabled,
+                    permission=permission,
+                )
+            except (ServerUnavailable, RegistrationError, ConfigurationError) as wrong:
+                client.close()
+                reason = str(wrong).removeprefix("enable_funcs: ").removeprefix("disable_funcs: ")
+                place = server.place
+                problems.append(McpServerProblem(server=client.name, place=place, reason=reason, is_off=True))
+        for problem in problems:
+            _LOG.warning("%s", problem)
+        return problems
 
     def remove_mcp_servers(self, names: Iterable[str]) -> None:
         """Removes the tools of these servers and ends their connections: all of them, or none when one is unknown.
@@ -113,6 +168,31 @@ class McpServers:
                 if _server_of(entry) == name:
                     catalogue.remove(entry.name)
             _close(self._mcp_clients.pop(name))
+
+
+def _check_group(scope: Scope, group_name: str) -> None:
+    if scope.groups is not None:
+        scope.groups.known([group_name])
+    elif group_name != BASIC:
+        raise RegistrationError(f"group_name={group_name!r}: only a toolkit has groups")
+
+
+def _connected(clients: Iterable[MCPClient]) -> list[ServerUnavailable | None]:
+    """Connects all clients at the same time. Returns for each why its server cannot be reached, or None.
+
+    Raises:
+        ConfigurationError: The extra `toolwire[mcp]` is not installed.
+    """
+
+    def connect(client: MCPClient) -> ServerUnavailable | None:
+        try:
+            client.connect()
+        except ServerUnavailable as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(STARTED_AT_ONCE, thread_name_prefix="toolwire-mcp-start") as pool:
+        return list(pool.map(connect, clients))
 
 
 def close_mcp_clients(clients: Mapping[str, MCPClientBase]) -> None:

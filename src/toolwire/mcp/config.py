@@ -1,0 +1,235 @@
+"""Reads the `mcpServers` that users have in a file. An entry that cannot be used is a problem of that server alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from toolwire.mcp.client import MCPClient
+from toolwire.mcp.client_limits import McpLimitOptions
+from toolwire.vocabulary.errors import ConfigurationError
+
+TABLES = ("mcpServers", "servers")
+"""The keys under which files keep their servers. Most clients write the first, and VS Code the second."""
+
+MILLISECONDS_FROM = 1_000
+"""A `timeout` of this or more is in milliseconds, because some clients write them. Less is in seconds."""
+
+Transport = Literal["stdio", "http", "sse"]
+_TRANSPORTS: Mapping[str, Transport] = {
+    **dict.fromkeys(("http", "streamable-http", "streamable_http", "streamableHttp"), "http"),
+    "stdio": "stdio",
+    "sse": "sse",
+}
+_GRANTS = ("alwaysAllow", "autoApprove", "trust")
+_SILENT = ("description", "name", "title", "version", "gallery", "icon")
+"""Keys that change nothing about how a server is used."""
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServerProblem:
+    """What is wrong with one server of a configuration.
+
+    Attributes:
+        server: The name of the server.
+        place: The file, and the key in it.
+        reason: What is wrong, and what to write instead.
+        is_off: True if the server is not used for it.
+    """
+
+    server: str
+    place: str
+    reason: str
+    is_off: bool
+
+    def __str__(self) -> str:
+        state = "is off" if self.is_off else "is on"
+        return f"{self.place}: {self.reason}. The MCP server {self.server!r} {state}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredServer:
+    """One server of a configuration.
+
+    Attributes:
+        client: Its client, which is not connected yet.
+        place: The file, and the key in it.
+        enabled: The tools to offer; None offers all.
+        disabled: The tools to leave out.
+    """
+
+    client: MCPClient
+    place: str
+    enabled: tuple[str, ...] | None = None
+    disabled: tuple[str, ...] = ()
+
+
+def read_servers(
+    config: Mapping[str, Any] | str | Path, environ: Mapping[str, str] | None = None
+) -> tuple[list[ConfiguredServer], list[McpServerProblem]]:
+    """Returns the servers of a configuration that are on, and the problems with all of them.
+
+    `config` is the path of a JSON or TOML file, or what it holds. `environ` gives the variables; None: the process's.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or holds no table of servers.
+    """
+    where = "config" if isinstance(config, Mapping) else str(config)
+    table, key = _servers_in(config, where)
+    found: list[ConfiguredServer] = []
+    problems: list[McpServerProblem] = []
+    for name, entry in table.items():
+        reading = _Entry(name, entry, f"{where}: {key}.{name}", os.environ if environ is None else environ)
+        server = reading.server()
+        problems += reading.problems
+        if server is not None:
+            found.append(server)
+    return found, problems
+
+
+def _servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapping[str, Any], str]:
+    content: object = config
+    if isinstance(config, str | Path):
+        try:
+            text = Path(config).read_text("utf-8")
+            content = tomllib.loads(text) if str(config).endswith(".toml") else json.loads(text)
+        except (OSError, ValueError, RecursionError) as error:
+            raise ConfigurationError(f"{where} cannot be read: {error}") from error
+    for key in TABLES:
+        table = cast("Mapping[str, object]", content).get(key) if isinstance(content, Mapping) else None
+        if isinstance(table, Mapping):
+            return cast("Mapping[str, Any]", table), key
+    raise ConfigurationError(
+        f"{where} has no table of servers: write {{'mcpServers': {{'fs': {{'command': 'npx', 'args': [...]}}}}}}"
+    )
+
+
+class _Wrong(Exception):
+    """An entry cannot be used."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
+        self.key, self.reason = key, reason
+
+
+class _Entry:
+    """The entry of one server, while it is read."""
+
+    def __init__(self, name: str, entry: object, place: str, environ: Mapping[str, str]) -> None:
+        self._name, self._entry, self._place, self._environ = name, entry, place, environ
+        self.problems: list[McpServerProblem] = []
+
+    def server(self) -> ConfiguredServer | None:
+        """Returns the server; None if it is disabled or cannot be used."""
+        try:
+            entry = self._table("", self._entry)
+            if entry.pop("disabled", False) is True or entry.pop("enabled", True) is False:
+                return None
+            return self._made(entry)
+        except _Wrong as wrong:
+            self._report(wrong.key, wrong.reason, is_off=True)
+        except ConfigurationError as error:
+            self._report("", str(error), is_off=True)
+        return None
+
+    def _made(self, entry: dict[str, Any]) -> ConfiguredServer:
+        for key in [key for key in _GRANTS if entry.pop(key, None)]:
+            self._report(key, "grants nothing here: write a rule with effect='auto' for tools that may run unasked")
+        for key in _SILENT:
+            entry.pop(key, None)
+        transport = self._transport(entry)
+        limits = self._limits(entry)
+        enabled = self._texts(entry, "includeTools") if "includeTools" in entry else None
+        disabled = (*self._texts(entry, "excludeTools"), *self._texts(entry, "disabledTools"))
+        if transport == "stdio":
+            client = MCPClient.stdio(
+                self._name,
+                self._text(entry, "command"),
+                self._texts(entry, "args"),
+                self._pairs(entry, "env"),
+                self._text(entry, "cwd") if "cwd" in entry else None,
+                **limits,
+            )
+        else:
+            make = MCPClient.http if transport == "http" else MCPClient.sse
+            client = make(self._name, self._text(entry, "url"), self._pairs(entry, "headers"), **limits)
+        for key in entry:
+            self._report(key, "is not known, and was not read")
+        return ConfiguredServer(client=client, place=self._place, enabled=enabled, disabled=disabled)
+
+    def _transport(self, entry: dict[str, Any]) -> Transport:
+        given = {key: entry.pop(key) for key in ("type", "transport") if key in entry}
+        for key, value in given.items():
+            if value not in _TRANSPORTS:
+                raise _Wrong(key, f"{value!r:.80} is not a transport: write stdio, http or sse")
+        kinds: set[Transport] = {_TRANSPORTS[value] for value in given.values()}
+        if len(kinds) > 1:
+            raise _Wrong("transport", "differs from type: write one of them")
+        # Gemini CLI writes the URL of streamable HTTP under a key of its own.
+        if "httpUrl" in entry and "url" not in entry:
+            entry["url"] = entry.pop("httpUrl")
+        by_key: Transport = "http" if "url" in entry and "command" not in entry else "stdio"
+        transport = kinds.pop() if kinds else by_key
+        needed, other = ("command", "url") if transport == "stdio" else ("url", "command")
+        if needed not in entry:
+            raise _Wrong(needed, f"is missing: a server with {transport} needs it")
+        if other in entry:
+            raise _Wrong(other, f"does not belong to a server with {transport}: leave it out, or write another type")
+        return transport
+
+    def _limits(self, entry: dict[str, Any]) -> McpLimitOptions:
+        if "timeout" not in entry:
+            return {}
+        value = entry.pop("timeout")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise _Wrong("timeout", f"{value!r:.80} is not a time: write seconds, or milliseconds from 1000 on")
+        seconds = value / 1000 if value >= MILLISECONDS_FROM else float(value)
+        return {"call_s": seconds, "call_max_s": max(seconds, 600.0)}
+
+    def _text(self, entry: dict[str, Any], key: str) -> str:
+        return self._filled(key, entry.pop(key))
+
+    def _texts(self, entry: dict[str, Any], key: str) -> tuple[str, ...]:
+        given = entry.pop(key, ())
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise _Wrong(key, f"{given!r:.80} is not a list of texts")
+        return tuple(self._filled(f"{key}[{place}]", text) for place, text in enumerate(cast("Iterable[Any]", given)))
+
+    def _pairs(self, entry: dict[str, Any], key: str) -> dict[str, str]:
+        pairs = self._table(key, entry.pop(key, None) or {})
+        return {name: self._filled(f"{key}.{name}", text) for name, text in pairs.items()}
+
+    def _table(self, key: str, given: object) -> dict[str, Any]:
+        if not isinstance(given, Mapping):
+            raise _Wrong(key, "write a table of texts" if key else "write a table, such as {'command': 'npx'}")
+        return dict(cast("Mapping[str, Any]", given))
+
+    def _filled(self, key: str, text: object) -> str:
+        """Returns a text with its variables filled in."""
+        if not isinstance(text, str):
+            raise _Wrong(key, "write a text")
+        return _VARIABLE.sub(lambda found: self._variable(key, found[1]), text)
+
+    def _variable(self, key: str, written: str) -> str:
+        name, has_default, default = written.removeprefix("env:").partition(":-")
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise _Wrong(
+                key, f"${{{written}}} cannot be filled in: write ${{NAME}}, ${{NAME:-default}} or ${{env:NAME}}"
+            )
+        value = self._environ.get(name)
+        if has_default:
+            return value or default
+        if value is None:
+            raise _Wrong(key, f"the environment has no variable {name}: set it, or write ${{{name}:-default}}")
+        return value
+
+    def _report(self, key: str, reason: str, *, is_off: bool = False) -> None:
+        place = f"{self._place}.{key}" if key else self._place
+        self.problems.append(McpServerProblem(server=self._name, place=place, reason=reason, is_off=is_off))
