@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from toolwire.facade.tools.xml_parser import ToolPromptGenerator as ToolPromptGenerator
     from toolwire.facade.tools.xml_parser import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.tools.xml_parser import parse_tool_calls as parse_tool_calls
+    from toolwire.gateway.tool_server import ToolServer as ToolServer
     from toolwire.journal.artifacts.artifact import ArtifactConflict as ArtifactConflict
     from toolwire.journal.artifacts.artifact import ArtifactError as ArtifactError
     from toolwire.journal.artifacts.manager import ArtifactManager as ArtifactManager
@@ -166,6 +167,7 @@ _HOMES = {
     "ToolRegistry": "facade.registry",
     "ToolResponse": "vocabulary.response",
     "ToolResult": "vocabulary.results",
+    "ToolServer": "gateway.tool_server",
     "ToolSpec": "facade.tools.tool_spec",
     "ToolStarted": "vocabulary.call_events",
     "ToolUseBlock": "vocabulary.blocks",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from toolwire.facade.policy_sources import PolicySource as PolicySource
     from toolwire.facade.toolkits.tool_stream import ToolStream as ToolStream
     from toolwire.facade.toolkits.trace_toolkit import TracedStream as TracedStream
+    from toolwire.gateway.server_limits import ServerLimitOptions as ServerLimitOptions
+    from toolwire.gateway.server_limits import ServerLimits as ServerLimits
     from toolwire.journal.artifacts.artifact import Artifact as Artifact
     from toolwire.journal.artifacts.artifact import ArtifactVersion as ArtifactVersion
     from toolwire.journal.conversation_info import ConversationInfo as ConversationInfo
@@ -139,6 +141,8 @@ _HOMES = {
     "RunStore": "session.resume",
     "SchemaOptions": "definition.author_options",
     "Seen": "vocabulary.effects",
+    "ServerLimitOptions": "gateway.server_limits",
+    "ServerLimits": "gateway.server_limits",
     "Spill": "vocabulary.kept_text",
     "Standing": "session.resume",
     "StubStyle": "protocols.attp.prompt",

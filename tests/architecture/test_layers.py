@@ -31,6 +31,7 @@ LAYERS = {
     "facade": FACADE,
     "session": {*FACADE, "facade"},
     "testing": {*FACADE, "facade", "session"},
+    "gateway": {*FACADE, "facade", "session"},
     "cli": {"root"},
 }
 MORE = {

@@ -24,6 +24,7 @@ Examples:
   toolwire prompt --tools tools.py > prompt.md
   toolwire run reply.toml --tools tools.py
   toolwire call search query=budget limit=3 --tools tools.py
+  toolwire serve --tools tools.py --http 8000
   toolwire policy explain search query=budget --tools tools.py
   toolwire approvals list
   toolwire log --since 2h
@@ -47,6 +48,7 @@ _COMMANDS = {
     "prompt": "prompt_command",
     "tools": "tools_command",
     "call": "call_command",
+    "serve": "mcp_commands.serve_command",
     "policy": "policy_command",
     "approvals": "approvals_command",
     "log": "log_command",

@@ -1,0 +1,82 @@
+"""Converts results of calls to results of MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import mcp_types as types
+
+from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.text import encodable_text
+from toolwire.vocabulary.values import plain
+
+FAILURE_META = "toolwire/failure"
+"""The key in `_meta` under which a failed result has its kind, hint and data."""
+
+
+def call_result(
+    result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool
+) -> types.CallToolResult:
+    """Returns the result for the client. `output_schema` is that of the tool, and of the structured content."""
+    meta: dict[str, Any] = dict(result.metadata.get("mcp") or {})
+    if result.failure is not None:
+        meta[FAILURE_META] = _failure(result)
+    return types.CallToolResult(
+        content=[_block(block) for block in result.content],
+        structured_content=_structured(result, output_schema, is_modern=is_modern),
+        is_error=not result.success,
+        _meta=meta or None,
+    )
+
+
+def is_object(schema: Mapping[str, Any] | None) -> bool:
+    """True if values of the schema are objects, as the handshake protocols demand of structured content."""
+    return schema is not None and schema.get("type") == "object"
+
+
+def _structured(result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool) -> Any:
+    if output_schema is None or not result.success:
+        return None
+    if is_object(output_schema):
+        return result.structured_content
+    # Such a schema is an outside tool's own, and describes the data without a wrapper.
+    value: Any = plain(result.data)
+    return value if is_modern or type(value) is dict else None
+
+
+def _failure(result: ToolResult) -> dict[str, Any]:
+    failure = result.failure
+    assert failure is not None
+    told: dict[str, Any] = {"kind": failure.kind, "hint": failure.hint}
+    request_id = failure.data.get("request_id")
+    return told | ({"requestId": request_id} if request_id else {})
+
+
+def _block(block: ContentBlock) -> types.ContentBlock:
+    """Returns a block in MCP's form. Media that lie at a URL become a link to it."""
+    annotations = cast("Any", block.get("annotations"))
+    match block["type"]:
+        case "text":
+            return types.TextContent(text=encodable_text(block["text"]), annotations=annotations)
+        case "image" | "audio" as kind:
+            source = block["source"]
+            if source["type"] == "url":
+                return types.ResourceLink(uri=source["url"], name=kind, annotations=annotations)
+            made = types.ImageContent if kind == "image" else types.AudioContent
+            return made(data=source["data"], mime_type=source["media_type"], annotations=annotations)
+        case "resource":
+            resource = cast("dict[str, Any]", block["resource"])
+            contents = types.TextResourceContents if "text" in resource else types.BlobResourceContents
+            return types.EmbeddedResource(resource=contents.model_validate(resource), annotations=annotations)
+        case "resource_link":
+            fields = {name: value for name, value in block.items() if name != "type"}
+            return types.ResourceLink.model_validate(fields)
+
+
+def unshowable(error: Exception) -> types.CallToolResult:
+    """Returns the result of a call whose blocks the author of a tool built wrongly."""
+    text = f"The tool ran, but its result cannot be sent: {error}. It may have taken effect."
+    meta = {FAILURE_META: {"kind": "invalid_result", "hint": ""}}
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True, _meta=meta)

@@ -1,0 +1,125 @@
+"""The clients of one server: each has a session of its own, under its own caller."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import anyio
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from toolwire.definition.tool import Tool
+from toolwire.gateway.served_names import by_served_name
+from toolwire.session.session import Session
+from toolwire.vocabulary.calls import Caller, ToolCall
+from toolwire.vocabulary.values import digest, plain
+
+_STATE = "toolwire"
+WAITING = 256
+"""Calls of one client whose wait for a person is remembered. The oldest are forgotten; their requests stay."""
+
+
+@dataclass(eq=False)
+class Client:
+    """One client, from its first request on."""
+
+    session: Session
+    caller: Caller
+    is_authenticated: bool
+    _waiting: OrderedDict[str, str] = field(default_factory=OrderedDict[str, str])
+    """Runs that wait for a person whom the client cannot ask, by a digest of their call."""
+    _names: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def shown(self) -> Mapping[str, Tool]:
+        """The tools that the client sees now, by the names under which they are served."""
+        return by_served_name(self.session.tools)
+
+    def own_name(self, served: str) -> str | None:
+        """Returns the name in the registry of a served tool; None if the tool is served under another name.
+
+        An unknown name is returned as it is, so that the call of it is on record.
+        """
+        own = self._names.get(served)
+        if own is not None and self.find(own) is not None:
+            return own
+        entries = self.session._scope.tools  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        self._names = {name: tool.name for name, tool in by_served_name(one.described for one in entries).items()}
+        return self._names.get(served, served if self.find(served) is None else None)
+
+    def find(self, name: str) -> Tool | None:
+        """Returns the tool with that name in the registry, if the client may see it."""
+        # Unlike `session.tools`, this takes no longer with many tools.
+        entry = self.session._scope.tools.find(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        return None if entry is None else entry.described
+
+    def run_of(self, call: ToolCall) -> str | None:
+        """Returns the run in which the same call of this client waits for a person, or None."""
+        return self._waiting.get(_key(call)) if self._waiting else None
+
+    def wait(self, call: ToolCall, run_id: str) -> None:
+        """Remembers a run that waits."""
+        self._waiting[_key(call)] = run_id
+        while len(self._waiting) > WAITING:
+            self._waiting.popitem(last=False)
+
+    def forget(self, run_id: str) -> None:
+        """Forgets a run that has ended."""
+        if self._waiting:
+            self._waiting = OrderedDict((key, one) for key, one in self._waiting.items() if one != run_id)
+
+
+def _key(call: ToolCall) -> str:
+    return digest([call.name, plain(dict(call.arguments))])
+
+
+class Clients:
+    """A handshake connection is one client. Requests of the later protocol are one client for each caller."""
+
+    def __init__(self, new_session: Callable[[Caller], Session], caller: Caller, limit: int) -> None:
+        """`caller` is that of clients without a token. `limit` bounds the clients that have no connection."""
+        self._new_session, self._caller, self._limit = new_session, caller, limit
+        self._callers: OrderedDict[Caller, Client] = OrderedDict()
+
+    async def of(self, context: ServerRequestContext[Any, Any]) -> Client:
+        """Returns the client of a request."""
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            state = connection_of(context).state
+            if _STATE not in state:
+                state[_STATE] = await self._new()
+            return cast("Client", state[_STATE])
+        caller = self.caller()
+        found = self._callers.get(caller)
+        if found is None:
+            new = await self._new()
+            found = self._callers.setdefault(caller, new)
+        self._callers.move_to_end(caller)
+        while len(self._callers) > self._limit:
+            self._callers.popitem(last=False)
+        return found
+
+    def caller(self) -> Caller:
+        """Returns the caller of the request that is being answered. A name that a client gives itself is none."""
+        token = get_access_token()
+        if token is None:
+            return self._caller
+        issuer = str((token.claims or {}).get("iss") or "")
+        agent = token.client_id if token.subject else ""
+        return Caller(principal=token.subject or token.client_id, agent=agent, tenant=issuer)
+
+    async def _new(self) -> Client:
+        caller = self.caller()
+        # A session with a store reads it, and the disk would block the event loop.
+        session = await anyio.to_thread.run_sync(self._new_session, caller)
+        return Client(session, caller, get_access_token() is not None)
+
+
+def connection_of(context: ServerRequestContext[Any, Any]) -> Connection:
+    """Returns the connection of a request, whose `state` and `exit_stack` are meant for handlers."""
+    # The SDK's context does not offer it yet.
+    return context.session._connection  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

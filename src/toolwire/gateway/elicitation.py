@@ -1,0 +1,118 @@
+"""Requests to a person, as forms of MCP, and the decisions that the filled forms hold.
+
+A form is flat: its fields are texts, numbers, booleans and choices.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+import mcp_types as types
+
+from toolwire.permission.approval import ApprovalRequest, Decider, Decision
+from toolwire.permission.deciding import rule_for
+from toolwire.permission.rendering import render
+
+ONCE, ALL, NO = "once", "all calls of this tool in this run", "no"
+"""The choices of a form that asks for approval."""
+
+_DECISION, _ANSWER = "decision", "answer"
+_CHOICES: dict[str, Any] = {
+    "type": "object",
+    "properties": {_DECISION: {"type": "string", "title": "Run this call?", "enum": [ONCE, ALL, NO]}},
+    "required": [_DECISION],
+}
+_FIELD_KEYS = {
+    "string": {"type", "title", "description", "default", "minLength", "maxLength", "format", "enum"},
+    "number": {"type", "title", "description", "default", "minimum", "maximum"},
+    "integer": {"type", "title", "description", "default", "minimum", "maximum"},
+    "boolean": {"type", "title", "description", "default"},
+}
+"""The keywords that a form knows. The answer is checked against the whole schema here."""
+
+_FORMATS = {"date", "date-time", "email", "uri"}
+
+
+def form_of(request: ApprovalRequest) -> types.ElicitRequestFormParams:
+    """Returns the form for a request.
+
+    Raises:
+        Unrepresentable: The arguments cannot be shown.
+    """
+    schema = _CHOICES if request.kind == "approval" else _answer_form(request.answer_schema)
+    return types.ElicitRequestFormParams(message=render(request), requested_schema=schema)
+
+
+def decision_of(request: ApprovalRequest, said: types.ElicitResult, by: Decider) -> Decision | None:
+    """Returns the decision that a filled form holds. None if the person made no choice, or the form is not valid."""
+    common: dict[str, Any] = {
+        "request_id": request.id,
+        "by": by,
+        "seen_arguments_digest": request.arguments_digest,
+    }
+    if said.action == "decline":
+        return Decision(verdict="deny", reason="the person declined", **common)
+    if said.action != "accept":
+        return None
+    content: Mapping[str, Any] = said.content or {}
+    if request.kind == "question":
+        answer = _answered(request.answer_schema, content)
+        return None if answer is None else Decision(verdict="answer", answer=answer, **common)
+    match content.get(_DECISION):
+        case "once":
+            return Decision(verdict="approve", **common)
+        case "no":
+            return Decision(verdict="deny", reason="the person said no", **common)
+        case choice if choice == ALL:
+            return Decision(verdict="approve", remember=rule_for(request, same_arguments=False), **common)
+        case _:
+            return None
+
+
+def _answer_form(schema: Mapping[str, Any]) -> dict[str, Any]:
+    fields = _flat_fields(schema)
+    if fields is not None:
+        return {"type": "object", "properties": fields, "required": list(schema.get("required", ()))}
+    field = _field(schema) if schema else {"type": "string"}
+    if field is None:
+        field = {"type": "string", "title": "JSON", "description": f"JSON that fits {json.dumps(dict(schema))}"}
+    return {"type": "object", "properties": {_ANSWER: field}, "required": [_ANSWER]}
+
+
+def _flat_fields(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns the fields of an object with simple fields alone; None for any other schema."""
+    properties = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(properties, Mapping) or not properties:
+        return None
+    fields = {str(name): _field(field) for name, field in cast("Mapping[str, Any]", properties).items()}
+    return cast("dict[str, Any]", fields) if None not in fields.values() else None
+
+
+def _field(schema: Any) -> dict[str, Any] | None:
+    """Returns the schema of one field, with the keywords that a form knows; None if a form cannot have it."""
+    if not isinstance(schema, Mapping):
+        return None
+    given = cast("Mapping[str, Any]", schema)
+    keys = _FIELD_KEYS.get(given["type"]) if isinstance(given.get("type"), str) else None
+    choices = given.get("enum", ())
+    if keys is None or not all(isinstance(choice, str) for choice in choices):
+        return None
+    field = {key: value for key, value in given.items() if key in keys}
+    if field.get("format") not in _FORMATS:
+        field.pop("format", None)
+    return field
+
+
+def _answered(schema: Mapping[str, Any], content: Mapping[str, Any]) -> Any:
+    """Returns the answer; None if the form is not valid."""
+    if _flat_fields(schema) is not None:
+        return {name: value for name, value in content.items() if value is not None}
+    answer = content.get(_ANSWER)
+    if not schema or _field(schema) is not None:
+        return answer
+    try:
+        return json.loads(answer) if isinstance(answer, str) else None
+    except (ValueError, RecursionError):
+        return None

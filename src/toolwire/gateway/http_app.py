@@ -1,0 +1,96 @@
+"""The ASGI application: the SDK's streamable HTTP behind checks of the Host, the Origin and the bearer token."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from toolwire.gateway.http_guard import HttpGuard
+from toolwire.gateway.sdk_server import SdkServer
+from toolwire.gateway.server_limits import ServerLimits
+
+PATH = "/mcp"
+TOKEN_PRINCIPAL = "token"  # noqa: S105 - a name
+"""The principal of callers with the one token of a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The settings that say which HTTP requests are served."""
+
+    token: str | None
+    verifier: TokenVerifier | None
+    auth: AuthSettings | None
+    hosts: tuple[str, ...]
+    origins: tuple[str, ...]
+
+
+class OneToken:
+    """Accepts one token. It is compared in constant time."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Returns the access that the token gives, or None."""
+        # The middleware decodes headers as Latin-1.
+        if not hmac.compare_digest(token.encode("latin-1", "replace"), self._token):
+            return None
+        return AccessToken(token=token, client_id=TOKEN_PRINCIPAL, scopes=[])
+
+
+def http_app(server: SdkServer, access: Access, limits: ServerLimits) -> Starlette:
+    """Returns the application of one server."""
+    manager = StreamableHTTPSessionManager(
+        app=server,
+        max_request_body_size=limits.body_bytes,
+        max_sessions=limits.sessions,
+        session_idle_timeout=limits.idle_s,
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async with manager.run():
+            yield
+
+    middleware = [Middleware(HttpGuard, hosts=access.hosts, origins=access.origins)]
+    endpoint: Any = StreamableHTTPASGIApp(manager)
+    routes: list[BaseRoute] = []
+    verifier = access.verifier if access.token is None else OneToken(access.token)
+    if verifier is not None:
+        middleware += [Middleware(AuthenticationMiddleware, backend=_backend(verifier, access.auth))]
+        middleware += [Middleware(AuthContextMiddleware)]
+        endpoint = _protected(endpoint, access.auth)
+    if access.auth is not None and access.auth.resource_server_url is not None:
+        routes += create_protected_resource_routes(
+            resource_url=access.auth.resource_server_url,
+            authorization_servers=[access.auth.issuer_url],
+            scopes_supported=access.auth.required_scopes,
+        )
+    return Starlette(routes=[Route(PATH, endpoint=endpoint), *routes], middleware=middleware, lifespan=lifespan)
+
+
+def _backend(verifier: TokenVerifier, auth: AuthSettings | None) -> BearerAuthBackend:
+    is_checked = auth is not None and auth.validate_token_resource
+    return BearerAuthBackend(verifier, resource_server_url=auth.resource_server_url if auth and is_checked else None)
+
+
+def _protected(endpoint: ASGIApp, auth: AuthSettings | None) -> RequireAuthMiddleware:
+    resource = None if auth is None else auth.resource_server_url
+    metadata = None if resource is None else build_resource_metadata_url(resource)
+    return RequireAuthMiddleware(endpoint, [] if auth is None else auth.required_scopes or [], metadata)

@@ -1,0 +1,91 @@
+"""Serves HTTP with uvicorn until a signal, and lets calls under way end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from toolwire.gateway.http_app import PATH, Access, http_app
+from toolwire.gateway.http_guard import LOOPBACK
+from toolwire.gateway.sdk_server import SdkServer
+from toolwire.gateway.server_limits import ServerLimits
+from toolwire.gateway.slots import Slots
+from toolwire.vocabulary.errors import ConfigurationError
+
+_LOG = logging.getLogger("toolwire.gateway")
+DRAIN_POLL_S = 0.05
+_LAST_S = 1
+"""Seconds for responses to leave once no call is under way."""
+
+
+class _Draining(uvicorn.Server):
+    """A uvicorn server that first lets calls end. uvicorn alone would wait for streams that never end."""
+
+    def __init__(self, config: uvicorn.Config, server: SdkServer, slots: Slots, drain_s: float) -> None:
+        super().__init__(config)
+        self._server, self._slots, self._drain_s = server, slots, drain_s
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Refuses new calls, waits for those under way, and ends the server."""
+        await drain(self._slots, self._drain_s)
+        self._server.end_listening()
+        await super().shutdown(sockets)
+
+
+async def drain(slots: Slots, drain_s: float) -> None:
+    """Refuses new calls, and returns once none is under way or the time is over."""
+    slots.close()
+    until = time.monotonic() + drain_s
+    while slots.taken and time.monotonic() < until:  # noqa: ASYNC110 - calls end in several threads
+        await asyncio.sleep(DRAIN_POLL_S)
+    if slots.taken:
+        _LOG.warning("%d calls were still under way after %g seconds, and are cancelled", slots.taken, drain_s)
+
+
+def run_http(
+    server: SdkServer,
+    slots: Slots,
+    access: Access,
+    limits: ServerLimits,
+    host: str,
+    port: int,
+    on_start: Callable[[str], Any] | None,
+) -> None:
+    """Serves until a signal.
+
+    Raises:
+        ConfigurationError: The address cannot be used.
+    """
+    shown = f"[{host}]" if ":" in host else host
+    if shown not in LOOPBACK and access.token is None and access.verifier is None:
+        _LOG.warning("the server at %s takes calls of everyone who reaches it: give it a token", host)
+    app = http_app(server, access, limits)
+    listening = _listening(host, port)
+    config = uvicorn.Config(
+        app,
+        lifespan="on",
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_LAST_S,
+    )
+    if on_start is not None:
+        on_start(f"http://{shown}:{listening.getsockname()[1]}{PATH}")
+    with listening:
+        _Draining(config, server, slots, limits.drain_s).run(sockets=[listening])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        raise ConfigurationError(f"the address {host}:{port} cannot be used: {error}") from error

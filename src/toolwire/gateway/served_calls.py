@@ -1,0 +1,226 @@
+"""One call of a client: a turn of the client's session, with the person at its other end."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from toolwire.gateway.call_results import call_result, unshowable
+from toolwire.gateway.clients import Client, Clients
+from toolwire.gateway.elicitation import decision_of, form_of
+from toolwire.gateway.server_limits import STATE_BUSY_S
+from toolwire.gateway.slots import Slots
+from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
+from toolwire.session.turn import Turn
+from toolwire.vocabulary.call_events import ToolChunk, ToolEvent
+from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.errors import Unrepresentable
+from toolwire.vocabulary.results import ToolResult
+
+if TYPE_CHECKING:
+    from toolwire.journal.store import Store
+
+Context = ServerRequestContext[Any, Any]
+Answer = types.CallToolResult | types.InputRequiredResult
+Events = Callable[[ToolEvent], Any]
+
+_LOG = logging.getLogger("toolwire.gateway")
+_BUSY_POLL_S = 0.05
+_CHANNEL = "mcp"
+
+
+class ServedCalls:
+    """Runs the calls of all clients of one server."""
+
+    def __init__(self, clients: Clients, slots: Slots, store: Store | None) -> None:
+        self._clients, self._slots, self._store = clients, slots, store
+
+    async def call(self, context: Context, params: types.CallToolRequestParams) -> Answer:
+        """Runs a call, or continues one that waited for a person.
+
+        Raises:
+            MCPError: -32602: the tool is unknown, or the state of a call that waited is not valid.
+        """
+        refused = self._slots.take()
+        if refused is not None:
+            return call_result(refused, None, is_modern=_is_modern(context))
+        try:
+            client = await self._clients.of(context)
+            return await self._answer(context, client, params)
+        finally:
+            self._slots.give_back()
+
+    async def _answer(self, context: Context, client: Client, params: types.CallToolRequestParams) -> Answer:
+        name = client.own_name(params.name)
+        if name is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name!r:.80}")
+        call = ToolCall(name, params.arguments or {})
+        tool = client.find(call.name)
+        # Only a tool with a context can report progress. Events cost time.
+        events = None if tool is None or tool.context_parameter is None else _telling_progress(context)
+        turn = await self._turn(client, call, params, events)
+        if turn.suspended is not None and not _is_modern(context) and _can_be_asked(context):
+            turn = await self._asked_meanwhile(context, client, turn, events)
+        if turn.suspended is None:
+            return _told(context, client, call, turn.results[0])
+        run_id, pending = turn.suspended.run_id, turn.suspended.pending
+        if _is_modern(context) and _can_be_asked(context):
+            forms = {request.id: form for request in pending if (form := _shown(request)) is not None}
+            if forms:
+                requests: types.InputRequests = {one: types.ElicitRequest(params=form) for one, form in forms.items()}
+                return types.InputRequiredResult(input_requests=requests, request_state=json.dumps({"run": run_id}))
+        client.wait(call, run_id)
+        return call_result(_waits(pending), None, is_modern=_is_modern(context))
+
+    async def _turn(
+        self, client: Client, call: ToolCall, params: types.CallToolRequestParams, events: Events | None
+    ) -> Turn:
+        if params.request_state is not None:
+            return await self._continued(client, params, events)
+        run_id = client.run_of(call)
+        if run_id is None:
+            return await client.session.turn(Reply(calls=(call,)), events=events)
+        turn = await self._resumed(client, run_id, [], events)
+        if turn.suspended is None:
+            client.forget(run_id)
+        return turn
+
+    # -- a person decides -------------------------------------------------------------------------------------------
+
+    async def _continued(self, client: Client, params: types.CallToolRequestParams, events: Events | None) -> Turn:
+        """Continues the run that the client's state names, with the decisions of the client's person."""
+        run_id = str(json.loads(params.request_state or "{}")["run"])
+        assert self._store is not None
+        try:
+            pending = await anyio.to_thread.run_sync(self._store.pending, run_id)
+        except DecisionRefused as refused:
+            raise _invalid_state(refused) from refused
+        given = params.input_responses or {}
+        decisions: list[Decision] = []
+        for request in pending:
+            said = given.get(request.id)
+            if isinstance(said, types.ElicitResult):
+                found = decision_of(request, said, _decider(client))
+                decisions += [] if found is None else [found]
+        return await self._resumed(client, run_id, decisions, events)
+
+    async def _resumed(self, client: Client, run_id: str, decisions: list[Decision], events: Events | None) -> Turn:
+        """Resumes a run. A run that is under way elsewhere is waited for: its recorded turn is returned then."""
+        until = time.monotonic() + STATE_BUSY_S
+        while True:
+            try:
+                return await client.session.resume(run_id, decisions or None, events=events)
+            except DecisionRefused as refused:
+                if refused.code in ("run_busy", "conversation_busy") and time.monotonic() < until:
+                    await anyio.sleep(_BUSY_POLL_S)
+                elif decisions and refused.request_id:
+                    # The others may count. A refused decision leaves its request as it is, and it is asked again.
+                    _LOG.warning("a decision of an MCP client was refused: %s", refused)
+                    decisions = [one for one in decisions if one.request_id != refused.request_id]
+                else:
+                    raise _invalid_state(refused) from refused
+
+    async def _asked_meanwhile(self, context: Context, client: Client, turn: Turn, events: Events | None) -> Turn:
+        """Asks the person while the call waits, until the run has ended or the person makes no choice."""
+        while turn.suspended is not None:
+            decisions: list[Decision] = []
+            for request in turn.suspended.pending:
+                said = await _elicited(context, request)
+                found = None if said is None else decision_of(request, said, _decider(client))
+                if found is not None:
+                    decisions.append(found)
+            if not decisions:
+                return turn
+            turn = await self._resumed(client, turn.suspended.run_id, decisions, events)
+        return turn
+
+
+def _told(context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
+    tool = client.find(call.name)
+    if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
+    try:
+        schema = None if tool is None else tool.output_schema
+        return call_result(result, schema, is_modern=_is_modern(context))
+    except (Unrepresentable, KeyError, TypeError, ValueError) as error:
+        _LOG.exception("the result of %r cannot be sent", call.name)
+        return unshowable(error)
+
+
+def _telling_progress(context: Context) -> Events:
+    """Returns the reader of a turn's events that tells the client of progress. The SDK knows if it asked for it."""
+    last = -1.0
+
+    async def tell(event: ToolEvent) -> None:
+        nonlocal last
+        if not isinstance(event, ToolChunk) or event.progress is None or event.parent:
+            return
+        done = float(event.progress["done"])
+        # The protocol demands that progress grows.
+        if done > last:
+            last = done
+            await context.session.report_progress(done, event.progress["total"], event.progress["message"] or None)
+
+    return tell
+
+
+async def _elicited(context: Context, request: ApprovalRequest) -> types.ElicitResult | None:
+    form = _shown(request)
+    if form is None:
+        return None
+    try:
+        return await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
+    except MCPError as error:
+        _LOG.warning("an MCP client did not answer request %s: %s", request.id, error)
+        return None
+
+
+def _shown(request: ApprovalRequest) -> types.ElicitRequestFormParams | None:
+    try:
+        return form_of(request)
+    except Unrepresentable:
+        _LOG.exception("request %s cannot be shown to a person", request.id)
+        return None
+
+
+def _waits(pending: Any) -> ToolResult:
+    """Returns the failure of a call that waits for a person, whom its client cannot ask."""
+    request: ApprovalRequest = pending[0]
+    verb = "approve" if request.kind == "approval" else "answer"
+    return ToolResult.failed(
+        "approval_required",
+        f"{request.tool!r} was not run: a person has to decide on request {request.id}.",
+        hint=f"Tell the user: `toolwire approvals {verb} {request.id}` decides it. After that, the same call runs.",
+        data={"request_id": request.id},
+    )
+
+
+def _decider(client: Client) -> Decider:
+    authn = "bearer" if client.is_authenticated else ""
+    return Decider(principal=client.caller.principal, channel=_CHANNEL, authn=authn)
+
+
+def _is_modern(context: Context) -> bool:
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def _can_be_asked(context: Context) -> bool:
+    """True if the client shows forms. An empty capability means forms alone."""
+    capabilities = context.session.client_capabilities
+    asking = None if capabilities is None else capabilities.elicitation
+    return asking is not None and (asking.form is not None or asking.url is None)
+
+
+def _invalid_state(refused: DecisionRefused) -> MCPError:
+    _LOG.warning("the state of a call that waited was refused: %s", refused)
+    data: Mapping[str, str] = {"reason": "invalid_request_state", "code": refused.code}
+    return MCPError(types.INVALID_PARAMS, "Invalid or expired requestState", data=dict(data))

@@ -1,0 +1,72 @@
+"""The limits of a server for MCP clients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TypedDict
+
+from toolwire.vocabulary.errors import ConfigurationError
+
+CALLS = 256
+"""Calls under way at a time. More are refused as `overloaded`, so that clients cannot take all threads and memory."""
+
+BODY_BYTES = 4 * 1024 * 1024
+"""Bytes of one HTTP request, as in the SDKs of MCP: a picture of 3 MB in Base64."""
+
+SESSIONS = 1_000
+"""Open HTTP sessions of the handshake protocols. Each holds some 100 KB."""
+
+IDLE_S = 30 * 60.0
+"""Seconds without a request after which an HTTP session ends. A person may leave an editor for a while."""
+
+DRAIN_S = 10.0
+"""Seconds that calls under way may still take after SIGTERM. Container runtimes send SIGKILL after 10 to 30."""
+
+LIST_POLL_S = 0.5
+"""Seconds between two looks at the list of tools while clients are connected. A look costs microseconds a tool."""
+
+STATE_BUSY_S = 60.0
+"""Seconds that a call waits for another process that continues the same run, as long as a client waits for a call."""
+
+NAME_CHARACTERS = 48
+"""Maximum characters of a served name. Providers take 64, and clients put a prefix of their own before it."""
+
+
+class ServerLimitOptions(TypedDict, total=False):
+    """The limits that `ToolServer` takes as keywords; see `ServerLimits`."""
+
+    calls: int
+    body_bytes: int
+    sessions: int
+    idle_s: float
+    drain_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLimits:
+    """The limits of one server.
+
+    Attributes:
+        calls: Calls under way at a time.
+        body_bytes: Bytes of one HTTP request.
+        sessions: Open HTTP sessions of the handshake protocols, and callers whose conversation is remembered.
+        idle_s: Seconds without a request after which an HTTP session ends.
+        drain_s: Seconds that calls under way may take after SIGTERM.
+
+    Raises:
+        ConfigurationError: A limit is not a finite number above 0.
+    """
+
+    calls: int = CALLS
+    body_bytes: int = BODY_BYTES
+    sessions: int = SESSIONS
+    idle_s: float = IDLE_S
+    drain_s: float = DRAIN_S
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not 0 < value < math.inf:
+                raise ConfigurationError(f"{field.name}={value!r:.80}: give a number above 0")

@@ -1,0 +1,197 @@
+"""`ToolServer`: serves tools to clients of the Model Context Protocol. The SDK is imported with the first use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from toolwire.facade.registry import ToolRegistry
+from toolwire.facade.store_opening import opened
+from toolwire.facade.toolkits.toolkit import Toolkit
+from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
+from toolwire.session.session import Session
+from toolwire.vocabulary.calls import NOBODY, Caller
+from toolwire.vocabulary.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server import Server
+    from mcp.server.auth.provider import TokenVerifier
+    from mcp.server.auth.settings import AuthSettings
+    from starlette.types import ASGIApp
+
+    from toolwire.gateway.http_app import Access
+    from toolwire.gateway.sdk_server import SdkServer, ServedParts
+    from toolwire.journal.store import Store
+
+_PROTOCOL = "openai"
+"""The protocol of the sessions, whose messages nobody reads. A native one writes no prompt and adds no lines."""
+
+
+class ToolServer:
+    """Serves tools to MCP clients, by protocol 2026-07-28 and by the handshake protocols before it.
+
+    >>> def add(a: int, b: int) -> int:
+    ...     return a + b
+    >>> server = ToolServer([add], "adder")  # then server.run_stdio(), or server.run_http("127.0.0.1", 8000)
+
+    Each call takes the path of a model's call: it is validated, judged by the rules, run and recorded. A call that
+    needs a person waits for one if the server has a store.
+    """
+
+    def __init__(
+        self,
+        tools: ToolRegistry | Toolkit | Iterable[object],
+        name: str,
+        *,
+        store: str | Store | None = None,
+        version: str = "",
+        instructions: str | None = None,
+        caller: Caller = NOBODY,
+        token: str | None = None,
+        token_verifier: TokenVerifier | None = None,
+        auth: AuthSettings | None = None,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        **limits: Unpack[ServerLimitOptions],
+    ) -> None:
+        """Combines tools with the settings of a server. Serves nothing yet.
+
+        Args:
+            tools: A registry or toolkit with its rules and approver, or anything that can be registered.
+            name: The name that clients show.
+            store: A `Store` or its URL. With one, calls are recorded, and a call that needs a person is suspended until
+                the client's person has filled in a form, or someone has decided with `toolwire approvals`.
+            version: The version that clients show.
+            instructions: A text about the tools for the client's model.
+            caller: The caller of clients without a token.
+            token: The bearer token that each HTTP request must carry. Callers with it are the principal `token`.
+            token_verifier: Verifies bearer tokens in place of `token`. The principal is the token's subject, or else
+                its client.
+            auth: The authorization server, the scopes and the resource of `token_verifier`, for metadata and checks.
+            hosts: Values of the Host header that are served, such as `tools.example.com` or `10.0.0.5:8000`. A value
+                without a port allows any. This machine's loopback names are always served.
+            origins: Values of the Origin header that are served besides the server's own, such as
+                `https://app.example.com`.
+            **limits: See `ServerLimits` of `toolwire.types`.
+
+        Raises:
+            ConfigurationError: The name is empty, or a setting or a limit cannot be used.
+            RegistrationError: Two tools have one name.
+        """
+        if not name.strip():
+            raise ConfigurationError("ToolServer(name=''): write the name that clients show")
+        self.name = name
+        self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registered(tools)
+        self._store: Any = None if store is None else opened(store)
+        self._version, self._instructions, self._caller = version, instructions, caller
+        self._token, self._verifier, self._auth = token, token_verifier, auth
+        self._hosts, self._origins = _texts("hosts", hosts), _texts("origins", origins)
+        self._limits = ServerLimits(**limits)
+        self._check_tokens()
+
+    def __repr__(self) -> str:
+        return f"<ToolServer {self.name!r}>"
+
+    def in_memory(self) -> Server[Any]:
+        """Returns a server of the SDK for clients in this process, such as `MCPClient.in_memory(name, server)`.
+
+        It belongs to the event loop that uses it first.
+
+        Raises:
+            ConfigurationError: The extra `toolwire[mcp]` is not installed.
+        """
+        return self._sdk_server()
+
+    def asgi(self) -> ASGIApp:
+        """Returns an ASGI application that serves streamable HTTP at `/mcp`. Each call makes one.
+
+        It needs the lifespan of the ASGI server that runs it.
+
+        Raises:
+            ConfigurationError: The extra `toolwire[mcp]` is not installed.
+        """
+        server = self._sdk_server()
+        from toolwire.gateway.http_app import http_app
+
+        return http_app(server, self._access, self._limits)
+
+    def run_http(
+        self, host: str = "127.0.0.1", port: int = 8000, *, on_start: Callable[[str], Any] | None = None
+    ) -> None:
+        """Serves streamable HTTP at `/mcp` until SIGTERM or SIGINT. Calls under way then have 10 seconds to end.
+
+        `port=0` takes a free port. `on_start` is called with the URL once connections are accepted. Blocks.
+
+        Raises:
+            ConfigurationError: The address cannot be used, or the extra `toolwire[mcp]` is not installed.
+        """
+        server = self._sdk_server()
+        from toolwire.gateway.http_process import run_http
+
+        run_http(server, self._parts.slots, self._access, self._limits, host, port, on_start)
+
+    def run_stdio(self) -> None:
+        """Serves the client at stdin and stdout until it closes stdin. What tools print goes to stderr. Blocks.
+
+        After SIGTERM, calls under way have 10 seconds to end.
+
+        Raises:
+            ConfigurationError: The extra `toolwire[mcp]` is not installed.
+        """
+        server = self._sdk_server()
+        from toolwire.gateway.stdio_process import run_stdio
+
+        run_stdio(server, self._parts.slots, self._limits.drain_s)
+
+    def _check_tokens(self) -> None:
+        if self._token is not None and (self._verifier is not None or self._auth is not None):
+            raise ConfigurationError("give token, or token_verifier with auth, not both")
+        if self._token is not None and not self._token.strip():
+            raise ConfigurationError("token='': write the token that clients send, or leave it out")
+        if self._auth is not None and self._verifier is None:
+            raise ConfigurationError("auth needs a token_verifier: give one that checks the tokens of auth.issuer_url")
+
+    def _sdk_server(self) -> SdkServer:
+        try:
+            from toolwire.gateway.sdk_server import SdkServer
+        except ImportError as error:
+            if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
+                raise
+            raise ConfigurationError("MCP needs a package that is not here: pip install 'toolwire[mcp]'") from error
+        return SdkServer(self.name, self._version, self._instructions, self._parts)
+
+    @cached_property
+    def _parts(self) -> ServedParts:
+        from toolwire.gateway.clients import Clients
+        from toolwire.gateway.sdk_server import ServedParts
+        from toolwire.gateway.slots import Slots
+
+        clients = Clients(self._session, self._caller, self._limits.sessions)
+        return ServedParts(self._session(self._caller), clients, Slots(self._limits.calls), self._store)
+
+    @property
+    def _access(self) -> Access:
+        from toolwire.gateway.http_app import Access
+
+        return Access(self._token, self._verifier, self._auth, self._hosts, self._origins)
+
+    def _session(self, caller: Caller) -> Session:
+        return Session(self._tools, protocol=_PROTOCOL, store=self._store, caller=caller)
+
+
+def _registered(tools: Iterable[object]) -> ToolRegistry:
+    if isinstance(tools, str) or not isinstance(cast("object", tools), Iterable):
+        raise ConfigurationError(f"ToolServer(tools={tools!r:.80}): give a list of tools, a ToolRegistry or a Toolkit")
+    registry = ToolRegistry()
+    for tool in tools:
+        registry.register(tool)
+    return registry
+
+
+def _texts(what: str, texts: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(texts, str) or not all(isinstance(cast("object", text), str) for text in texts):
+        raise ConfigurationError(f"{what}={texts!r:.80}: give a list of texts")
+    return tuple(texts)
