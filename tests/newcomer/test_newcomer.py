@@ -26,6 +26,7 @@ UV = Path(sys.executable).with_name("uv")
 INSTALLS = {
     "README.md": "`pip install openai`",
     "docs/mcp.md": "pip install 'toolwire[mcp]'",
+    "docs/serving_mcp.md": "pip install 'toolwire[mcp]'",
     "docs/tracing.md": "pip install 'toolwire[otel]'",
 }
 """Pages that need more than the package, each with the words in which it says so."""

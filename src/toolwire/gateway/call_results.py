@@ -42,8 +42,8 @@ def _structured(result: ToolResult, output_schema: Mapping[str, Any] | None, *, 
     if is_object(output_schema):
         return result.structured_content
     # Such a schema is an outside tool's own, and describes the data without a wrapper.
-    value: Any = plain(result.data)
-    return value if is_modern or type(value) is dict else None
+    value: object = plain(result.data)
+    return value if is_modern or isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def _failure(result: ToolResult) -> dict[str, Any]:
