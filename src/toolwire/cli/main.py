@@ -48,7 +48,7 @@ _COMMANDS = {
     "prompt": "prompt_command",
     "tools": "tools_command",
     "call": "call_command",
-    "serve": "mcp_commands.serve_command",
+    "serve": "serve_command",
     "policy": "policy_command",
     "approvals": "approvals_command",
     "log": "log_command",

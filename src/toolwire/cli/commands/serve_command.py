@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 import toolwire
+from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import PolicyOption, ToolsOption
 from toolwire.cli.output import Output
-from toolwire.cli.policy_command import honour
 from toolwire.cli.stores import StoreOption, open_store
 
 EPILOG = f"""\b
