@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import BASIC
 from toolwire.catalogue.similar_names import nearest, suggestion
@@ -38,6 +40,10 @@ class McpServers:
     def _call_scope(self) -> Scope:
         """The present context of the calls made here, with the live catalogue."""
         raise NotImplementedError
+
+    @property
+    def _mcp_lock(self) -> threading.RLock:
+        return self.__dict__.setdefault("_mcp_changes", threading.RLock())
 
     @property
     def _mcp_clients(self) -> dict[str, MCPClientBase]:
@@ -86,18 +92,49 @@ class McpServers:
         _check_group(scope, group_name)
         if client.name in self._mcp_clients:
             raise RegistrationError(f"an MCP server named {client.name!r} is registered already: give it another name")
-        presets = dict(preset_kwargs_mapping or {})
-        names = _chosen(client, enable_funcs, disable_funcs, presets)
-        made = (_entry(client.get_callable_function(name, wrap_tool_result), presets.get(name)) for name in names)
-        options: dict[str, Any] = {"group": group_name, "amend": postprocess_func, "permission": permission}
-        found = [replace(entry, **options) for entry in made if entry is not None]
-        refuse_wrong_rules(scope.policy, found, is_whole=False)
-        self._mcp_clients[client.name] = client
-        for entry in found:
-            try:
-                scope.catalogue.add_new(entry)
-            except RegistrationError as error:
-                _LOG.warning("the tool %r of an MCP server is off: %s", entry.name, error)
+        offer = _Offer(
+            client=client,
+            enabled=None if enable_funcs is None else frozenset(enable_funcs),
+            disabled=frozenset(disable_funcs or ()),
+            presets=dict(preset_kwargs_mapping or {}),
+            is_wrapped=wrap_tool_result,
+            options={"group": group_name, "amend": postprocess_func, "permission": permission},
+        )
+        with self._mcp_lock:
+            found = offer.entries(offer.chosen(is_first=True))
+            refuse_wrong_rules(scope.policy, found, is_whole=False)
+            self._mcp_clients[client.name] = client
+            for entry in found:
+                _add(scope.catalogue, entry)
+            offer.offered = frozenset(entry.name for entry in found)
+        client.watch_tools(lambda: self._mcp_tools_changed(offer))
+
+    def _mcp_tools_changed(self, offer: _Offer) -> None:
+        """Makes the registered tools of a server those that it has now. A tool that is unchanged stays as it is."""
+        client, scope = offer.client, self._call_scope
+        with self._mcp_lock:
+            if self._mcp_clients.get(client.name) is not client:
+                return
+            before = {entry.name: entry for entry in scope.catalogue if _server_of(entry) == client.name}
+            found = {entry.name: entry for entry in offer.entries(offer.chosen())}
+            for name in before.keys() - found.keys():
+                scope.catalogue.remove(name)
+            for name, entry in found.items():
+                there = before.get(name)
+                if there is None and name in offer.offered:
+                    continue  # The host took it away.
+                if there is not None and _definition(there) == _definition(entry):
+                    continue
+                why = _why_off(scope, there, entry)
+                if why:
+                    _LOG.warning("the changed tool %r of an MCP server is off: %s", name, why)
+                    if there is not None:
+                        scope.catalogue.remove(name)
+                elif there is None:
+                    _add(scope.catalogue, entry)
+                else:
+                    scope.catalogue.add(entry, replace=True)
+            offer.offered = frozenset(found)
 
     def register_mcp_server(
         self,
@@ -214,24 +251,69 @@ def _server_of(entry: Entry) -> str | None:
     return entry.handle.server if isinstance(entry.handle, MCPToolFunction) else None
 
 
-def _chosen(
-    client: MCPClientBase, enabled: Iterable[str] | None, disabled: Iterable[str] | None, presets: Mapping[str, Any]
-) -> list[str]:
-    """Returns the names of the tools to add, in the server's order and each once."""
-    listed = [tool.name for tool in client.list_tools()]
-    there = dict.fromkeys(listed)
-    for name, times in Counter(listed).items():
-        if times > 1:
-            _LOG.warning("the MCP server %r has several tools named %a: each but the first is off", client.name, name)
-    for what, given in (("enable_funcs", enabled), ("disable_funcs", disabled), ("preset_kwargs_mapping", presets)):
-        for name in given or ():
-            if name not in there:
-                raise ConfigurationError(
-                    f"{what}: the MCP server {client.name!r} has no tool {name!r}{suggestion(nearest(name, there))}"
-                )
-    kept = there if enabled is None else dict.fromkeys(name for name in there if name in set(enabled))
-    left_out = set(disabled or ())
-    return [name for name in kept if name not in left_out]
+@dataclass(slots=True, kw_only=True)
+class _Offer:
+    """The tools of one server that a registry takes, and how."""
+
+    client: MCPClientBase
+    enabled: frozenset[str] | None
+    disabled: frozenset[str]
+    presets: Mapping[str, Mapping[str, Any]]
+    is_wrapped: bool
+    options: Mapping[str, Any]
+    offered: frozenset[str] = frozenset()
+    """Names of the tools at the last look. One that is no longer registered was taken away by the host."""
+
+    def chosen(self, *, is_first: bool = False) -> list[str]:
+        """Returns the names of the tools to add, in the server's order and each once.
+
+        A chosen tool that is missing is an error at first. Later it is only not there.
+        """
+        listed = [tool.name for tool in self.client.list_tools()]
+        there = dict.fromkeys(listed)
+        for name, times in Counter(listed).items():
+            if times > 1:
+                message = "the MCP server %r has several tools named %a: each but the first is off"
+                _LOG.warning(message, self.client.name, name)
+        given = {"enable_funcs": self.enabled, "disable_funcs": self.disabled, "preset_kwargs_mapping": self.presets}
+        for what, names in given.items() if is_first else ():
+            for name in sorted(names or ()):
+                if name not in there:
+                    near = suggestion(nearest(name, there))
+                    raise ConfigurationError(f"{what}: the MCP server {self.client.name!r} has no tool {name!r}{near}")
+        is_offered = there if self.enabled is None else self.enabled
+        return [name for name in there if name in is_offered and name not in self.disabled]
+
+    def entries(self, names: Iterable[str]) -> list[Entry]:
+        """Returns the entries of the tools that can be used here. A warning names each other one."""
+        made = (
+            _entry(self.client.get_callable_function(name, self.is_wrapped), self.presets.get(name)) for name in names
+        )
+        return [replace(entry, **self.options) for entry in made if entry is not None]
+
+
+def _add(catalogue: Catalogue, entry: Entry) -> None:
+    try:
+        catalogue.add_new(entry)
+    except RegistrationError as error:
+        _LOG.warning("the tool %r of an MCP server is off: %s", entry.name, error)
+
+
+def _why_off(scope: Scope, there: Entry | None, entry: Entry) -> str:
+    """Returns the reason why a new or changed tool is not taken; empty if it is."""
+    if there is not None and there.tool.bindings.current.keys() != entry.tool.bindings.current.keys():
+        return "parameters of it were bound here; register the server again, and bind them"
+    try:
+        refuse_wrong_rules(scope.policy, [entry], is_whole=False)
+    except ConfigurationError as error:
+        return str(error)
+    return ""
+
+
+def _definition(entry: Entry) -> object:
+    from toolwire.mcp.tool_function import MCPToolFunction
+
+    return entry.handle.value if isinstance(entry.handle, MCPToolFunction) else None
 
 
 def _entry(function: MCPToolFunction, presets: Mapping[str, Any] | None) -> Entry | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import re
 from abc import ABC, abstractmethod
@@ -29,6 +30,7 @@ NAME_CHARACTERS = 32
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _NUMBERS = itertools.count(1)
+_LOG = logging.getLogger("toolwire.registry")
 
 
 class MCPClientBase(ABC):
@@ -50,6 +52,12 @@ class MCPClientBase(ABC):
     @abstractmethod
     def list_tools(self) -> list[McpTool]:
         """Returns the server's definitions of its tools."""
+
+    def watch_tools(self, changed: Callable[[], None]) -> None:  # noqa: B027
+        """Calls the function whenever the server's tools are others than before, in any thread.
+
+        The default never calls it: a client that cannot hear of changes keeps its first list.
+        """
 
     @abstractmethod
     def get_callable_function(self, name: str, wrap_tool_result: bool = True) -> MCPToolFunction:
@@ -99,6 +107,7 @@ class MCPClient(StatefulClientBase):
         self._open_server, self._limits, self._is_in_memory = open_server, limits, is_in_memory
         self._key = f"mcp-{next(_NUMBERS)}"
         self._known: dict[str, McpTool] = {}
+        self._watchers: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
         return f"<MCPClient {self.name!r}>"
@@ -208,6 +217,20 @@ class MCPClient(StatefulClientBase):
         self._known = {tool.name: tool for tool in reversed(tools)}
         return tools
 
+    def watch_tools(self, changed: Callable[[], None]) -> None:
+        """Calls the function whenever the server's tools are others than before: after its notice, or a new connection.
+
+        It is called in a thread, one call at a time, and may use this client.
+        """
+        self._watchers.append(changed)
+
+    def _tools_changed(self) -> None:
+        for changed in tuple(self._watchers):
+            try:
+                changed()
+            except Exception:  # noqa: BLE001 - the host's function: the connection goes on
+                _LOG.exception("the changed tools of the MCP server %r could not be taken over", self.name)
+
     def get_callable_function(self, name: str, wrap_tool_result: bool = True) -> MCPToolFunction:
         """Returns a tool as a function. `name` is the server's own name for it.
 
@@ -270,7 +293,8 @@ class MCPClient(StatefulClientBase):
         from toolwire.mcp.server_log import ServerLog
 
         log = ServerLog(self.name)
-        return Connection(self.name, self._open_server(log), self._limits, log, is_in_memory=self._is_in_memory)
+        opened, changed = self._open_server(log), self._tools_changed
+        return Connection(self.name, opened, self._limits, log, changed, is_in_memory=self._is_in_memory)
 
 
 def _check_texts(what: str, texts: Iterable[object]) -> None:

@@ -32,6 +32,9 @@ TOOLS = 2_000
 LOG_LINES_PER_S = 100
 """Lines a second of a server's log, its stderr included. The rest is counted."""
 
+RELIST_S = 1.0
+"""Seconds between the news that a list of tools changed and reading it. All news of that time count as one."""
+
 CLOSE_GRACE_S = 2.0
 """Seconds between the steps of ending a server's process: closed stdin, SIGTERM, SIGKILL."""
 

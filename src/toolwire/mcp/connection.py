@@ -5,6 +5,8 @@ A call is sent at most once. A call that was not sent waits for the next connect
 
 from __future__ import annotations
 
+import json
+import logging
 import math
 import random
 from collections.abc import AsyncGenerator, Callable
@@ -25,6 +27,7 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     Implementation,
+    LoggingMessageNotificationParams,
 )
 from mcp_types import Tool as McpTool
 from pydantic import ValidationError
@@ -32,6 +35,7 @@ from pydantic import ValidationError
 from mcp import Client
 from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S, BREAKER, STABLE_S, ClientLimits
 from toolwire.mcp.http import fate_of
+from toolwire.mcp.list_changes import ListChanges
 from toolwire.mcp.listing import listed
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.streams import SENDING, Sending
@@ -55,6 +59,7 @@ class _Line:
     client: Client | None = None
     tools: tuple[McpTool, ...] = ()
     since: float = 0.0
+    changes: ListChanges = field(default_factory=ListChanges)
     error: str = ""
     under_way: int = 0
     ended: anyio.Event = field(default_factory=anyio.Event)
@@ -72,14 +77,23 @@ class Connection:
     """A shared part of the runtime (`runtime.runtime.SharedPart`). Any thread may use it."""
 
     def __init__(
-        self, name: str, open_server: Open, limits: ClientLimits, log: ServerLog, *, is_in_memory: bool = False
+        self,
+        name: str,
+        open_server: Open,
+        limits: ClientLimits,
+        log: ServerLog,
+        tools_changed: Callable[[], None],
+        *,
+        is_in_memory: bool = False,
     ) -> None:
+        """`tools_changed` is called in another thread whenever the server's tools are not those of before."""
         self._name, self._open, self._limits, self._log = name, open_server, limits, log
-        self._is_in_memory = is_in_memory
+        self._tools_changed, self._is_in_memory = tools_changed, is_in_memory
         self._portal = Portal()
         # All that follows is used on the portal's loop alone.
         self._line: _Line | None = None
         self._failures, self._error = 0, ""
+        self._announced: tuple[McpTool, ...] | None = None
         self._under_way = 0
         self._closing, self._changed = anyio.Event(), anyio.Event()
         self._keeper = self._portal.start(self._keep)
@@ -140,7 +154,11 @@ class Connection:
                     limit.deadline = math.inf
                     line.client, line.since = client, anyio.current_time()
                     self._notify()
-                    await line.is_idle.wait()
+                    async with anyio.create_task_group() as following:
+                        following.start_soon(line.changes.listen, client, self._log)
+                        following.start_soon(self._follow, line, client)
+                        await line.is_idle.wait()
+                        following.cancel_scope.cancel()
             if limit.cancelled_caught:
                 line.error = f"it did not answer within {self._limits.connect_s:g} s"
         except Exception as error:  # noqa: BLE001 - the SDK lets errors of any transport pass
@@ -151,8 +169,32 @@ class Connection:
     @asynccontextmanager
     async def _opened(self, line: _Line) -> AsyncGenerator[Client]:
         info = Implementation(name="toolwire", version=version("toolwire"))
-        async with Client(self._open(line.end), cache=None, client_info=info) as client:
+        async with Client(
+            self._open(line.end),
+            cache=None,
+            client_info=info,
+            message_handler=line.changes.take_message,
+            logging_callback=self._logged,
+            log_level="info",
+        ) as client:
             yield client
+
+    async def _logged(self, params: LoggingMessageNotificationParams) -> None:
+        level = logging.getLevelNamesMapping().get(params.level.upper(), logging.WARNING)
+        self._log.line(level, params.data if isinstance(params.data, str) else json.dumps(params.data))
+
+    async def _follow(self, line: _Line, client: Client) -> None:
+        """Announces the tools of this connection, and later each change of them."""
+        while True:
+            if self._announced is not None and self._announced != line.tools:
+                await anyio.to_thread.run_sync(self._tools_changed, abandon_on_cancel=True)
+            self._announced = line.tools
+            await line.changes.next()
+            try:
+                with anyio.fail_after(self._limits.connect_s):
+                    line.tools = tuple(await listed(client, self._limits, self._log))
+            except (MCPError, ValidationError, TimeoutError) as error:
+                self._log.warning(f"its changed tools cannot be listed: {error}")
 
     def _note_end(self, line: _Line) -> None:
         is_stable = line.client is not None and anyio.current_time() - line.since >= STABLE_S
