@@ -70,7 +70,7 @@ class Served:
         self.end()
 
     def end(self) -> str:
-        """Waits for its end, and returns what it said."""
+        """Waits for its end, and returns its stderr."""
         _, said = self.process.communicate(timeout=PATIENCE_S)
         return said
 

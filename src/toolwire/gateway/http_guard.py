@@ -16,7 +16,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?)(:(?P<port>[0-9]{1,5}))?")
 _SINGLE = (b"host", b"origin", b"authorization", b"content-length", b"mcp-session-id", b"mcp-protocol-version")
-"""Headers that may stand once. Of two, a proxy may read the first and this server the second."""
+"""Headers that may stand once. A proxy could read the first of two, and this server the second."""
 
 
 class HttpGuard:

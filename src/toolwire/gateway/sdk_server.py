@@ -129,7 +129,7 @@ class ServedParts:
         return None if entry is None else entry.described
 
     def own_name(self, served: str) -> str | None:
-        """Returns the name in the registry of a served tool, whoever may see it; None for another name."""
+        """Returns the name in the registry of a served tool, also of a hidden one; None for any other name."""
         own = self._names.get(served)
         if own is None or self.find(own) is None:
             catalogue = self.base._scope.catalogue  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

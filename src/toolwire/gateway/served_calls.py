@@ -73,7 +73,7 @@ class ServedCalls:
         if turn.suspended is None:
             return _told(context, client, call, turn.results[0])
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
-        if _is_modern(context) and _can_be_asked(context):
+        if _is_modern(context) and _can_be_asked(context) and not _is_put_off(params):
             forms = {request.id: form for request in pending if (form := _shown(request)) is not None}
             if forms:
                 requests: types.InputRequests = {one: types.ElicitRequest(params=form) for one, form in forms.items()}
@@ -218,6 +218,12 @@ def _can_be_asked(context: Context) -> bool:
     capabilities = context.session.client_capabilities
     asking = None if capabilities is None else capabilities.elicitation
     return asking is not None and (asking.form is not None or asking.url is None)
+
+
+def _is_put_off(params: types.CallToolRequestParams) -> bool:
+    """True if the person closed a form without a choice. Another form at once would not be read either."""
+    said = (params.input_responses or {}).values()
+    return any(isinstance(one, types.ElicitResult) and one.action == "cancel" for one in said)
 
 
 def _invalid_state(refused: DecisionRefused) -> MCPError:

@@ -15,7 +15,7 @@ class Slots:
         self._lock = threading.Lock()
 
     def take(self) -> ToolResult | None:
-        """Takes a slot. Returns the result of a call for which there is none."""
+        """Takes a slot. Returns the result of a refused call; None if the call may run."""
         with self._lock:
             if self._is_closed:
                 return ToolResult.failed("unavailable", "the server is shutting down and takes no new calls.")

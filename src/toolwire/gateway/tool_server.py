@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolwire.journal.store import Store
 
 _PROTOCOL = "openai"
-"""The protocol of the sessions, whose messages nobody reads. A native one writes no prompt and adds no lines."""
+"""The protocol of the sessions. Their messages are not used; a native protocol writes the shortest."""
 
 
 class ToolServer:
