@@ -104,7 +104,10 @@ class Clients:
         return found
 
     def caller(self) -> Caller:
-        """Returns the caller of the request that is being answered. The name that a client gives itself proves nothing, and is not used."""
+        """Returns the caller of the request that is being answered.
+
+        The name that a client gives itself proves nothing, and is not used.
+        """
         token = get_access_token()
         if token is None:
             return self._caller
