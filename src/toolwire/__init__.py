@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from toolwire.mcp.client import MCPClient as MCPClient
     from toolwire.mcp.client import MCPClientBase as MCPClientBase
     from toolwire.mcp.client import StatefulClientBase as StatefulClientBase
+    from toolwire.mcp.pins import McpPins as McpPins
     from toolwire.mcp.tool_function import MCPToolFunction as MCPToolFunction
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
     from toolwire.permission.approval import Decision as Decision
@@ -131,6 +132,7 @@ _HOMES = {
     "MCPClient": "mcp.client",
     "MCPClientBase": "mcp.client",
     "MCPToolFunction": "mcp.tool_function",
+    "McpPins": "mcp.pins",
     "Observation": "facade.observing.observation",
     "PermissionDecided": "vocabulary.call_events",
     "PermissionRequested": "vocabulary.call_events",

@@ -44,6 +44,7 @@ PUBLIC = [
     "MCPClient",
     "MCPClientBase",
     "MCPToolFunction",
+    "McpPins",
     "Observation",
     "PermissionDecided",
     "PermissionRequested",

@@ -90,15 +90,17 @@ class Catalogue:
                 self._set(seats)
                 raise
 
-    def add_new(self, entry: Entry) -> None:
+    def add_new(self, entry: Entry, *, disabled: str | None = None) -> None:
         """Adds an entry under a new name. Refuses a name that is taken, even by the same object.
+
+        `disabled` is the reason if no call may run before `enable`.
 
         Raises:
             RegistrationError: The name is taken, or a program could not distinguish it from another tool's.
         """
         with self._lock:
             self._refuse_taken(entry.name)
-            self._put(entry)
+            self._put(entry, disabled=disabled)
 
     def draw(self, other: Catalogue, name: str, adapt: Callable[[Entry], Entry]) -> None:
         """Adds a tool of another catalogue and follows it: replacing, disabling or removing it there has effect here.
@@ -214,7 +216,7 @@ class Catalogue:
         if self._held(name) is not None:
             raise RegistrationError(f"a tool named {name!r} is here already: give this one another name")
 
-    def _put(self, entry: Entry) -> None:
+    def _put(self, entry: Entry, *, disabled: str | None = None) -> None:
         self._write(entry.name)
         self._warn_of_look_alike(entry)
         there = self._seats.get(entry.name)
@@ -222,7 +224,10 @@ class Catalogue:
             there.put(entry)
             self._set(self._seats)
         else:
-            self._set({**self._seats, entry.name: Seat(entry)})
+            seat = Seat(entry)
+            if disabled is not None:
+                seat.disable(disabled)
+            self._set({**self._seats, entry.name: seat})
 
     def _set(self, seats: dict[str, Seat | DrawnSeat]) -> None:
         self._drawn = tuple(seat for seat in seats.values() if isinstance(seat, DrawnSeat))

@@ -53,6 +53,7 @@ _COMMANDS = {
     "approvals": "approvals_command",
     "log": "log_command",
     "artifacts": "artifacts_command",
+    "mcp": "mcp_command",
     "doctor": "doctor_command",
 }
 """The module of each command, in the order of the help page."""

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import BASIC
 from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.definition.tool import Permission
-from toolwire.facade.policy_sources import refuse_wrong_rules
+from toolwire.facade.mcp_offer import Offer, server_of
 from toolwire.invocation.scope import Scope
-from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError, ServerUnavailable
+from toolwire.vocabulary.errors import ConfigurationError, RegistrationError, ServerUnavailable
 
 if TYPE_CHECKING:
     from toolwire.mcp.client import MCPClient, MCPClientBase
     from toolwire.mcp.config import McpServerProblem
-    from toolwire.mcp.tool_function import MCPToolFunction
+    from toolwire.mcp.pins import Accept
     from toolwire.vocabulary.blocks import ToolUseBlock
     from toolwire.vocabulary.response import ToolResponse
 
@@ -49,6 +45,10 @@ class McpServers:
     def _mcp_clients(self) -> dict[str, MCPClientBase]:
         return self.__dict__.setdefault("_mcp_clients_by_name", {})
 
+    @property
+    def _mcp_offers(self) -> dict[str, Offer]:
+        return self.__dict__.setdefault("_mcp_offers_by_name", {})
+
     def register_mcp_client(
         self,
         client: MCPClientBase,
@@ -61,12 +61,17 @@ class McpServers:
         postprocess_func: Callable[[ToolUseBlock, ToolResponse], Any] | None = None,
         wrap_tool_result: bool = True,
         permission: Permission | None = None,
+        pins: str | Path | None = None,
+        accept: Accept = "first",
     ) -> None:
         """Adds the tools of an MCP server, under the names `server/tool`. Blocks until they are known.
 
         A person confirms each call, unless a rule or `permission` says otherwise: a server's own hints are not trusted.
         Tool names in `enable_funcs`, `disable_funcs` and `preset_kwargs_mapping` are the server's own. A tool that
         cannot be used here is left out, with a warning.
+
+        Definitions of tools are pinned. Those that the server has when it is first seen are accepted. A tool that gets
+        another definition later, or is new then, is off until `accept_mcp_tools` or `toolwire mcp accept`.
 
         Args:
             client: An `MCPClient`, or another `MCPClientBase`.
@@ -77,64 +82,69 @@ class McpServers:
             postprocess_func: Gets each response first; its return value replaces the response, and None keeps it.
             wrap_tool_result: False makes the SDK's `CallToolResult` the data of each result.
             permission: The permission of its tools if no rule decides: `auto`, `confirm` or `deny`.
+            pins: A JSON file that keeps the accepted definitions; None keeps them in memory.
+            accept: `first` as above; `none` for a server that is seen first too; `all` follows each change.
 
         Raises:
             ServerUnavailable: The server cannot be reached.
             RegistrationError: A server of that name is here already, or the group does not exist.
             ConfigurationError: The server has no tool of a name that is given, the extra `toolwire[mcp]` is not
-                installed, or a rule names a tool and can never apply to a call of it.
+                installed, a rule names a tool and can never apply to a call of it, or `pins` cannot be used.
             BindingError: A preset does not fit its tool.
         """
         from toolwire.facade.toolkits.registered import check_postprocess
 
         check_postprocess(postprocess_func)
-        scope = self._call_scope
-        _check_group(scope, group_name)
-        if client.name in self._mcp_clients:
-            raise RegistrationError(f"an MCP server named {client.name!r} is registered already: give it another name")
-        offer = _Offer(
+        _check_group(self._call_scope, group_name)
+        from toolwire.mcp.pins import McpPins, checked_accept
+
+        offer = Offer(
             client=client,
             enabled=None if enable_funcs is None else frozenset(enable_funcs),
             disabled=frozenset(disable_funcs or ()),
             presets=dict(preset_kwargs_mapping or {}),
             is_wrapped=wrap_tool_result,
             options={"group": group_name, "amend": postprocess_func, "permission": permission},
+            pins=McpPins(pins),
+            accept=checked_accept(accept),
         )
-        with self._mcp_lock:
-            found = offer.entries(offer.chosen(is_first=True))
-            refuse_wrong_rules(scope.policy, found, is_whole=False)
-            self._mcp_clients[client.name] = client
-            for entry in found:
-                _add(scope.catalogue, entry)
-            offer.offered = frozenset(entry.name for entry in found)
-        client.watch_tools(lambda: self._mcp_tools_changed(offer))
+        self._take_mcp_offer(offer)
 
-    def _mcp_tools_changed(self, offer: _Offer) -> None:
-        """Makes the registered tools of a server those that it has now. A tool that is unchanged stays as it is."""
-        client, scope = offer.client, self._call_scope
+    def _take_mcp_offer(self, offer: Offer) -> None:
+        name = offer.client.name
         with self._mcp_lock:
-            if self._mcp_clients.get(client.name) is not client:
-                return
-            before = {entry.name: entry for entry in scope.catalogue if _server_of(entry) == client.name}
-            found = {entry.name: entry for entry in offer.entries(offer.chosen())}
-            for name in before.keys() - found.keys():
-                scope.catalogue.remove(name)
-            for name, entry in found.items():
-                there = before.get(name)
-                if there is None and name in offer.offered:
-                    continue  # The host took it away.
-                if there is not None and _definition(there) == _definition(entry):
-                    continue
-                why = _why_off(scope, there, entry)
-                if why:
-                    _LOG.warning("the changed tool %r of an MCP server is off: %s", name, why)
-                    if there is not None:
-                        scope.catalogue.remove(name)
-                elif there is None:
-                    _add(scope.catalogue, entry)
-                else:
-                    scope.catalogue.add(entry, replace=True)
-            offer.offered = frozenset(found)
+            if name in self._mcp_clients:
+                raise RegistrationError(f"an MCP server named {name!r} is registered already: give it another name")
+            offer.take(self._call_scope)
+            self._mcp_clients[name], self._mcp_offers[name] = offer.client, offer
+        offer.client.watch_tools(lambda: self._mcp_tools_changed(offer))
+
+    def _mcp_tools_changed(self, offer: Offer) -> None:
+        """Makes the registered tools of a server those that it has now. A tool that is unchanged stays as it is."""
+        with self._mcp_lock:
+            if self._mcp_offers.get(offer.client.name) is offer:
+                offer.take_again(self._call_scope)
+
+    def accept_mcp_tools(self, server: str, tools: Iterable[str] | None = None) -> list[str]:
+        """Accepts new and changed definitions of a server's tools, which are on then. Returns the names of the tools.
+
+        Args:
+            server: The name of the server.
+            tools: The server's own names of the tools; None accepts all that wait.
+
+        Raises:
+            RegistrationError: No such server is registered here, or a tool does not wait.
+            ConfigurationError: The file of pins cannot be used.
+        """
+        with self._mcp_lock:
+            offer = self._mcp_offers.get(server)
+            if offer is None:
+                raise RegistrationError(
+                    f"no MCP server is named {server!r}{suggestion(nearest(server, self._mcp_offers))}"
+                )
+            accepted = offer.pins.accept(server, tools)
+            offer.take_again(self._call_scope)
+        return accepted
 
     def register_mcp_server(
         self,
@@ -143,6 +153,8 @@ class McpServers:
         *,
         group_name: str | Literal["basic"] = BASIC,
         permission: Permission | None = None,
+        pins: str | Path | None = None,
+        accept: Accept = "first",
     ) -> list[McpServerProblem]:
         """Adds the tools of the servers in a configuration, as `register_mcp_client` does for each of them.
 
@@ -157,6 +169,8 @@ class McpServers:
             config: The configuration.
             group_name: The group of all these tools, in a toolkit.
             permission: The permission of all these tools if no rule decides.
+            pins: A JSON file that keeps the accepted definitions of all servers; see `register_mcp_client`.
+            accept: The definitions that count without a person; see `register_mcp_client`.
 
         Raises:
             ConfigurationError: The file cannot be read or holds no table of servers, or the extra `toolwire[mcp]` is
@@ -178,6 +192,8 @@ class McpServers:
                     enable_funcs=server.enabled,
                     disable_funcs=server.disabled,
                     permission=permission,
+                    pins=pins,
+                    accept=accept,
                 )
             except (ServerUnavailable, RegistrationError, ConfigurationError) as wrong:
                 client.close()
@@ -202,8 +218,9 @@ class McpServers:
         catalogue = self._call_scope.catalogue
         for name in wanted:
             for entry in list(catalogue):
-                if _server_of(entry) == name:
+                if server_of(entry) == name:
                     catalogue.remove(entry.name)
+            self._mcp_offers.pop(name)
             _close(self._mcp_clients.pop(name))
 
 
@@ -243,91 +260,3 @@ def _close(client: MCPClientBase) -> None:
 
     if isinstance(client, StatefulClientBase):
         client.close()
-
-
-def _server_of(entry: Entry) -> str | None:
-    from toolwire.mcp.tool_function import MCPToolFunction
-
-    return entry.handle.server if isinstance(entry.handle, MCPToolFunction) else None
-
-
-@dataclass(slots=True, kw_only=True)
-class _Offer:
-    """The tools of one server that a registry takes, and how."""
-
-    client: MCPClientBase
-    enabled: frozenset[str] | None
-    disabled: frozenset[str]
-    presets: Mapping[str, Mapping[str, Any]]
-    is_wrapped: bool
-    options: Mapping[str, Any]
-    offered: frozenset[str] = frozenset()
-    """Names of the tools at the last look. One that is no longer registered was taken away by the host."""
-
-    def chosen(self, *, is_first: bool = False) -> list[str]:
-        """Returns the names of the tools to add, in the server's order and each once.
-
-        A chosen tool that is missing is an error at first. Later it is only not there.
-        """
-        listed = [tool.name for tool in self.client.list_tools()]
-        there = dict.fromkeys(listed)
-        for name, times in Counter(listed).items():
-            if times > 1:
-                message = "the MCP server %r has several tools named %a: each but the first is off"
-                _LOG.warning(message, self.client.name, name)
-        given = {"enable_funcs": self.enabled, "disable_funcs": self.disabled, "preset_kwargs_mapping": self.presets}
-        for what, names in given.items() if is_first else ():
-            for name in sorted(names or ()):
-                if name not in there:
-                    near = suggestion(nearest(name, there))
-                    raise ConfigurationError(f"{what}: the MCP server {self.client.name!r} has no tool {name!r}{near}")
-        is_offered = there if self.enabled is None else self.enabled
-        return [name for name in there if name in is_offered and name not in self.disabled]
-
-    def entries(self, names: Iterable[str]) -> list[Entry]:
-        """Returns the entries of the tools that can be used here. A warning names each other one."""
-        made = (
-            _entry(self.client.get_callable_function(name, self.is_wrapped), self.presets.get(name)) for name in names
-        )
-        return [replace(entry, **self.options) for entry in made if entry is not None]
-
-
-def _add(catalogue: Catalogue, entry: Entry) -> None:
-    try:
-        catalogue.add_new(entry)
-    except RegistrationError as error:
-        _LOG.warning("the tool %r of an MCP server is off: %s", entry.name, error)
-
-
-def _why_off(scope: Scope, there: Entry | None, entry: Entry) -> str:
-    """Returns the reason why a new or changed tool is not taken; empty if it is."""
-    if there is not None and there.tool.bindings.current.keys() != entry.tool.bindings.current.keys():
-        return "parameters of it were bound here; register the server again, and bind them"
-    try:
-        refuse_wrong_rules(scope.policy, [entry], is_whole=False)
-    except ConfigurationError as error:
-        return str(error)
-    return ""
-
-
-def _definition(entry: Entry) -> object:
-    from toolwire.mcp.tool_function import MCPToolFunction
-
-    return entry.handle.value if isinstance(entry.handle, MCPToolFunction) else None
-
-
-def _entry(function: MCPToolFunction, presets: Mapping[str, Any] | None) -> Entry | None:
-    """Returns the entry, or None for a tool that cannot be used here. A warning says why."""
-    from toolwire.facade.tools.intake import check_reserved
-
-    try:
-        tool = function.__tool__()
-        tool.verify()
-        check_reserved(tool.name, tool)
-    except (DefinitionError, RegistrationError) as error:
-        _LOG.warning("the tool %a of the MCP server %r is off: %s", function.name, function.server, error)
-        return None
-    if presets:
-        tool = tool.with_presets(presets)
-        tool.verify()
-    return Entry(name=tool.name, tool=tool, handle=function)

@@ -73,7 +73,7 @@ def old(tmp_path: Path) -> Generator[Changing]:
 
 def registered(server: Changing, **options: Any) -> ToolRegistry:
     registry = ToolRegistry()
-    registry.register_mcp_client(server.client, permission="auto", **options)
+    registry.register_mcp_client(server.client, permission="auto", accept="all", **options)
     return registry
 
 
@@ -111,7 +111,7 @@ def test_tools_come_change_and_go_in_the_registry(server: Changing) -> None:
 
 def test_a_toolkit_and_its_prompt_follow(old: Changing) -> None:
     toolkit = Toolkit()
-    toolkit.register_mcp_client(old.client, permission="auto")
+    toolkit.register_mcp_client(old.client, permission="auto", accept="all")
     old.has({"poke": "", "new": "Is new."})
     asyncio.run(toolkit.execute_tool("c/poke", {}))
 
@@ -143,7 +143,7 @@ def test_a_new_tool_that_a_rule_of_the_host_does_not_fit_is_off(
     """A rule that looks at a parameter would never apply to a tool without it."""
     rule = {"tool": "c/late", "effect": "deny", "when": [{"path": "/arguments/path", "op": "==", "value": "/etc"}]}
     registry = ToolRegistry(rules=[rule])
-    registry.register_mcp_client(old.client, permission="auto")
+    registry.register_mcp_client(old.client, permission="auto", accept="all")
     changed(old, registry, {"late": "", "new": ""}, lambda: "c/new" in registry.tool_library)
     assert "c/late" not in registry.tool_library
     assert any("'c/late' of an MCP server is off" in record.getMessage() for record in caplog.records)

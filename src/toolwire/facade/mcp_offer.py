@@ -1,0 +1,195 @@
+"""The tools of one MCP server that a registry or toolkit takes, and how they follow the server."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.entry import Entry
+from toolwire.catalogue.similar_names import nearest, suggestion
+from toolwire.facade.policy_sources import refuse_wrong_rules
+from toolwire.invocation.scope import Scope
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError
+
+if TYPE_CHECKING:
+    from toolwire.mcp.client import MCPClientBase
+    from toolwire.mcp.pins import Accept, McpPins, Wait
+    from toolwire.mcp.tool_function import MCPToolFunction
+
+_LOG = logging.getLogger("toolwire.registry")
+
+
+@dataclass(slots=True, kw_only=True)
+class Offer:
+    """The tools of one server that a registry takes, and how."""
+
+    client: MCPClientBase
+    enabled: frozenset[str] | None
+    disabled: frozenset[str]
+    presets: Mapping[str, Mapping[str, Any]]
+    is_wrapped: bool
+    options: Mapping[str, Any]
+    pins: McpPins
+    accept: Accept
+    _offered: frozenset[str] = frozenset()
+    """Names of the tools at the last look. One that is no longer registered was taken away by the host."""
+    _off: set[str] = field(default_factory=set[str])
+    """Names of the tools that wait until their definitions are accepted."""
+
+    def take(self, scope: Scope) -> None:
+        """Adds the tools for the first time. Nothing is added after an error.
+
+        Raises:
+            ConfigurationError: A chosen tool is missing, a rule fits none of its calls, or the pins cannot be used.
+        """
+        waiting = self._waiting()
+        found = self._entries(self._chosen(is_first=True))
+        refuse_wrong_rules(scope.policy, found, is_whole=False)
+        for entry in found:
+            self._add(scope.catalogue, entry, waiting)
+        self._offered = frozenset(entry.name for entry in found)
+
+    def take_again(self, scope: Scope) -> None:
+        """Makes the registered tools those that the server has now. A tool that is unchanged stays as it is."""
+        catalogue, waiting = scope.catalogue, self._waiting()
+        before = {entry.name: entry for entry in catalogue if server_of(entry) == self.client.name}
+        found = {entry.name: entry for entry in self._entries(self._chosen())}
+        for name in before.keys() - found.keys():
+            catalogue.remove(name)
+        for name, entry in found.items():
+            there = before.get(name)
+            if there is None and name in self._offered:
+                continue  # The host took it away.
+            if there is not None and _definition(there) == _definition(entry):
+                continue
+            why = _why_off(scope, there, entry)
+            if why:
+                _LOG.warning("the changed tool %r of an MCP server is off: %s", name, why)
+                if there is not None:
+                    catalogue.remove(name)
+            elif there is None:
+                self._add(catalogue, entry, waiting)
+            else:
+                # Disabled first: no call may reach a definition that waits. The host's own reason stays.
+                if name in waiting and there.disabled is None:
+                    catalogue.disable(name, self._off_because(name, waiting[name]))
+                catalogue.add(entry, replace=True)
+        self._offered = frozenset(found)
+        self._switch(catalogue, waiting)
+
+    def _waiting(self) -> dict[str, Wait]:
+        """Returns the registered names of the tools whose definitions are not accepted."""
+        from toolwire.mcp.pins import digest_of
+
+        # The first of two tools with one name counts.
+        digests = {tool.name: digest_of(tool) for tool in reversed(self.client.list_tools())}
+        off = self.pins.check(self.client.name, digests, self.accept)
+        return {f"{self.client.name}/{name}": why for name, why in off.items()}
+
+    def _switch(self, catalogue: Catalogue, waiting: Mapping[str, Wait]) -> None:
+        """Disables the tools that wait, and enables those that this object disabled and that are accepted now."""
+        for name in self._offered:
+            entry = catalogue.find(name)
+            if entry is None or server_of(entry) != self.client.name:
+                continue
+            if name in waiting and entry.disabled is None:
+                catalogue.disable(name, self._off_because(name, waiting[name]))
+            elif name not in waiting and name in self._off:
+                catalogue.enable(name)
+        self._off &= waiting.keys()
+
+    def _add(self, catalogue: Catalogue, entry: Entry, waiting: Mapping[str, Wait]) -> None:
+        why = waiting.get(entry.name)
+        try:
+            catalogue.add_new(entry, disabled=None if why is None else self._off_because(entry.name, why))
+        except RegistrationError as error:
+            _LOG.warning("the tool %r of an MCP server is off: %s", entry.name, error)
+
+    def _off_because(self, name: str, why: Wait) -> str:
+        """Returns what a model reads of a tool that waits, and tells the operator how to accept it."""
+        self._off.add(name)
+        server, _, tool = name.partition("/")
+        mend = f"registry.accept_mcp_tools({server!r}, [{tool!r}])"
+        if self.pins.path is not None:
+            mend = f"toolwire mcp accept {server} {tool} --pins {self.pins.path}"
+        _LOG.warning("the tool %r of an MCP server is off: its definition is %s; accept it by %s", name, why, mend)
+        return _REASONS[why]
+
+    def _chosen(self, *, is_first: bool = False) -> list[str]:
+        """Returns the names of the tools to add, in the server's order and each once.
+
+        A chosen tool that is missing is an error at first. Later it is only not there.
+        """
+        listed = [tool.name for tool in self.client.list_tools()]
+        there = dict.fromkeys(listed)
+        for name, times in Counter(listed).items():
+            if times > 1:
+                message = "the MCP server %r has several tools named %a: each but the first is off"
+                _LOG.warning(message, self.client.name, name)
+        given = {"enable_funcs": self.enabled, "disable_funcs": self.disabled, "preset_kwargs_mapping": self.presets}
+        for what, names in given.items() if is_first else ():
+            for name in sorted(names or ()):
+                if name not in there:
+                    near = suggestion(nearest(name, there))
+                    raise ConfigurationError(f"{what}: the MCP server {self.client.name!r} has no tool {name!r}{near}")
+        is_offered = there if self.enabled is None else self.enabled
+        return [name for name in there if name in is_offered and name not in self.disabled]
+
+    def _entries(self, names: Iterable[str]) -> list[Entry]:
+        """Returns the entries of the tools that can be used here. A warning names each other one."""
+        made = (
+            _entry(self.client.get_callable_function(name, self.is_wrapped), self.presets.get(name)) for name in names
+        )
+        return [replace(entry, **self.options) for entry in made if entry is not None]
+
+
+_REASONS: Mapping[Wait, str] = {
+    "new": "its server offers it only since later, and the owner has not accepted it",
+    "changed": "its server changed it, and the owner has not accepted that",
+}
+"""What a model reads of a tool that waits."""
+
+
+def server_of(entry: Entry) -> str | None:
+    """Returns the name of the MCP server whose tool this is; None for any other tool."""
+    from toolwire.mcp.tool_function import MCPToolFunction
+
+    return entry.handle.server if isinstance(entry.handle, MCPToolFunction) else None
+
+
+def _why_off(scope: Scope, there: Entry | None, entry: Entry) -> str:
+    """Returns the reason why a new or changed tool is not taken; empty if it is."""
+    if there is not None and there.tool.bindings.current.keys() != entry.tool.bindings.current.keys():
+        return "parameters of it were bound here; register the server again, and bind them"
+    try:
+        refuse_wrong_rules(scope.policy, [entry], is_whole=False)
+    except ConfigurationError as error:
+        return str(error)
+    return ""
+
+
+def _definition(entry: Entry) -> object:
+    from toolwire.mcp.tool_function import MCPToolFunction
+
+    return entry.handle.value if isinstance(entry.handle, MCPToolFunction) else None
+
+
+def _entry(function: MCPToolFunction, presets: Mapping[str, Any] | None) -> Entry | None:
+    """Returns the entry, or None for a tool that cannot be used here. A warning says why."""
+    from toolwire.facade.tools.intake import check_reserved
+
+    try:
+        tool = function.__tool__()
+        tool.verify()
+        check_reserved(tool.name, tool)
+    except (DefinitionError, RegistrationError) as error:
+        _LOG.warning("the tool %a of the MCP server %r is off: %s", function.name, function.server, error)
+        return None
+    if presets:
+        tool = tool.with_presets(presets)
+        tool.verify()
+    return Entry(name=tool.name, tool=tool, handle=function)
