@@ -88,6 +88,8 @@ def served(tmp_path: Path) -> Generator[Callable[..., Served]]:
     for one in running:
         if one.process.poll() is None:
             one.kill()
+        elif one.process.stderr is not None:
+            one.process.stderr.close()
 
 
 @pytest.fixture(params=["memory", "stdio", "http"])

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcp_types as types
 import pytest
 from mcp.server.request_state import AESGCMRequestStateCodec, RequestStateBoundary
 from mcp.shared.exceptions import MCPError
 
 from mcp import Client
-from tests.gateway.conftest import Served
-from tests.gateway.served_tools import new_registry
-from tests.gateway.test_asking_clients import effects
-from toolwire import ToolServer
+from tests.gateway.conftest import Served, until
+from tests.gateway.served_tools import nap, new_registry, note
+from tests.gateway.test_asking_clients import effects, told
+from toolwire import ToolRegistry, ToolServer
+from toolwire.gateway import served_calls
 
 YES = {"decision": "once"}
 INVALID = (types.INVALID_PARAMS, "Invalid or expired requestState")
@@ -109,6 +111,32 @@ async def test_the_same_state_ten_times_side_by_side_has_one_effect(tmp_path: Pa
             results = await asyncio.gather(*(call.send() for _ in range(10)))
             assert [said(result) for result in results] == [f"paid {amount}"] * 10
     assert effects(record) == [str(amount) for amount in range(5)]
+
+
+@pytest.mark.parametrize(("busy_s", "outcome"), [(0.1, "unavailable"), (600.0, "success")])
+async def test_a_state_waits_for_its_running_call_as_long_as_the_limit_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy_s: float, outcome: str
+) -> None:
+    monkeypatch.setattr(served_calls, "STATE_BUSY_S", busy_s)
+    mark = str(tmp_path / "mark")
+    registry = ToolRegistry()
+    registry.register(nap, permission="confirm")
+    server = ToolServer(registry, "tests", store=f"sqlite:///{tmp_path}/runs.db")
+    async with Client(server.in_memory(), elicitation_callback=never) as client, anyio.create_task_group() as tasks:
+        asked = await client.session.call_tool("nap", {"mark": mark}, allow_input_required=True)
+        assert isinstance(asked, types.InputRequiredResult)
+        call = Waiting(client, {"mark": mark}, asked)
+
+        async def first() -> None:
+            assert said(await call.send(name="nap")) == "rested"
+
+        tasks.start_soon(first)
+        await asyncio.to_thread(until, Path(f"{mark}.begun").exists)
+        if outcome == "success":
+            tasks.start_soon(asyncio.to_thread, note, f"{mark}.go", "")
+        result = await call.send(name="nap")
+        assert told(result)[0] == outcome
+        note(f"{mark}.go", "")
 
 
 async def test_two_processes_that_get_the_same_state_at_once_have_one_effect(

@@ -20,7 +20,7 @@ from toolwire.vocabulary.errors import ConfigurationError
 
 _LOG = logging.getLogger("toolwire.gateway")
 DRAIN_POLL_S = 0.05
-_LAST_S = 1
+LAST_S = 1
 """Seconds for responses to leave once no call is under way."""
 
 
@@ -75,7 +75,7 @@ def run_http(
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=_LAST_S,
+        timeout_graceful_shutdown=LAST_S,
     )
     if on_start is not None:
         on_start(f"http://{shown}:{listening.getsockname()[1]}{PATH}")

@@ -38,6 +38,10 @@ _BUSY_POLL_S = 0.05
 _CHANNEL = "mcp"
 
 
+class _UnderWay(Exception):
+    """A run is still continued elsewhere."""
+
+
 class ServedCalls:
     """Runs the calls of all clients of one server."""
 
@@ -67,9 +71,13 @@ class ServedCalls:
         tool = client.find(call.name)
         # Only a tool with a context can report progress. Events cost time.
         events = None if tool is None or tool.context_parameter is None else _telling_progress(context)
-        turn = await self._turn(client, call, params, events)
-        if turn.suspended is not None and not _is_modern(context) and _can_be_asked(context):
-            turn = await self._asked_meanwhile(context, client, turn, events)
+        try:
+            turn = await self._turn(client, call, params, events)
+            if turn.suspended is not None and not _is_modern(context) and _can_be_asked(context):
+                turn = await self._asked_meanwhile(context, client, turn, events)
+        except _UnderWay:
+            said = f"{call.name!r} is still under way: the same call was sent before."
+            return call_result(ToolResult.failed("unavailable", said), None, is_modern=_is_modern(context))
         if turn.suspended is None:
             return _told(context, client, call, turn.results[0])
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
@@ -120,7 +128,9 @@ class ServedCalls:
             try:
                 return await client.session.resume(run_id, decisions or None, events=events)
             except DecisionRefused as refused:
-                if refused.code in ("run_busy", "conversation_busy") and time.monotonic() < until:
+                if refused.code in ("run_busy", "conversation_busy"):
+                    if time.monotonic() >= until:
+                        raise _UnderWay from refused
                     await anyio.sleep(_BUSY_POLL_S)
                 elif decisions and refused.request_id:
                     # The others may count. A refused decision leaves its request as it is, and it is asked again.

@@ -136,7 +136,7 @@ class ToolServer:
     def run_stdio(self) -> None:
         """Serves the client at stdin and stdout until it closes stdin. What tools print goes to stderr. Blocks.
 
-        After SIGTERM, calls under way have 10 seconds to end.
+        After SIGTERM or SIGINT, calls under way have 10 seconds to end, and then the process ends.
 
         Raises:
             ConfigurationError: The extra `toolwire[mcp]` is not installed.
