@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import mcp_types as types
 
+from toolwire.mcp.convert import field_of
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision
 from toolwire.permission.deciding import rule_for
 from toolwire.permission.rendering import render
@@ -25,10 +26,22 @@ _CHOICES: dict[str, Any] = {
     "required": [_DECISION],
 }
 _FIELD_KEYS = {
-    "string": {"type", "title", "description", "default", "minLength", "maxLength", "format", "enum"},
+    "string": {
+        "type",
+        "title",
+        "description",
+        "default",
+        "minLength",
+        "maxLength",
+        "format",
+        "enum",
+        "enumNames",
+        "oneOf",
+    },
     "number": {"type", "title", "description", "default", "minimum", "maximum"},
     "integer": {"type", "title", "description", "default", "minimum", "maximum"},
     "boolean": {"type", "title", "description", "default"},
+    "array": {"type", "title", "description", "default", "minItems", "maxItems", "items"},
 }
 """The keywords that a form knows. The answer is checked against the whole schema here."""
 
@@ -95,14 +108,27 @@ def _field(schema: Any) -> dict[str, Any] | None:
     if not isinstance(schema, Mapping):
         return None
     given = cast("Mapping[str, Any]", schema)
-    keys = _FIELD_KEYS.get(given["type"]) if isinstance(given.get("type"), str) else None
-    choices = given.get("enum", ())
-    if keys is None or not all(isinstance(choice, str) for choice in choices):
+    kind = given.get("type")
+    keys = _FIELD_KEYS.get(kind) if isinstance(kind, str) else None
+    if keys is None or not _has_simple_choices(given if kind != "array" else given.get("items"), kind):
         return None
     field = {key: value for key, value in given.items() if key in keys}
     if field.get("format") not in _FORMATS:
         field.pop("format", None)
     return field
+
+
+def _has_simple_choices(schema: Any, kind: Any) -> bool:
+    """True if the choices are texts, with or without titles. A field for several choices has nothing but choices."""
+    if not isinstance(schema, Mapping):
+        return False
+    given = cast("Mapping[str, Any]", schema)
+    titled = given.get("anyOf" if kind == "array" else "oneOf", ())
+    plain = given.get("enum", ())
+    if kind == "array" and not (titled or plain):
+        return False
+    choices: list[Any] = [*plain, *(field_of(one, "const") for one in titled)]
+    return all(isinstance(choice, str) for choice in choices)
 
 
 def _answered(schema: Mapping[str, Any], content: Mapping[str, Any]) -> Any:
