@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -159,6 +160,27 @@ def test_a_key_counts_once_among_writers_at_the_same_time(artifacts: ArtifactMan
         made = list(pool.map(lambda _: artifacts.rewrite("plan", "b", key="k").version, range(4 * WRITERS)))
         created = list(pool.map(lambda _: artifacts.create("new", "b", key="n").version, range(4 * WRITERS)))
     assert (set(made), set(created)) == ({2}, {1})
+
+
+@pytest.mark.parametrize(("others", "is_made"), [(managers.ATTEMPTS - 1, True), (managers.ATTEMPTS, False)])
+def test_a_change_gives_up_after_a_hundred_others_were_quicker(
+    artifacts: ArtifactManager, monkeypatch: pytest.MonkeyPatch, others: int, is_made: bool
+) -> None:
+    artifacts.create("plan", "a")
+    whole, left = managers._put, others
+
+    def slower(database: Any, new: Any, content: bytes) -> int:
+        nonlocal left
+        if left > 0:
+            left -= 1
+            raise ArtifactConflict("someone was quicker", version=2)
+        return whole(database, new, content)
+
+    monkeypatch.setattr(managers, "_put", slower)
+    if is_made:
+        assert artifacts.rewrite("plan", "b").version == 2
+    else:
+        assert "others were quicker 100 times" in refused(lambda: artifacts.rewrite("plan", "b"))
 
 
 def edit(url: str, writer: int, edits: int) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import sys
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.architecture.source import ROOT
 from tests.mcp.client.conftest import until
 from tests.mcp.client.tool_server import OBJECT, text
 from toolwire import MCPClient, Toolkit, ToolRegistry
+from toolwire.mcp import connection, list_changes
 
 HANDSHAKE = ["2025-03-26", "2025-06-18", "2025-11-25"]
 FIRST = {"poke": "Reports a change.", "one": "The first.", "two": "The second."}
@@ -157,6 +159,30 @@ def test_a_changed_tool_whose_parameters_the_host_bound_is_off(old: Changing, ca
     changed(old, registry, {"one": "Changed.", "new": ""}, lambda: "c/new" in registry.tool_library)
     assert "c/one" not in registry.tool_library
     assert any("were bound here" in record.getMessage() for record in caplog.records)
+
+
+def test_a_flood_of_news_is_one_look_at_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Changing(tmp_path / "tools.json", "2026-07-28")
+    looks: list[int] = []
+    whole = connection.listed
+
+    async def counted(*given: Any) -> Any:
+        looks.append(1)
+        return await whole(*given)
+
+    monkeypatch.setattr(connection, "listed", counted)
+    monkeypatch.setattr(list_changes, "RELIST_S", 0.5)
+    try:
+        registry = registered(server)
+        server.has({**FIRST, "late": ""})
+        began = time.monotonic()
+        for _ in range(50):
+            registry.invoke("c/poke", {})
+        until(lambda: "c/late" in registry.tool_library)
+        # One for the connection, one for each wait that ended since, and one that the last news began.
+        assert len(looks) <= 2 + (time.monotonic() - began) / 0.5
+    finally:
+        server.client.close()
 
 
 def test_a_removed_server_is_not_followed_any_more(old: Changing) -> None:
