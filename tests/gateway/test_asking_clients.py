@@ -8,8 +8,11 @@ from typing import Any
 import mcp_types as types
 import pytest
 
+from mcp import Client
 from tests.gateway.conftest import Connect
-from toolwire import Decision, Store
+from tests.gateway.served_tools import new_registry
+from toolwire import Decision, Policy, Store, ToolServer
+from toolwire.approvals import Decider
 
 FAILURE = "toolwire/failure"
 Said = types.ElicitResult
@@ -130,4 +133,24 @@ async def test_a_client_without_forms_gets_the_id_of_the_request_and_calls_once_
         assert told(await client.call_tool("pay", arguments)) == ("success", "paid 5")
         # A later call is another one, and is asked about anew.
         assert told(await client.call_tool("pay", arguments))[0] == "approval_required"
+    assert effects(record) == ["5"]
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_a_person_who_may_not_approve_is_asked_once_and_another_decides(
+    record: Path, tmp_path: Path, era: Any
+) -> None:
+    registry = new_registry()
+    registry.use_policy(Policy(approvers={"*": ["boss"]}))
+    url = f"sqlite:///{tmp_path}/runs.db"
+    person = Person(chose("once"), chose("once"))
+    arguments = {"amount": 5, "record": str(record)}
+    server = ToolServer(registry, "tests", store=url).in_memory()
+    async with Client(server, mode=era, elicitation_callback=person) as client:
+        refused = await client.call_tool("pay", arguments)
+        assert (told(refused)[0], len(person.forms), effects(record)) == ("approval_required", 1, [])
+        with Store.open(url) as store:
+            by = Decider(principal="boss", channel="cli")
+            store.decide((refused.meta or {})[FAILURE]["requestId"], Decision(verdict="approve", by=by))
+        assert told(await client.call_tool("pay", arguments)) == ("success", "paid 5")
     assert effects(record) == ["5"]

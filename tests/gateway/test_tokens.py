@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp import Client
 from tests.gateway.conftest import Served
 from tests.gateway.served_tools import new_registry
-from tests.gateway.serving import raw, serving
+from tests.gateway.serving import call_body, raw, serving
 from tests.gateway.test_states import INVALID, never, said, waiting
 from toolwire import CallContext, ConfigurationError, MCPClient, ToolRegistry, ToolServer
 
@@ -188,6 +188,17 @@ async def test_a_tool_that_a_caller_may_not_see_is_unknown_to_it(tmp_path: Path)
                 await bob.call_tool("pay", {"amount": 1, "record": str(tmp_path / "record")})
     assert lists == [["pay", "add"], ["add"]]
     assert error.value.code == types.INVALID_PARAMS
+
+
+def test_headers_are_not_compared_with_the_schema_of_a_tool_that_the_caller_may_not_see(tmp_path: Path) -> None:
+    """The answer would show that the tool is there."""
+    registry = ToolRegistry(visible=lambda tool, caller: caller.principal == "ann")
+    registry.register(new_registry().to_toolspecs()["files/hard"], "hard")
+    server = ToolServer(registry, "tests", token_verifier=Verifier(), auth=AuthSettings(**SETTINGS))
+    body = call_body("hard", {"kind": "a"})
+    with serving(server.asgi()) as port:
+        answers = [json.loads(raw(port, bearer(one), body=body, name="hard")[1]) for one in ("ann-1", "bob-1")]
+    assert [answer["error"]["code"] for answer in answers] == [types.HEADER_MISMATCH, types.INVALID_PARAMS]
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,9 @@ class Clients:
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             state = connection_of(context).state
             if _STATE not in state:
-                state[_STATE] = await self._new()
+                new = await self._new()
+                # Another request of the connection may have been first.
+                state.setdefault(_STATE, new)
             return cast("Client", state[_STATE])
         caller = self.caller()
         found = self._callers.get(caller)

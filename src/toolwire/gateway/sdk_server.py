@@ -29,6 +29,7 @@ from toolwire.gateway.slots import Slots
 from toolwire.mcp.convert import to_mcp
 from toolwire.permission.approval import REQUEST_LIFE_S
 from toolwire.session.session import Session
+from toolwire.vocabulary.calls import Caller
 
 if TYPE_CHECKING:
     from toolwire.journal.store import Store
@@ -84,7 +85,7 @@ class SdkServer(Server[None]):
     def _input_schema(self, served: str) -> Mapping[str, Any] | None:
         """Returns the schema of a tool for the SDK, which compares headers with arguments before the call."""
         name = self._parts.own_name(served)
-        tool = None if name is None else self._parts.find(name)
+        tool = None if name is None else self._parts.find(name, self._parts.clients.caller())
         return None if tool is None else tool.input_schema
 
     # -- news of changed tools --------------------------------------------------------------------------------------
@@ -123,16 +124,17 @@ class ServedParts:
         self.calls = ServedCalls(clients, slots, store)
         self._names: Mapping[str, str] = {}
 
-    def find(self, name: str) -> Tool | None:
-        """Returns the tool with that name in the registry."""
-        entry = self.base._scope.catalogue.find(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    def find(self, name: str, caller: Caller) -> Tool | None:
+        """Returns the tool with that name in the registry, if this caller may see it."""
+        scope = self.base._scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        entry = scope.narrowed(caller=caller).tools.find(name)
         return None if entry is None else entry.described
 
     def own_name(self, served: str) -> str | None:
         """Returns the name in the registry of a served tool, also of a hidden one; None for any other name."""
         own = self._names.get(served)
-        if own is None or self.find(own) is None:
-            catalogue = self.base._scope.catalogue  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        catalogue = self.base._scope.catalogue  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if own is None or catalogue.find(own) is None:
             self._names = {name: tool.name for name, tool in by_served_name(e.described for e in catalogue).items()}
             own = self._names.get(served)
         return own

@@ -71,18 +71,20 @@ class ServedCalls:
         tool = client.find(call.name)
         # Only a tool with a context can report progress. Events cost time.
         events = None if tool is None or tool.context_parameter is None else _telling_progress(context)
+        closed = set[str]()
         try:
-            turn = await self._turn(client, call, params, events)
+            turn = await self._turn(client, call, params, events, closed)
             if turn.suspended is not None and not _is_modern(context) and _can_be_asked(context):
-                turn = await self._asked_meanwhile(context, client, turn, events)
+                turn = await self._asked_meanwhile(context, client, turn, events, closed)
         except _UnderWay:
             said = f"{call.name!r} is still under way: the same call was sent before."
             return call_result(ToolResult.failed("unavailable", said), None, is_modern=_is_modern(context))
         if turn.suspended is None:
             return _told(context, client, call, turn.results[0])
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
-        if _is_modern(context) and _can_be_asked(context) and not _is_put_off(params):
-            forms = {request.id: form for request in pending if (form := _shown(request)) is not None}
+        if _is_modern(context) and _can_be_asked(context):
+            asked = [request for request in pending if request.id not in closed]
+            forms = {request.id: form for request in asked if (form := _shown(request)) is not None}
             if forms:
                 requests: types.InputRequests = {one: types.ElicitRequest(params=form) for one, form in forms.items()}
                 return types.InputRequiredResult(input_requests=requests, request_state=json.dumps({"run": run_id}))
@@ -90,21 +92,29 @@ class ServedCalls:
         return call_result(_waits(pending), None, is_modern=_is_modern(context))
 
     async def _turn(
-        self, client: Client, call: ToolCall, params: types.CallToolRequestParams, events: Events | None
+        self,
+        client: Client,
+        call: ToolCall,
+        params: types.CallToolRequestParams,
+        events: Events | None,
+        closed: set[str],
     ) -> Turn:
+        """Runs the call, or continues it. Requests that the person of this client does not decide go to `closed`."""
         if params.request_state is not None:
-            return await self._continued(client, params, events)
+            return await self._continued(client, params, events, closed)
         run_id = client.run_of(call)
         if run_id is None:
             return await client.session.turn(Reply(calls=(call,)), events=events)
-        turn = await self._resumed(client, run_id, [], events)
+        turn = await self._resumed(client, run_id, [], events, closed)
         if turn.suspended is None:
             client.forget(run_id)
         return turn
 
     # -- a person decides -------------------------------------------------------------------------------------------
 
-    async def _continued(self, client: Client, params: types.CallToolRequestParams, events: Events | None) -> Turn:
+    async def _continued(
+        self, client: Client, params: types.CallToolRequestParams, events: Events | None, closed: set[str]
+    ) -> Turn:
         """Continues the run that the client's state names, with the decisions of the client's person."""
         run_id = str(json.loads(params.request_state or "{}")["run"])
         assert self._store is not None
@@ -119,9 +129,12 @@ class ServedCalls:
             if isinstance(said, types.ElicitResult):
                 found = decision_of(request, said, _decider(client))
                 decisions += [] if found is None else [found]
-        return await self._resumed(client, run_id, decisions, events)
+                closed.update([request.id] if said.action == "cancel" else [])
+        return await self._resumed(client, run_id, decisions, events, closed)
 
-    async def _resumed(self, client: Client, run_id: str, decisions: list[Decision], events: Events | None) -> Turn:
+    async def _resumed(
+        self, client: Client, run_id: str, decisions: list[Decision], events: Events | None, closed: set[str]
+    ) -> Turn:
         """Resumes a run. A run that is under way elsewhere is waited for: its recorded turn is returned then."""
         until = time.monotonic() + STATE_BUSY_S
         while True:
@@ -133,24 +146,31 @@ class ServedCalls:
                         raise _UnderWay from refused
                     await anyio.sleep(_BUSY_POLL_S)
                 elif decisions and refused.request_id:
-                    # The others may count. A refused decision leaves its request as it is, and it is asked again.
+                    # The others may count. The request waits on: for a fitting answer, or for another person.
                     _LOG.warning("a decision of an MCP client was refused: %s", refused)
+                    closed.update([] if refused.code == "invalid_answer" else [refused.request_id])
                     decisions = [one for one in decisions if one.request_id != refused.request_id]
                 else:
                     raise _invalid_state(refused) from refused
 
-    async def _asked_meanwhile(self, context: Context, client: Client, turn: Turn, events: Events | None) -> Turn:
+    async def _asked_meanwhile(
+        self, context: Context, client: Client, turn: Turn, events: Events | None, closed: set[str]
+    ) -> Turn:
         """Asks the person while the call waits, until the run has ended or the person makes no choice."""
         while turn.suspended is not None:
             decisions: list[Decision] = []
             for request in turn.suspended.pending:
+                if request.id in closed:
+                    continue
                 said = await _elicited(context, request)
                 found = None if said is None else decision_of(request, said, _decider(client))
-                if found is not None:
+                if found is None:
+                    closed.add(request.id)
+                else:
                     decisions.append(found)
             if not decisions:
                 return turn
-            turn = await self._resumed(client, turn.suspended.run_id, decisions, events)
+            turn = await self._resumed(client, turn.suspended.run_id, decisions, events, closed)
         return turn
 
 
@@ -228,12 +248,6 @@ def _can_be_asked(context: Context) -> bool:
     capabilities = context.session.client_capabilities
     asking = None if capabilities is None else capabilities.elicitation
     return asking is not None and (asking.form is not None or asking.url is None)
-
-
-def _is_put_off(params: types.CallToolRequestParams) -> bool:
-    """True if the person closed a form without a choice. Another form at once would not be read either."""
-    said = (params.input_responses or {}).values()
-    return any(isinstance(one, types.ElicitResult) and one.action == "cancel" for one in said)
 
 
 def _invalid_state(refused: DecisionRefused) -> MCPError:
