@@ -124,6 +124,32 @@ async def test_a_toolkit_takes_all_parameters_of_its_document(client: Make) -> N
     assert chunks[-1].text == "2!"
 
 
+@pytest.mark.requirement("toolkit.design.uniform")
+async def test_tools_of_all_kinds_are_called_alike_and_answer_with_tool_responses(client: Make) -> None:
+    def sync(a: int, b: int) -> int:
+        return a + b
+
+    async def later(a: int, b: int) -> int:
+        return a + b
+
+    def parts(a: int, b: int) -> Generator[str]:
+        yield f"{a} + {b} is "
+        yield str(a + b)
+
+    toolkit = Toolkit()
+    for function in (sync, later, parts):
+        toolkit.register_tool_function(function)
+    toolkit.register_mcp_client(client(), enable_funcs=["add"], permission="auto")
+    said: dict[str, str] = {}
+    for name in ("sync", "later", "parts", "mem/add"):
+        use = {"type": "tool_use", "id": "1", "name": name, "input": {"a": 2, "b": 3}}
+        chunks = [chunk async for chunk in toolkit.call_tool_function(use)]
+        assert {type(chunk) for chunk in chunks} == {ToolResponse}
+        assert [chunk.is_last for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+        said[name] = chunks[-1].text
+    assert said == {"sync": "5", "later": "5", "parts": "2 + 3 is 5", "mem/add": "5"}
+
+
 def test_an_unknown_group_is_refused(client: Make) -> None:
     with pytest.raises(RegistrationError):
         Toolkit().register_mcp_client(client(), group_name="numbers")
