@@ -107,6 +107,8 @@ class Scope:
     """Returns the seconds since the epoch by which requests expire."""
     is_inside_tool: bool = False
     """True for the calls that a running tool makes itself (`CallContext.call`). They never end the turn."""
+    depth: int = 0
+    """Number of catalogues above this one in the run (`CallContext.using`)."""
     sink: Sink | None = None
     """Sink for streamed output, or None. Inner calls have none: their caller receives the whole result."""
     tools: Catalogue | Selection = field(init=False, repr=False)

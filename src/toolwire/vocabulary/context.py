@@ -76,7 +76,7 @@ class CallContext:
     """
 
     __slots__ = (
-        *("_ask", "_call", "_emit", "_scope", "answers", "call_id", "caller", "deadline", "idempotency_key"),
+        *("_ask", "_call", "_emit", "_scope", "_using", "answers", "call_id", "caller", "deadline", "idempotency_key"),
         "state",
     )
 
@@ -101,6 +101,7 @@ class CallContext:
         deadline: float | None = None,
         idempotency_key: str = "",
         scope: Callable[[], Any] | None = None,
+        using: Callable[[Any], CallContext] | None = None,
     ) -> None:
         self._call = call
         self._emit = emit
@@ -112,6 +113,7 @@ class CallContext:
         self.deadline = deadline
         self.idempotency_key = idempotency_key
         self._scope = scope
+        self._using = using
 
     @property
     def scope(self) -> Any:
@@ -124,6 +126,21 @@ class CallContext:
         It never raises for a missing, denied or failed call; the result describes the failure.
         """
         return await self._call(name, arguments)
+
+    def using(self, tools: Any, /) -> CallContext:
+        """Returns a context whose `call` calls the tools of another `ToolRegistry` or `Toolkit`, below this call.
+
+        This run's policy and that of `tools` judge each call, and the stricter verdict counts; a change of either
+        counts at the next call. The approver is this run's, or that of `tools` if this run has none. The caller, the
+        deadline and the labels of data that was read are this run's. Bound values come from `tools` alone. At most 5
+        catalogues may be below each other.
+
+        Raises:
+            ConfigurationError: `tools` is something else, they are too deep, or this context belongs to no call.
+        """
+        if self._using is None:
+            raise ConfigurationError("this context has no run: context.using(...) works in the call of a tool")
+        return self._using(tools)
 
     def ask(self, message: str, schema: Mapping[str, Any] | None = None) -> Any:
         """Asks a person and returns the answer. `schema` is a JSON schema of the answer; None accepts any text.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from toolwire.invocation.asking.question import Questions
 from toolwire.invocation.fold import Produced
+from toolwire.invocation.inner.own_tools import below
 from toolwire.invocation.record import recorded
 from toolwire.invocation.scope import Path, Run, Scope
 from toolwire.invocation.validate import Prepared
@@ -48,12 +49,6 @@ def context_of(
             sink=None,
         )
 
-    async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
-        prepared.is_composite = True
-        child = ToolCall(name, arguments, id=f"{call.id}/{next(ordinals)}", parent=call.id)
-        outcome = await invoke(child, inside())
-        return questions.leave(outcome) if isinstance(outcome, Pending) else outcome
-
     async def emit_later(part: Any) -> None:
         if not await produced.put_later(part, scope.ports):
             raise Interrupted
@@ -63,18 +58,28 @@ def context_of(
             raise Interrupted
         return DONE
 
-    return CallContext(
-        call_id=call.id,
-        caller=scope.caller,
-        deadline=deadline,
-        call=call_back,
-        emit=emit_later if prepared.entry.tool.is_async else emit,
-        ask=questions.put,
-        answers=questions.answers,
-        state=questions.state,
-        idempotency_key=_key(prepared, scope),
-        scope=inside,
-    )
+    def context_in(inner: Callable[[], Scope]) -> CallContext:
+        async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
+            prepared.is_composite = True
+            child = ToolCall(name, arguments, id=f"{call.id}/{next(ordinals)}", parent=call.id)
+            outcome = await invoke(child, inner())
+            return questions.leave(outcome) if isinstance(outcome, Pending) else outcome
+
+        return CallContext(
+            call_id=call.id,
+            caller=scope.caller,
+            deadline=deadline,
+            call=call_back,
+            emit=emit_later if prepared.entry.tool.is_async else emit,
+            ask=questions.put,
+            answers=questions.answers,
+            state=questions.state,
+            idempotency_key=_key(prepared, scope),
+            scope=inner,
+            using=lambda tools: context_in(below(inner, tools)),
+        )
+
+    return context_in(inside)
 
 
 def _key(prepared: Prepared, scope: Scope) -> str:

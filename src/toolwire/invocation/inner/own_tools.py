@@ -1,0 +1,64 @@
+"""The calls of a tool that has tools of its own: another catalogue, below the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from toolwire.invocation.scope import Scope
+from toolwire.permission.joined import JoinedPolicy
+from toolwire.permission.policy import Policy
+from toolwire.vocabulary.errors import ConfigurationError
+
+USING_DEPTH_LIMIT = 5
+"""Maximum number of catalogues below each other. A tool that uses its own registry would never end."""
+
+T = TypeVar("T")
+
+
+def below(parent: Callable[[], Scope], tools: Any) -> Callable[[], Scope]:
+    """Returns a function that gives the present scope of calls of `tools`, below calls of the scope `parent`.
+
+    The run, caller, deadline, labels, secrets' key and tracer are the parent's. Both policies judge each call.
+
+    Raises:
+        ConfigurationError: `tools` is not a registry or a toolkit, or it is too deep.
+    """
+    # Only the facade knows the classes that users hold; each of them has its present scope.
+    if not isinstance(getattr(tools, "_call_scope", None), Scope):
+        raise ConfigurationError(f"context.using({tools!r:.80}): give a registry or a toolkit")
+    depth = parent().depth + 1
+    if depth > USING_DEPTH_LIMIT:
+        raise ConfigurationError(
+            f"context.using(...): {USING_DEPTH_LIMIT} catalogues are below each other already. "
+            "Write context.call(...) here, or give this tool a registry without the tool that leads back to it."
+        )
+
+    joined: tuple[Policy, Policy, JoinedPolicy] | None = None
+
+    def scope() -> Scope:
+        nonlocal joined
+        over, own = parent(), tools._call_scope  # noqa: SLF001
+        if joined is None or joined[0] is not over.policy or joined[1] is not own.policy:
+            # Rules that a person keeps for one session must not count for other users of the registry.
+            joined = (over.policy, own.policy, JoinedPolicy(over.policy, own.policy.for_session()))
+        return replace(
+            over,
+            catalogue=own.catalogue,
+            policy=joined[2],
+            approver=over.approver or own.approver,
+            middleware=_both(over.middleware, own.middleware),
+            observers=_both(over.observers, own.observers),
+            watchers=_both(over.watchers, own.watchers),
+            states=own.states,
+            visible=own.visible,
+            groups=own.groups,
+            depth=depth,
+        )
+
+    return scope
+
+
+def _both(parents: tuple[T, ...], childs: tuple[T, ...]) -> tuple[T, ...]:
+    return (*parents, *(one for one in childs if not any(one is other for other in parents)))
