@@ -32,7 +32,7 @@ async def unfollowed(call: ToolCall, scope: Scope) -> Outcome:
     """`invoke` as it would be if no call could be followed."""
     if not scope.observers:
         return await (
-            invoker._go(call, scope, None)
+            invoker._through_steps(call, scope, None)
             if scope.ledger is None
             else invoker._on_record(call, scope, scope.ledger, None)
         )
