@@ -13,7 +13,7 @@ from toolwire.vocabulary.values import digest
 
 
 class JoinedPolicy(Policy):
-    """Both policies judge each call, and the stricter verdict counts. A change of either counts at the next call."""
+    """Both policies judge each call, and the stricter verdict counts. Rules that either remembers count at once."""
 
     def __init__(self, parent: Policy, child: Policy) -> None:
         """Joins two policies. Neither is copied."""

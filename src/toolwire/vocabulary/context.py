@@ -130,10 +130,10 @@ class CallContext:
     def using(self, tools: Any, /) -> CallContext:
         """Returns a context whose `call` calls the tools of another `ToolRegistry` or `Toolkit`, below this call.
 
-        This run's policy and that of `tools` judge each call, and the stricter verdict counts; a change of either
-        counts at the next call. The approver is this run's, or that of `tools` if this run has none. The caller, the
-        deadline and the labels of data that was read are this run's. Bound values come from `tools` alone. At most 5
-        catalogues may be below each other.
+        This run's policy and that of `tools` judge each call, and the stricter verdict counts. A change of the latter
+        counts at the next call, and one of the former at the next call of this tool. The approver is this run's, or
+        that of `tools` if this run has none. The caller, the deadline and the labels of data that was read are this
+        run's. Bound values come from `tools` alone. At most 5 catalogues may be below each other.
 
         Raises:
             ConfigurationError: `tools` is something else, they are too deep, or this context belongs to no call.
