@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from toolwire.facade.built_in.artifact_tools import create_artifact_tools as create_artifact_tools
     from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool as CodeExecutionTool
     from toolwire.facade.built_in.execute_python_code import execute_python_code as execute_python_code
+    from toolwire.facade.built_in.file_tools import DiskFileSystem as DiskFileSystem
+    from toolwire.facade.built_in.file_tools import workspace_tools as workspace_tools
     from toolwire.facade.observing.observation import Observation as Observation
     from toolwire.facade.registry import ToolRegistry as ToolRegistry
     from toolwire.facade.toolkits.registered import RegisteredToolFunction as RegisteredToolFunction
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
     from toolwire.facade.tools.xml_parser import ToolPromptGenerator as ToolPromptGenerator
     from toolwire.facade.tools.xml_parser import XMLToolCallParser as XMLToolCallParser
     from toolwire.facade.tools.xml_parser import parse_tool_calls as parse_tool_calls
+    from toolwire.files.paths import FileConflict as FileConflict
+    from toolwire.files.paths import FileRefused as FileRefused
+    from toolwire.files.service import FileDomainService as FileDomainService
     from toolwire.gateway.tool_server import ToolServer as ToolServer
     from toolwire.journal.artifacts.artifact import ArtifactConflict as ArtifactConflict
     from toolwire.journal.artifacts.artifact import ArtifactError as ArtifactError
@@ -122,8 +127,12 @@ _HOMES = {
     "DecisionRefused": "permission.approval",
     "DefinitionError": "vocabulary.errors",
     "DiffArtifactTool": "facade.built_in.artifact_tools",
+    "DiskFileSystem": "facade.built_in.file_tools",
     "DocumentChanged": "vocabulary.errors",
     "Failure": "vocabulary.failures",
+    "FileConflict": "files.paths",
+    "FileDomainService": "files.service",
+    "FileRefused": "files.paths",
     "FunctionTool": "facade.tools.function_tool",
     "ImageBlock": "vocabulary.blocks",
     "InputRequired": "vocabulary.questions",
@@ -187,6 +196,7 @@ _HOMES = {
     "reg_toolspec": "facade.tools.reg_toolspec",
     "tool": "facade.tools.function_tool",
     "trace_toolkit": "facade.toolkits.trace_toolkit",
+    "workspace_tools": "facade.built_in.file_tools",
 }
 
 _MOVED = {

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from toolwire.facade.policy_sources import PolicySource as PolicySource
     from toolwire.facade.toolkits.tool_stream import ToolStream as ToolStream
     from toolwire.facade.toolkits.trace_toolkit import TracedStream as TracedStream
+    from toolwire.files.disk import Disk as Disk
+    from toolwire.files.disk import FileInfo as FileInfo
+    from toolwire.files.paths import FilePath as FilePath
+    from toolwire.files.service import FileHandle as FileHandle
+    from toolwire.files.service import FilePage as FilePage
+    from toolwire.files.service import FileWritten as FileWritten
     from toolwire.gateway.server_limits import ServerLimitOptions as ServerLimitOptions
     from toolwire.gateway.server_limits import ServerLimits as ServerLimits
     from toolwire.journal.artifacts.artifact import Artifact as Artifact
@@ -97,6 +103,7 @@ _HOMES = {
     "ConversationInfo": "journal.conversation_info",
     "Decisions": "session.wire",
     "Described": "permission.check",
+    "Disk": "files.disk",
     "Document": "journal.conversation_info",
     "Effect": "vocabulary.effects",
     "Effects": "vocabulary.effects",
@@ -104,6 +111,11 @@ _HOMES = {
     "ExecutionLog": "journal.log.memory_log",
     "Explanation": "permission.explain",
     "FailureKind": "vocabulary.failures",
+    "FileHandle": "files.service",
+    "FileInfo": "files.disk",
+    "FilePage": "files.service",
+    "FilePath": "files.paths",
+    "FileWritten": "files.service",
     "FunctionOptions": "definition.author_options",
     "GivenDecisions": "session.wire",
     "Idempotency": "vocabulary.effects",

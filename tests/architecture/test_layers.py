@@ -22,6 +22,7 @@ LOWER = {
     "invocation": {"vocabulary", "runtime", "definition", "permission", "catalogue"},
     "journal": {"vocabulary", "runtime", "permission"},
     "observability": {"vocabulary"},
+    "files": {"vocabulary"},
     "mcp": {"vocabulary", "runtime", "definition"},
     "builtin": {"vocabulary", "runtime", "definition"},
 }

@@ -1,0 +1,261 @@
+"""The file tools for models, and the file systems that a developer gives them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from toolwire.definition.author_options import FunctionOptions
+from toolwire.definition.json_schema.patterns import searching
+from toolwire.facade.tools.tool_spec import ToolSpec
+from toolwire.files.disk import Disk
+from toolwire.files.paths import FileRefused
+from toolwire.files.service import FileDomainService, FileHandle, FilePage
+from toolwire.vocabulary.errors import ConfigurationError
+
+CALL_LIMIT_FILES = 20
+"""Maximum files of one `read_multiple_files` call."""
+
+
+class FileEdit(TypedDict):
+    """One edit of `edit_file`."""
+
+    oldText: str
+    newText: str
+
+
+class DiskFileSystem:
+    """Folders on disk that models know as `/workspace/` and `/userinput/`. Nothing else can be reached through it.
+
+    Needs Linux. Symbolic links are never followed.
+    """
+
+    def __init__(
+        self,
+        root_dir: str | os.PathLike[str] | None = None,
+        *,
+        workspace_dir: str | os.PathLike[str] | None = None,
+        userinput_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Takes a folder that holds `workspace` and `userinput`, which are made if missing, or each folder alone.
+
+        Raises:
+            ConfigurationError: No folder is given, or one does not exist.
+        """
+        roots: dict[str, str] = {}
+        for name, folder in (("workspace", workspace_dir), ("userinput", userinput_dir)):
+            if folder is not None:
+                roots[name] = os.fspath(folder)
+            elif root_dir is not None:
+                roots[name] = str(Path(root_dir) / name)
+                Path(roots[name]).mkdir(parents=True, exist_ok=True)
+        if not roots:
+            raise ConfigurationError("DiskFileSystem(): give root_dir, workspace_dir or userinput_dir")
+        try:
+            self._disk = Disk(roots)
+        except OSError as error:
+            raise ConfigurationError(f"DiskFileSystem: {error.filename} cannot be opened: {error.strerror}") from error
+
+    def create_handle(self, grants: Sequence[Mapping[str, Any]]) -> FileHandle:
+        """Returns the right to some operations: `[{"prefix": "/workspace/", "ops": {"list", "read_file"}}]`.
+
+        Operations: list, file, read_file, read_binary, read_re, write, delete. The longest prefix decides.
+        `/userinput/` stays read-only.
+
+        Raises:
+            ConfigurationError: A grant has another form, an unknown operation or prefix.
+        """
+        return FileHandle(self._disk, grants)
+
+    def get_tools(self, service: FileDomainService) -> list[tuple[ToolSpec, FileDomainService]]:
+        """Returns each tool with the service, for `register_tool_function(..., preset_kwargs={"service": service})`."""
+        return [(ToolSpec.from_function(function, **options), service) for function, options in _TOOLS]
+
+    def close(self) -> None:
+        """Closes the folders."""
+        self._disk.close()
+
+
+def workspace_tools(path: str | os.PathLike[str], read_only: bool = False) -> list[ToolSpec]:
+    """Returns the file tools of one folder, which the model knows as `/workspace/`.
+
+    >>> registry.register(*workspace_tools("notes", read_only=True))
+
+    Raises:
+        ConfigurationError: The folder does not exist.
+    """
+    system = DiskFileSystem(workspace_dir=path)
+    ops = {"list", "file", "read_file", "read_re"}
+    if not read_only:
+        ops |= {"write", "delete"}
+    service = FileDomainService(system.create_handle([{"prefix": "/workspace/", "ops": ops}]))
+    options = [each for each in _TOOLS if not read_only or "write" not in (each[1].get("effects") or ())]
+    specs = [ToolSpec.from_function(function, **given) for function, given in options]
+    for spec in specs:
+        spec.bind("service", default=service)
+    return specs
+
+
+def read_text_file(service: FileDomainService, path: str, start_line: int = 1, read_lines: int | None = None) -> str:
+    """Reads a text file, or some of its lines.
+
+    Args:
+        path: Such as /workspace/notes.txt
+        start_line: The first line, from 1
+        read_lines: How many lines; all if left out
+    """
+    return service.read_text(path, start_line, read_lines)
+
+
+def read_multiple_files(service: FileDomainService, paths: list[str]) -> dict[str, str]:
+    """Reads several text files. A file that cannot be read has the reason in place of its text.
+
+    Args:
+        paths: At most 20 paths
+    """
+    if len(paths) > CALL_LIMIT_FILES:
+        raise FileRefused(f"{len(paths)} paths were given; at most {CALL_LIMIT_FILES} in one call")
+    found: dict[str, str] = {}
+    for path in paths:
+        try:
+            found[path] = service.read_text(path)
+        except FileRefused as error:
+            found[path] = f"Error: {error}"
+    return found
+
+
+def list_directory(service: FileDomainService, path: str = "/workspace/", start: int = 1) -> dict[str, Any]:
+    """Lists the names in a folder, 1,000 at a time. Those of folders end with '/'.
+
+    Args:
+        path: The folder
+        start: The first entry, from 1: the `next_start` of the page before
+    """
+    return _as_data(service.list(path, start))
+
+
+def get_file_info(service: FileDomainService, path: str) -> dict[str, Any]:
+    """Tells the kind, the size, the time of change and the sha256 of a file. A folder has no sha256.
+
+    Args:
+        path: The file or folder
+    """
+    info = service.info(path)
+    facts = {name: getattr(info, name) for name in ("path", "kind", "size_bytes", "modified_at")}
+    return {**facts, "sha256": service.sha256(path) if info.kind == "file" else None}
+
+
+def list_allowed_directories(service: FileDomainService) -> list[str]:
+    """Lists the folders that you may use."""
+    return service.allowed()
+
+
+def find_files(service: FileDomainService, pattern: str, path: str = "/workspace/", start: int = 1) -> dict[str, Any]:
+    """Finds files by their path below a folder.
+
+    Args:
+        pattern: Such as *.md or docs/**/*.md: * is any text without '/', ** any text, ? one character
+        path: The folder
+        start: The first entry, from 1: the `next_start` of the page before
+    """
+    return _as_data(service.find(_pattern(f"^{_glob(pattern)}$", pattern), path, start))
+
+
+def search_files(
+    service: FileDomainService, text: str, path: str = "/workspace/", is_regex: bool = False, start: int = 1
+) -> dict[str, Any]:
+    """Searches the lines of the text files in a folder, for at most 2 seconds.
+
+    Args:
+        text: The text, or a regular expression
+        path: The folder
+        is_regex: True if text is a regular expression, without look-around and back-references
+        start: The first entry, from 1: the `next_start` of the page before
+    """
+
+    def has_text(line: str) -> bool:
+        return text in line
+
+    return _as_data(service.search(_pattern(text, text) if is_regex else has_text, path, start))
+
+
+def write_file(service: FileDomainService, path: str, content: str, base_sha256: str | None = None) -> str:
+    """Writes a text file whole, and makes missing folders. Tells the sha256 of the new content.
+
+    Args:
+        path: Such as /workspace/notes.txt
+        content: The whole text
+        base_sha256: The sha256 of the content that you read: if the file has another one, nothing is written
+    """
+    written = service.write(path, content, base_sha256)
+    return f"{'Wrote' if written.has_changed else 'This is already the content of'} {path}, sha256 {written.sha256}."
+
+
+def edit_file(service: FileDomainService, path: str, edits: list[FileEdit], base_sha256: str | None = None) -> str:
+    """Replaces texts in a file, each of which stands in it once. An edit that is made already changes nothing.
+
+    Args:
+        path: The file
+        edits: The texts to replace, and those in their places, in order
+        base_sha256: The sha256 of the content that you read: if the file has another one, nothing is written
+    """
+    given = [{"oldText": edit["oldText"], "newText": edit["newText"]} for edit in edits]
+    written = service.edit(path, given, base_sha256)
+    return f"{'Edited' if written.has_changed else 'These edits are already in'} {path}, sha256 {written.sha256}."
+
+
+def move_file(service: FileDomainService, path: str, to: str) -> str:
+    """Moves a file to a path that does not exist yet.
+
+    Args:
+        path: The file
+        to: Its new path
+    """
+    service.move(path, to)
+    return f"Moved {path} to {to}."
+
+
+def delete_file(service: FileDomainService, path: str) -> str:
+    """Deletes a file or an empty folder.
+
+    Args:
+        path: The file or folder
+    """
+    service.delete(path)
+    return f"{path} is deleted."
+
+
+_READS = FunctionOptions(effects=("read",), idempotent="natural", labels=("private",))
+_WRITES = FunctionOptions(effects=("write",), idempotent="natural")
+_TOOLS: list[tuple[Callable[..., Any], FunctionOptions]] = [
+    (read_text_file, _READS),
+    (read_multiple_files, _READS),
+    (list_directory, _READS),
+    (get_file_info, _READS),
+    (list_allowed_directories, _READS),
+    (find_files, _READS),
+    (search_files, _READS),
+    (write_file, _WRITES),
+    (edit_file, _WRITES),
+    (move_file, FunctionOptions(effects=("write",), idempotent="no")),
+    (delete_file, FunctionOptions(effects=("write",), idempotent="natural", permission="confirm")),
+]
+
+
+def _as_data(page: FilePage) -> dict[str, Any]:
+    return {"entries": page.entries, "next_start": page.next_start}
+
+
+def _pattern(regex: str, given: str) -> Callable[[str], bool]:
+    try:
+        return searching(regex)
+    except ValueError as error:
+        raise FileRefused(f"{given!r} is not a pattern: {error}") from None
+
+
+def _glob(pattern: str) -> str:
+    texts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(texts.get(part, re.escape(part)) for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern))

@@ -1,0 +1,257 @@
+"""The folders on disk. Every operation begins at a root's descriptor and acts on descriptors alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from toolwire.files.beneath import Open, chosen
+from toolwire.files.paths import TEMPORARY, FilePath, FileRefused, told
+
+FILE_LIMIT_BYTES = 10 * 1024 * 1024
+"""Maximum bytes of a file that is read or written. More is not work for a model."""
+LOCK_WAIT_S = 5.0
+"""How many seconds a write waits for another write in the same folder. A write takes milliseconds."""
+STALE_S = 60.0
+"""Age in seconds at which an unfinished file counts as left by a killed process. Its name lives for microseconds."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileInfo:
+    """Facts about a file or folder.
+
+    Attributes:
+        path: The path as models write it.
+        kind: `file`, `folder` or `other`; `other` cannot be read.
+        size_bytes: Bytes of a file.
+        modified_at: Time of the last change, in seconds since the epoch.
+    """
+
+    path: str
+    kind: str
+    size_bytes: int
+    modified_at: float
+
+
+class Disk:
+    """A few folders on disk, by the first name of their paths."""
+
+    def __init__(self, roots: Mapping[str, str], *, open_below: Open | None = None) -> None:
+        """Opens the folders, and removes files in them that killed processes left unfinished.
+
+        Raises:
+            OSError: A folder does not exist.
+        """
+        self._open = open_below or chosen()
+        self._roots = {name: os.open(folder, os.O_PATH | os.O_DIRECTORY) for name, folder in roots.items()}
+        for name in self._roots:
+            self._sweep(name)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The first names of its paths."""
+        return tuple(self._roots)
+
+    def close(self) -> None:
+        """Closes the folders' descriptors. A second call does nothing."""
+        roots, self._roots = self._roots, {}
+        for descriptor in roots.values():
+            os.close(descriptor)
+
+    def read(self, path: FilePath) -> bytes:
+        """Returns the content of a regular file with one name.
+
+        Raises:
+            FileRefused: It is not such a file, or is larger than `FILE_LIMIT_BYTES`.
+        """
+        with told(path), self._opened(path, _FILE) as file:
+            return _content(file, path)
+
+    def info(self, path: FilePath) -> FileInfo:
+        """Returns facts about a file or folder.
+
+        Raises:
+            FileRefused: It does not exist.
+        """
+        with told(path), self._opened(path, os.O_PATH) as found:
+            status = os.fstat(found)
+        kind = {stat.S_IFREG: "file", stat.S_IFDIR: "folder"}.get(stat.S_IFMT(status.st_mode), "other")
+        size = status.st_size if kind == "file" else 0
+        return FileInfo(path=str(path), kind=kind, size_bytes=size, modified_at=status.st_mtime)
+
+    def names(self, path: FilePath) -> list[str]:
+        """Returns the sorted names in a folder; those of folders end with '/'. Symbolic links are left out.
+
+        Raises:
+            FileRefused: It is not a folder.
+        """
+        with told(path), self._opened(path, _FOLDER) as folder, os.scandir(folder) as entries:
+            found = [entry for entry in entries if not entry.is_symlink() and not entry.name.startswith(TEMPORARY)]
+            return sorted(entry.name + "/" * entry.is_dir(follow_symlinks=False) for entry in found)
+
+    def change(self, path: FilePath, make: Callable[[bytes | None], bytes]) -> int:
+        """Replaces a file whole by `make(content)`; None is the content of a new file. Returns the bytes written.
+
+        Missing folders are made. Other writers of the folder wait meanwhile, in all processes.
+
+        Raises:
+            FileRefused: It is not a regular file with one name, or the content is too large. Nothing was written.
+        """
+        if not path.names:
+            raise FileRefused(f"{path} is a folder: give the path of a file")
+        with told(path), self._folder_for(path) as folder, _locked(folder, path):
+            name = path.names[-1]
+            before, mode = self._before(folder, name, path)
+            content = make(before)
+            if len(content) > FILE_LIMIT_BYTES:
+                raise FileRefused(f"{path} was not written: {len(content):,} bytes; at most {FILE_LIMIT_BYTES:,}")
+            if content != before:
+                if before is None:
+                    _refuse_other_spelling(folder, name, path)
+                _replace(folder, name, content, mode)
+            return len(content)
+
+    def delete(self, path: FilePath) -> None:
+        """Deletes a file or an empty folder. One that does not exist is deleted already.
+
+        Raises:
+            FileRefused: It is a folder with files, or a root.
+        """
+        if not path.names:
+            raise FileRefused(f"{path} cannot be deleted: give the path of a file in it")
+        with told(path), self._opened(path.parent, _FOLDER) as folder, suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.stat(path.names[-1], dir_fd=folder, follow_symlinks=False).st_mode):
+                os.rmdir(path.names[-1], dir_fd=folder)
+            else:
+                os.unlink(path.names[-1], dir_fd=folder)
+
+    def move(self, path: FilePath, to: FilePath) -> None:
+        """Moves a regular file to a path that does not exist yet. Missing folders are made.
+
+        Raises:
+            FileRefused: The one is not such a file, or the other exists.
+        """
+        if not path.names or not to.names:
+            raise FileRefused(f"{path} cannot be moved to {to}: give the paths of files")
+        with told(path), self._opened(path, _FILE) as file:
+            _check_regular(os.fstat(file), path)
+        with told(path), self._opened(path.parent, _FOLDER) as source, told(to), self._folder_for(to) as target:
+            _refuse_other_spelling(target, to.names[-1], to)
+            # A link and an unlink, since a rename would replace a file that appears meanwhile.
+            os.link(path.names[-1], to.names[-1], src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+            os.unlink(path.names[-1], dir_fd=source)
+
+    @contextmanager
+    def _opened(self, path: FilePath, flags: int) -> Generator[int]:
+        root = self._roots.get(path.root)
+        if root is None:
+            raise FileRefused(f"{path}: there is no folder /{path.root}/ here")
+        descriptor = self._open(root, path.below, flags | os.O_NOFOLLOW)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _folder_for(self, path: FilePath) -> Generator[int]:
+        """Opens the folder of a file, and makes it where it is missing."""
+        folder = path.parent
+        for depth in range(len(folder.names)):
+            above = FilePath(root=path.root, names=folder.names[:depth])
+            with self._opened(above, _FOLDER) as descriptor, suppress(FileExistsError):
+                os.mkdir(folder.names[depth], dir_fd=descriptor)
+        with self._opened(folder, _FOLDER) as descriptor:
+            yield descriptor
+
+    def _before(self, folder: int, name: str, path: FilePath) -> tuple[bytes | None, int]:
+        """Returns the content and the mode of a file; None if it does not exist."""
+        try:
+            file = self._open(folder, name, _FILE | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return None, 0o644
+        try:
+            # The bits that give a program the rights of its owner are dropped.
+            return _content(file, path), stat.S_IMODE(os.fstat(file).st_mode) & 0o777
+        finally:
+            os.close(file)
+
+    def _sweep(self, name: str) -> None:
+        for _, _, files, folder in os.fwalk(".", dir_fd=self._roots[name]):
+            for file in files:
+                if file.startswith(TEMPORARY):
+                    with suppress(FileNotFoundError):
+                        if time.time() - os.stat(file, dir_fd=folder, follow_symlinks=False).st_ctime > STALE_S:
+                            os.unlink(file, dir_fd=folder)
+
+
+def _check_regular(status: os.stat_result, path: FilePath) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise FileRefused(f"{path} is a folder: give the path of a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise FileRefused(f"{path} is not a regular file: only those can be used")
+    if status.st_nlink > 1:
+        raise FileRefused(f"{path} has several names on the disk (hard links), so it may not be used")
+
+
+def _content(file: int, path: FilePath) -> bytes:
+    status = os.fstat(file)
+    _check_regular(status, path)
+    if status.st_size > FILE_LIMIT_BYTES:
+        raise FileRefused(f"{path} has {status.st_size:,} bytes; at most {FILE_LIMIT_BYTES:,} can be used")
+    with open(file, "rb", closefd=False) as reader:
+        content = reader.read(FILE_LIMIT_BYTES + 1)
+    if len(content) > FILE_LIMIT_BYTES:
+        raise FileRefused(f"{path} has more than {FILE_LIMIT_BYTES:,} bytes, which is the limit")
+    return content
+
+
+def _refuse_other_spelling(folder: int, name: str, path: FilePath) -> None:
+    for other in os.listdir(folder):
+        if other != name and other.casefold() == name.casefold():
+            raise FileRefused(f"{path} exists with another spelling, as {other!r}: use that name or a different one")
+
+
+def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
+    """Writes a file without a name, and gives it its name when it is whole."""
+    temporary = TEMPORARY + secrets.token_hex(8)
+    file = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        with open(file, "wb", closefd=False) as writer:
+            writer.write(content)
+        os.fchmod(file, mode)
+        os.fsync(file)
+        os.link(f"/proc/self/fd/{file}", temporary, dst_dir_fd=folder)
+    finally:
+        os.close(file)
+    try:
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        os.unlink(temporary, dir_fd=folder)
+        raise
+    os.fsync(folder)
+
+
+@contextmanager
+def _locked(folder: int, path: FilePath) -> Generator[None]:
+    """Holds the folder's lock, which closing the descriptor releases."""
+    until = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise FileRefused(
+                    f"{path} was not written: another program holds its folder: write in another one meanwhile"
+                ) from None
+            time.sleep(0.002)
+    yield

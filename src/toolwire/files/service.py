@@ -1,0 +1,329 @@
+"""The file operations that a handle's grants allow, with the limits of a run."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from toolwire.files.disk import Disk, FileInfo
+from toolwire.files.paths import FileConflict, FilePath, FileRefused, read_path
+from toolwire.vocabulary.errors import ConfigurationError
+
+READ_LIMIT_BYTES = 1024 * 1024
+"""Maximum bytes that one read returns: more does not fit a model's context."""
+PAGE_ENTRIES = 1_000
+"""Maximum entries of one page of a listing or search."""
+RUN_LIMIT_BYTES = 1024 * 1024 * 1024
+"""Maximum bytes that one service writes in total. A model in a loop must not fill the disk."""
+RUN_LIMIT_FILES = 10_000
+"""Maximum writes of one service. A model in a loop must not use up the inodes."""
+SEARCH_TIME_S = 2.0
+"""Maximum seconds of one search. A search that takes longer is refused, and the message says so."""
+DIFF_LINES = 40
+"""Maximum lines of the diff that a conflict shows."""
+
+FileOperation = Literal["list", "file", "read_file", "read_binary", "read_re", "write", "delete"]
+OPERATIONS: tuple[str, ...] = get_args(FileOperation)
+CHANGES = ("write", "delete")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePage:
+    """A part of a listing.
+
+    Attributes:
+        entries: At most `PAGE_ENTRIES` of them.
+        next_start: The `start` of the next page; None for the last one.
+    """
+
+    entries: list[str]
+    next_start: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWritten:
+    """The outcome of a write.
+
+    Attributes:
+        sha256: Digest of the content in hex.
+        has_changed: False if the file had this content already.
+    """
+
+    sha256: str
+    has_changed: bool
+
+
+class FileHandle:
+    """The right to some operations below some prefixes of a file system. The longest prefix decides.
+
+    Nothing below `/userinput/` can be changed, whatever the grants say.
+    """
+
+    def __init__(self, disk: Disk, grants: Sequence[Mapping[str, Any]]) -> None:
+        """Takes the grants, such as `{"prefix": "/workspace/", "ops": {"list", "read_file"}}`.
+
+        Raises:
+            ConfigurationError: A grant has another form, an unknown operation or prefix.
+        """
+        self._disk = disk
+        self._grants = [_grant(grant) for grant in grants]
+
+    @property
+    def disk(self) -> Disk:
+        """The folders on disk."""
+        return self._disk
+
+    @property
+    def prefixes(self) -> list[str]:
+        """The prefixes of the grants, in order."""
+        return sorted({f"{prefix}/" for prefix, _ in self._grants})
+
+    def allows(self, operation: FileOperation, path: FilePath) -> bool:
+        """True if a grant allows the operation on the path."""
+        if operation in CHANGES and path.root == "userinput":
+            return False
+        matching = [(len(prefix), ops) for prefix, ops in self._grants if f"{path}/".startswith(f"{prefix}/")]
+        return bool(matching) and operation in max(matching, key=lambda each: each[0])[1]
+
+    def checked(self, operation: FileOperation, text: str) -> FilePath:
+        """Returns the path of a model's text.
+
+        Raises:
+            FileRefused: It is not a path, or no grant allows the operation on it.
+        """
+        path = read_path(text)
+        if not self.allows(operation, path):
+            because = "/userinput/ is read-only" if path.root == "userinput" and operation in CHANGES else "not allowed"
+            raise FileRefused(f"{text!r}: {operation} refused, {because}. Folders here: {', '.join(self.prefixes)}")
+        return path
+
+
+def _grant(grant: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
+    if set(grant) != {"prefix", "ops"} or not isinstance(grant["prefix"], str) or isinstance(grant["ops"], str):
+        raise ConfigurationError(f"grant {grant!r:.200}: give {{'prefix': '/workspace/', 'ops': {{'list', ...}}}}")
+    ops = frozenset(grant["ops"])
+    if ops - set(OPERATIONS):
+        unknown = ", ".join(sorted(map(str, ops - set(OPERATIONS))))
+        raise ConfigurationError(
+            f"grant {grant['prefix']!r}: no operation {unknown}; there are {', '.join(OPERATIONS)}"
+        )
+    try:
+        return str(read_path(grant["prefix"])), ops
+    except FileRefused as error:
+        raise ConfigurationError(f"grant: {error}") from error
+
+
+class FileDomainService:
+    """The file operations of one run: a handle's rights, and what the run may write in total.
+
+    Each method takes paths as models write them, and raises `FileRefused` where it cannot do what was asked.
+    """
+
+    def __init__(self, handle: FileHandle) -> None:
+        """Takes a handle of `DiskFileSystem.create_handle`."""
+        self._handle = handle
+        self._disk = handle.disk
+        self._lock = threading.Lock()
+        self._written_bytes = self._written_files = 0
+
+    def read_text(self, path: str, start_line: int = 1, read_lines: int | None = None) -> str:
+        """Returns lines of a text file, with their ends."""
+        checked = self._handle.checked("read_file", path)
+        *whole, last = _text(self._disk.read(checked), checked).split("\n")
+        lines = [f"{line}\n" for line in whole] + ([last] if last else [])
+        if start_line < 1 or (read_lines is not None and read_lines < 1):
+            raise FileRefused("start_line and read_lines begin at 1")
+        if start_line > max(len(lines), 1):
+            raise FileRefused(f"start_line={start_line}: {checked} has {len(lines):,} lines")
+        end = None if read_lines is None else start_line - 1 + read_lines
+        found = "".join(lines[start_line - 1 : end])
+        if len(found.encode()) > READ_LIMIT_BYTES:
+            raise FileRefused(
+                f"{checked}: these lines are more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file has "
+                f"{len(lines):,} lines: give start_line and a smaller read_lines"
+            )
+        return found
+
+    def info(self, path: str) -> FileInfo:
+        """Returns facts about a file or folder."""
+        return self._disk.info(self._handle.checked("file", path))
+
+    def sha256(self, path: str) -> str:
+        """Returns the digest of a file in hex."""
+        return _digest(self._disk.read(self._handle.checked("read_file", path)))
+
+    def allowed(self) -> list[str]:
+        """Returns the folders that the grants name."""
+        return self._handle.prefixes
+
+    def list(self, path: str, start: int = 1) -> FilePage:
+        """Returns the names in a folder, `PAGE_ENTRIES` at a time."""
+        return _page(self._disk.names(self._handle.checked("list", path)), start)
+
+    def write(self, path: str, content: str, base_sha256: str | None = None) -> FileWritten:
+        """Replaces a file whole."""
+        return self._change(path, base_sha256, lambda _: content)
+
+    def edit(self, path: str, edits: Sequence[Mapping[str, str]], base_sha256: str | None = None) -> FileWritten:
+        """Makes the edits in order, each of a text that stands once."""
+        checked = self._handle.checked("read_file", path)
+
+        def edited(before: str | None) -> str:
+            if before is None:
+                raise FileRefused(f"{checked} does not exist: write it with write_file")
+            for number, edit in enumerate(edits, 1):
+                before = _edited(before, edit["oldText"], edit["newText"], f"{checked}, edit {number}")
+            return before
+
+        return self._change(path, base_sha256, edited)
+
+    def move(self, path: str, to: str) -> None:
+        """Moves a file."""
+        self._handle.checked("write", path)
+        self._disk.move(self._handle.checked("delete", path), self._handle.checked("write", to))
+
+    def delete(self, path: str) -> None:
+        """Deletes a file or an empty folder."""
+        self._disk.delete(self._handle.checked("delete", path))
+
+    def find(self, matches: Callable[[str], bool], path: str, start: int = 1) -> FilePage:
+        """Returns the paths of files whose path below `path` matches."""
+        checked = self._handle.checked("list", path)
+        before = len(str(checked)) + 1
+        return _page([str(file) for file in self._walk(checked) if matches(str(file)[before:])], start)
+
+    def search(self, matches: Callable[[str], bool], path: str, start: int = 1) -> FilePage:
+        """Returns the matching lines of text files, as `path:line: text`. Files that are not text are left out."""
+        checked = self._handle.checked("read_re", path)
+        until = time.monotonic() + SEARCH_TIME_S
+        found: list[str] = []
+        for file in self._walk(checked):
+            if not self._handle.allows("read_re", file):
+                continue
+            try:
+                text = _text(self._disk.read(file), file)
+            except FileRefused:
+                continue
+            for number, line in enumerate(text.split("\n"), 1):
+                _check_time(until, str(checked))
+                if matches(line):
+                    found.append(f"{file}:{number}: {line[:500]}")
+        return _page(found, start)
+
+    def _walk(self, top: FilePath) -> Iterator[FilePath]:
+        until = time.monotonic() + SEARCH_TIME_S
+        folders = [top]
+        while folders:
+            folder = folders.pop()
+            if not self._handle.allows("list", folder):
+                continue
+            for name in self._disk.names(folder):
+                _check_time(until, str(top))
+                path = FilePath(root=folder.root, names=(*folder.names, name.removesuffix("/")))
+                if name.endswith("/"):
+                    folders.append(path)
+                else:
+                    yield path
+
+    def _change(self, path: str, base_sha256: str | None, make: Callable[[str | None], str]) -> FileWritten:
+        checked = self._handle.checked("write", path)
+        outcome = FileWritten(sha256="", has_changed=False)
+
+        def made(before: bytes | None) -> bytes:
+            nonlocal outcome
+            text = None if before is None else _text(before, checked)
+            if base_sha256 is not None and _digest(before) != base_sha256.lower():
+                raise _conflict(checked, text, make)
+            encoded = _encoded(make(text), checked)
+            if encoded != before:
+                self._count(len(encoded), checked)
+            outcome = FileWritten(sha256=_digest(encoded), has_changed=encoded != before)
+            return encoded
+
+        self._disk.change(checked, made)
+        return outcome
+
+    def _count(self, size: int, path: FilePath) -> None:
+        with self._lock:
+            if self._written_bytes + size > RUN_LIMIT_BYTES or self._written_files >= RUN_LIMIT_FILES:
+                raise FileRefused(
+                    f"{path} was not written: a run may write {RUN_LIMIT_BYTES:,} bytes and {RUN_LIMIT_FILES:,} files"
+                )
+            self._written_bytes += size
+            self._written_files += 1
+
+
+def _text(content: bytes, path: FilePath) -> str:
+    if content.startswith(b"%PDF-"):
+        raise FileRefused(f"{path} is a PDF, which cannot be read here: ask the user for its text")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise FileRefused(f"{path} is not text in UTF-8, so it cannot be read or edited here") from None
+
+
+def _encoded(text: str, path: FilePath) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise FileRefused(f"{path}: the text has a lone surrogate, which UTF-8 cannot hold: leave it out") from None
+
+
+def _digest(content: bytes | None) -> str:
+    return "" if content is None else hashlib.sha256(content).hexdigest()
+
+
+def _conflict(path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:
+    if text is None:
+        return FileConflict(f"{path} does not exist: leave base_sha256 out to write it anew", sha256="")
+    try:
+        wanted = make(text)
+    except FileRefused:
+        wanted = text
+    diff = difflib.unified_diff(text.split("\n"), wanted.split("\n"), "current", "yours", lineterm="", n=1)
+    lines = list(diff)
+    if len(lines) > DIFF_LINES:
+        lines = [*lines[: DIFF_LINES - 1], f"... {len(lines) - DIFF_LINES + 1:,} more lines"]
+    digest = _digest(text.encode())
+    said = (
+        f"{path} was changed since you read it. Its sha256 is {digest} now: read it again, and make your change on it."
+    )
+    return FileConflict("\n".join([said, *lines]), sha256=digest)
+
+
+def _edited(text: str, old: str, new: str, where: str) -> str:
+    count = text.count(old) if old else 0
+    if old and new != old and text.count(new) == 1 and new and count == new.count(old):
+        return text  # the edit was made already
+    if count == 1:
+        return text.replace(old, new)
+    if not old:
+        raise FileRefused(f"{where}: oldText is empty: give the text to replace")
+    if count == 0:
+        raise FileRefused(f"{where}: oldText is not in the file: read the file, and copy the text exactly")
+    lines = [str(number) for number in _lines_with(text, old)][:10]
+    raise FileRefused(f"{where}: oldText stands {count:,} times, in lines {', '.join(lines)}: give more of its context")
+
+
+def _lines_with(text: str, old: str) -> Iterator[int]:
+    at = text.find(old)
+    while at >= 0:
+        yield text.count("\n", 0, at) + 1
+        at = text.find(old, at + len(old))
+
+
+def _check_time(until: float, path: str) -> None:
+    if time.monotonic() > until:
+        raise FileRefused(f"{path}: the search took more than {SEARCH_TIME_S:g} s: search in a smaller folder")
+
+
+def _page(entries: list[str], start: int) -> FilePage:
+    if start < 1:
+        raise FileRefused("start begins at 1")
+    end = start - 1 + PAGE_ENTRIES
+    return FilePage(entries=entries[start - 1 : end], next_start=end + 1 if len(entries) > end else None)

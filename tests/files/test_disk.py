@@ -1,0 +1,264 @@
+"""The folders on disk: nothing outside them can be read or changed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolwire.files import disk as disk_module
+from toolwire.files.beneath import Open, open_by_kernel, open_by_steps
+from toolwire.files.disk import FILE_LIMIT_BYTES, Disk
+from toolwire.files.paths import FileRefused, read_path
+
+WAYS = [open_by_kernel, open_by_steps]
+
+
+@pytest.fixture(params=WAYS, ids=["kernel", "steps"])
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret").write_text("secret")
+    way: Open = request.param
+    made = Disk({"workspace": str(tmp_path / "work")}, open_below=way)
+    yield made
+    made.close()
+
+
+def outside(tmp_path: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in (tmp_path / "outside").iterdir()}
+
+
+_BAD = ["..", "../x", "a/../..", ".", "a//b", "~", "~root", "a\\b", "c:\\x", "\0", "a\0b", "\x1b", "\u202e", "\u200b"]
+_BAD += ["e\u0301", "a/./b", "x" * 256, "\ud800", "\n", ".toolwire-tmp-1"]
+ESCAPES = [
+    f"{before}{name}{after}" for name in _BAD for before in ("/workspace/", "/workspace/a/") for after in ("", "/x")
+]
+ESCAPES += [f"{name}{after}" for name in _BAD for after in ("", "/workspace/a")]
+ESCAPES += [
+    "",
+    "/",
+    "//",
+    "/etc/passwd",
+    "/workspaces/a",
+    "/workspace../a",
+    "//workspace/a",
+    "workspace/a",
+    "/WORKSPACE/a",
+]
+ESCAPES += ["/proc/self/environ", "file:///etc/passwd", "/workspace/" + "a/" * 600]
+
+
+def test_the_corpus_has_at_least_120_paths() -> None:
+    assert len(set(ESCAPES)) >= 120
+
+
+@pytest.mark.threat(32)
+@pytest.mark.parametrize("text", ESCAPES)
+def test_a_path_out_of_the_folders_is_refused_before_the_disk_is_asked(text: str) -> None:
+    with pytest.raises(FileRefused):
+        read_path(text)
+
+
+@pytest.mark.threat(32)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("text", ["../outside/secret", "/etc/passwd", "link", "folder/secret"])
+def test_the_kernel_refuses_what_the_check_of_the_text_would_let_pass(way: Open, text: str, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret").write_text("secret")
+    (tmp_path / "work/link").symlink_to("../outside/secret")
+    (tmp_path / "work/folder").symlink_to("../outside")
+    root = os.open(tmp_path / "work", os.O_PATH)
+    assert (tmp_path / "work" / text).read_bytes()  # the control: a plain open reads it
+    with pytest.raises(OSError, match=r"\[Errno"):
+        way(root, text, os.O_RDONLY)
+    os.close(root)
+
+
+@pytest.mark.threat(32)
+def test_no_operation_follows_a_symbolic_link(disk: Disk, tmp_path: Path) -> None:
+    (tmp_path / "work/link").symlink_to("../outside/secret")
+    (tmp_path / "work/folder").symlink_to("../outside")
+    disk.change(read_path("/workspace/a"), lambda _: b"a")
+    attempts = [
+        lambda: disk.read(read_path("/workspace/link")),
+        lambda: disk.read(read_path("/workspace/folder/secret")),
+        lambda: disk.names(read_path("/workspace/folder")),
+        lambda: disk.info(read_path("/workspace/folder/secret")),
+        lambda: disk.change(read_path("/workspace/link"), lambda _: b"x"),
+        lambda: disk.change(read_path("/workspace/folder/new"), lambda _: b"x"),
+        lambda: disk.change(read_path("/workspace/folder/deep/new"), lambda _: b"x"),
+        lambda: disk.delete(read_path("/workspace/folder/secret")),
+        lambda: disk.move(read_path("/workspace/a"), read_path("/workspace/folder/a")),
+        lambda: disk.move(read_path("/workspace/folder/secret"), read_path("/workspace/b")),
+    ]
+    for attempt in attempts:
+        with pytest.raises(FileRefused):
+            attempt()
+    assert outside(tmp_path) == {"secret": "secret"}
+
+
+_ATTACKER = """
+import ctypes, os, sys
+work = os.open(sys.argv[1], os.O_RDONLY)
+renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+print("ready", flush=True)
+while True:
+    renameat2(work, b"folder", work, b"other", 2)
+"""
+
+ROUNDS = 400
+
+
+@pytest.mark.threat(33)
+def test_a_process_that_exchanges_a_folder_with_a_link_leads_no_operation_outside(disk: Disk, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "folder").mkdir()
+    (work / "other").symlink_to("../outside")
+    attacker = subprocess.Popen([sys.executable, "-c", _ATTACKER, str(work)], stdout=subprocess.PIPE)
+    assert attacker.stdout is not None
+    assert attacker.stdout.readline() == b"ready\n"
+    (tmp_path / "outside/only-there").write_text("")
+    path = read_path("/workspace/folder/secret")
+    naive_escapes = 0
+    read: set[bytes] = set()
+    names: set[str] = set()
+    try:
+        rounds = 0
+        until = time.monotonic() + 20
+        while rounds < ROUNDS or (naive_escapes == 0 and time.monotonic() < until):
+            rounds += 1
+            try:
+                # The control: check the path, then use it.
+                if not (work / "folder").is_symlink() and (work / "folder/secret").read_text() == "secret":
+                    naive_escapes += 1
+            except OSError:
+                pass
+            attempts = [
+                lambda: read.add(disk.read(path)),
+                lambda: disk.change(path, lambda before: (before or b"") + b"x"),
+                lambda: names.update(disk.names(path.parent)),
+                lambda: disk.move(path, read_path("/workspace/folder/moved")),
+                lambda: disk.delete(read_path("/workspace/folder/moved")),
+                lambda: disk.delete(path),
+            ]
+            for attempt in attempts:
+                try:
+                    attempt()
+                except FileRefused:
+                    continue
+    finally:
+        attacker.kill()
+        attacker.communicate()
+    assert naive_escapes > 0
+    assert outside(tmp_path) == {"secret": "secret", "only-there": ""}
+    assert not any(content.startswith(b"secret") for content in read)
+    assert names <= {"secret", "moved"}
+
+
+@pytest.mark.threat(34)
+def test_pipes_devices_sockets_and_hard_links_are_refused_without_waiting(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    os.mkfifo(work / "pipe")
+    os.link(tmp_path / "outside/secret", work / "hard")
+    listening = socket.socket(socket.AF_UNIX)
+    monkeypatch.chdir(work)
+    listening.bind("socket")
+    began = time.process_time()
+    for name in ("pipe", "hard", "socket"):
+        with pytest.raises(FileRefused):
+            disk.read(read_path(f"/workspace/{name}"))
+        with pytest.raises(FileRefused):
+            disk.change(read_path(f"/workspace/{name}"), lambda _: b"x")
+        with pytest.raises(FileRefused):
+            disk.move(read_path(f"/workspace/{name}"), read_path("/workspace/else"))
+    assert time.process_time() - began <= 0.1 * 3
+    listening.close()
+    assert outside(tmp_path) == {"secret": "secret"}
+
+
+def test_a_file_may_have_the_limit_and_no_byte_more(disk: Disk, tmp_path: Path) -> None:
+    path = read_path("/workspace/large")
+    assert disk.change(path, lambda _: b"x" * FILE_LIMIT_BYTES) == FILE_LIMIT_BYTES
+    assert len(disk.read(path)) == FILE_LIMIT_BYTES
+    with pytest.raises(FileRefused, match="at most 10,485,760"):
+        disk.change(path, lambda _: b"x" * (FILE_LIMIT_BYTES + 1))
+    with open(tmp_path / "work/large", "ab") as file:
+        file.write(b"x")
+    with pytest.raises(FileRefused, match="10,485,761 bytes"):
+        disk.read(path)
+
+
+@pytest.mark.threat(35)
+@pytest.mark.parametrize("call", ["link", "rename", "fsync", "fchmod"])
+def test_a_write_that_fails_leaves_the_old_file_whole(
+    disk: Disk, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = read_path("/workspace/a")
+    disk.change(path, lambda _: b"old")
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device: /host/path")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk_module.os, call, fails)
+        with pytest.raises(FileRefused, match=r"^/workspace/a was not written: the disk is full$"):
+            disk.change(path, lambda _: b"new")
+    assert [file.name for file in (tmp_path / "work").iterdir()] == ["a"]
+    assert disk.read(path) == b"old"
+
+
+_WRITER = """
+import sys
+from toolwire.files.disk import Disk
+from toolwire.files.paths import read_path
+disk = Disk({"workspace": sys.argv[1]})
+print("ready", flush=True)
+while True:
+    for letter in (b"a", b"b"):
+        disk.change(read_path("/workspace/file"), lambda _: letter * 200_000)
+"""
+
+
+@pytest.mark.threat(35)
+def test_a_killed_writer_leaves_a_whole_file_and_nothing_after_reopening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(6):
+        writer = subprocess.Popen([sys.executable, "-c", _WRITER, str(tmp_path)], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        file = tmp_path / "file"
+        while not file.exists():
+            pass
+        writer.kill()
+        writer.communicate()
+        assert file.read_bytes() in (b"a" * 200_000, b"b" * 200_000)
+    monkeypatch.setattr(disk_module, "STALE_S", -1.0)
+    Disk({"workspace": str(tmp_path)}).close()
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_opening_removes_old_unfinished_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".toolwire-tmp-1").write_text("half")
+    Disk({"workspace": str(tmp_path)}).close()
+    assert (tmp_path / ".toolwire-tmp-1").exists()
+    monkeypatch.setattr(disk_module, "STALE_S", -1.0)
+    Disk({"workspace": str(tmp_path)}).close()
+    assert not (tmp_path / ".toolwire-tmp-1").exists()
+
+
+def test_a_name_with_another_spelling_is_not_created(disk: Disk) -> None:
+    disk.change(read_path("/workspace/Read.md"), lambda _: b"a")
+    with pytest.raises(FileRefused, match=r"as 'Read\.md'"):
+        disk.change(read_path("/workspace/read.md"), lambda _: b"b")
+    assert disk.names(read_path("/workspace")) == ["Read.md"]
