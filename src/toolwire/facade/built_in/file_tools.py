@@ -82,7 +82,8 @@ class DiskFileSystem:
 def workspace_tools(path: str | os.PathLike[str], read_only: bool = False) -> list[ToolSpec]:
     """Returns the file tools of one folder, which the model knows as `/workspace/`.
 
-    >>> registry.register(*workspace_tools("notes", read_only=True))
+    >>> for tool in workspace_tools("notes", read_only=True):
+    ...     registry.register(tool)
 
     Raises:
         ConfigurationError: The folder does not exist.
