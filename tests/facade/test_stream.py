@@ -718,9 +718,11 @@ async def test_ten_thousand_streams_read_left_interrupted_or_cancelled_leave_not
         alive = sum(type(thing).__name__ in kinds for thing in gc.get_objects())
         return alive, threading.active_count()
 
-    before = await use(400)
+    alive, threads = await use(400)
     world.recording.records.clear()
-    assert await use(10_000) == before
+    alive_after, threads_after = await use(10_000)
+    # What an earlier test left may go meanwhile.
+    assert (alive_after <= alive, threads_after <= threads) == (True, True)
     assert len(world.recording.records) == 10_000
 
 
