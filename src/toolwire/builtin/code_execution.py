@@ -34,11 +34,12 @@ from toolwire.sandbox.program import (
 from toolwire.sandbox.program_failure import STOPPED, hint_of
 from toolwire.sandbox.report import MinIsolation, ProgramResult
 from toolwire.sandbox.runner import Answering, ProgramRunner
-from toolwire.vocabulary.blocks import TextBlock, media_apart
+from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
 from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
+from toolwire.vocabulary.told import media_apart
 
 if TYPE_CHECKING:
     from toolwire.runtime.loop_calls import LoopCalls

@@ -26,7 +26,7 @@ from toolwire.vocabulary.context import Progress
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, Unrepresentable
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.values import show
+from toolwire.vocabulary.told import show
 
 _LOG = logging.getLogger("toolwire.tools")
 

@@ -19,7 +19,8 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.kept_text import KeptText
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.text import cut_text, page_of
-from toolwire.vocabulary.values import show, tag
+from toolwire.vocabulary.told import show
+from toolwire.vocabulary.values import tag
 
 _SHORT = frozenset({float, bool, type(None)})
 _SHORT_INT = 1 << 64

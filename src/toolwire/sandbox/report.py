@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from toolwire.sandbox.answers import Recorded
-from toolwire.vocabulary.blocks import is_block, is_blocks, media_apart, text_of
+from toolwire.vocabulary.blocks import is_block, is_blocks, text_of
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.text import cut_text, kept_text
-from toolwire.vocabulary.values import show
+from toolwire.vocabulary.told import media_apart, show, told_output
 
 ProgramStatus = Literal[
     "finished",
@@ -149,13 +149,15 @@ class ProgramResult:
         The output gives way to the result, up to half of the room, since the result is the program's purpose.
         """
         result = self._result(limit_bytes)
-        output = self.stdout
+        output = printed = told_output(self.stdout)
         if limit_bytes is not None:
             output = kept_text(output, max(limit_bytes - _size(result), limit_bytes // 2))
-        kept = _size(output)
+        kept, total = _size(output), self.stdout_bytes
+        if printed is not self.stdout:
+            total += _size(printed) - _size(self.stdout)
         parts = [result] if result else []
-        if kept < self.stdout_bytes:
-            parts.insert(0, f"[output cut: the first {kept:,} of {self.stdout_bytes:,} bytes are shown]")
+        if kept < total:
+            parts.insert(0, f"[output cut: the first {kept:,} of {total:,} bytes are shown]")
         parts += self._error_lines()
         if not parts:
             return output or self.notice or NOTHING_TO_SHOW
@@ -165,13 +167,13 @@ class ProgramResult:
     def _result(self, limit_bytes: int | None) -> str:
         if self.error is not None or not self.has_value:
             return ""
-        text = _value_text(self.value)
+        text = told_output(_value_text(self.value))
         return text if limit_bytes is None else cut_text(text, limit_bytes // 2 if self.stdout else limit_bytes)
 
     def _error_lines(self) -> list[str]:
         if self.error is None:
             return []
-        said = [self.error.traceback.rstrip("\n") or self.error.message]
+        said = [told_output(self.error.traceback.rstrip("\n") or self.error.message)]
         return [*said, f"Hint: {self.error.hint}"] if self.error.hint else said
 
 

@@ -138,7 +138,7 @@ def is_block(value: object) -> TypeGuard[ContentBlock]:
         case "image" | "audio":
             return size == 2 and _is_source(block.get("source"))
         case "resource":
-            return size == 2 and _is_resource(block.get("resource"))
+            return size == 2 and is_resource(block.get("resource"))
         case "resource_link":
             return _has_texts(block, ("uri", "name")) and block.keys() <= _LINK_FIELDS
         case _:
@@ -169,7 +169,7 @@ def shown(block: ContentBlock) -> ShownBlock:
     A resource becomes its text, its image or its sound. Other bytes, and a link, become a line that names the resource.
     """
     if block["type"] == "resource_link":
-        named = (block.get("title") or block.get("name"), block.get("uri"), block.get("description"))
+        named = (block.get("title") or block.get("name"), _short(block.get("uri") or ""), block.get("description"))
         return TextBlock(type="text", text="[resource] " + ", ".join(str(part) for part in named if part))
     if block["type"] == "resource":
         return _shown_resource(cast("Mapping[str, Any]", block["resource"]))
@@ -181,7 +181,7 @@ def shown(block: ContentBlock) -> ShownBlock:
 def _shown_resource(resource: Mapping[str, Any]) -> ShownBlock:
     uri, text, blob, media_type = (resource.get(name) or "" for name in ("uri", "text", "blob", "mimeType"))
     if "text" in resource:
-        return TextBlock(type="text", text=f"[resource] {uri}\n{text}")
+        return TextBlock(type="text", text=f"[resource] {_short(uri)}\n{text}")
     source = Base64Source(type="base64", media_type=media_type, data=blob)
     match media_type.partition("/")[0]:
         case "image":
@@ -189,8 +189,25 @@ def _shown_resource(resource: Mapping[str, Any]) -> ShownBlock:
         case "audio":
             return AudioBlock(type="audio", source=source)
         case _:
-            size = (len(blob) * 3 // 4) - blob[-2:].count("=")
-            return TextBlock(type="text", text=f"[resource] {uri}, {media_type or 'of unknown type'}, {size} bytes")
+            return TextBlock(type="text", text=blob_line(resource))
+
+
+def blob_line(resource: Mapping[str, Any]) -> str:
+    """Returns the line that describes a resource of bytes: its URI, its media type and its size."""
+    media_type, size = resource.get("mimeType") or "of unknown type", byte_count(resource.get("blob") or "")
+    return f"[resource] {_short(resource.get('uri') or '')}, {media_type}, {size} bytes"
+
+
+def byte_count(data: str) -> int:
+    """Returns the number of bytes that base64 holds."""
+    return len(data) * 3 // 4 - data[-2:].count("=")
+
+
+def _short(given: object) -> str:
+    """Returns the URI. The data of a `data:` URI, which may be base64, are left out."""
+    uri = str(given)
+    head, comma, data = uri.partition(",") if uri.startswith("data:") else (uri, "", "")
+    return f"{head},[{len(data)} characters]" if comma else uri
 
 
 def is_media(block: ContentBlock) -> bool:
@@ -199,37 +216,6 @@ def is_media(block: ContentBlock) -> bool:
         return shown(block)["type"] != "text"
     except (KeyError, TypeError, AttributeError):
         return False
-
-
-def media_apart(value: Any) -> tuple[Any, list[ContentBlock]]:
-    """Returns a value with names such as `[image]` in place of its media blocks, and these blocks.
-
-    The value is a program's: it has no cycles. The loop has no recursion, because the value may be nested deeply.
-    """
-    found: list[ContentBlock] = []
-    root = [value]
-    containers: list[Any] = [root]
-    for container in containers:
-        for key, item in _items(container):
-            if is_block(item) and is_media(item):
-                found.append(item)
-                container[key] = f"[{shown(item)['type']}]"
-            elif type(item) in (dict, list, tuple):
-                container[key] = copied = _copied(item)
-                containers.append(copied)
-    return (root[0], found) if found else (value, [])
-
-
-def _items(container: Any) -> list[tuple[Any, Any]]:
-    return (
-        list(cast("dict[Any, Any]", container).items())
-        if type(container) is dict
-        else list(enumerate(cast("list[Any]", container)))
-    )
-
-
-def _copied(container: Any) -> dict[Any, Any] | list[Any]:
-    return dict(cast("dict[Any, Any]", container)) if type(container) is dict else list(container)
 
 
 def text_of(blocks: Iterable[ContentBlock]) -> str:
@@ -258,7 +244,8 @@ def _is_annotations(value: object) -> bool:
     )
 
 
-def _is_resource(value: object) -> bool:
+def is_resource(value: object) -> bool:
+    """True for the content of a `resource` block: a URI, and text or bytes in base64."""
     if not isinstance(value, Mapping):
         return False
     resource = cast("Mapping[Any, Any]", value)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from toolwire.vocabulary.setters import setters_of
 
 CODE_EXECUTION = "code_execution"
 """The tool that runs a program. A program is a call of this tool, treated like any other call."""
@@ -31,6 +29,15 @@ RESERVED_NAMES = frozenset(
     {CODE_EXECUTION, ACTIVATE_TOOL_GROUPS, SEARCH_TOOLS, READ_RESULT, START_CALL, POLL_CALL, CANCEL_CALL}
 )
 """Names of toolwire's own tools. Prompts, sessions and protocols rely on their behaviour."""
+
+
+def setters_of(frozen: type[Any]) -> tuple[Callable[[Any, Any], None], ...]:
+    """Returns the setter of each field of a frozen dataclass with slots, in order, for its own `__init__`.
+
+    They are faster than `object.__setattr__`, which looks up each name on every call.
+    """
+    fields: tuple[str, ...] = frozen.__slots__
+    return tuple(vars(frozen)[name].__set__ for name in fields)
 
 
 class WrittenArguments(dict[str, Any]):

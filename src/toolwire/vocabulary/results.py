@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.vocabulary.blocks import ContentBlock, TextBlock, text_of
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import ToolCall, setters_of
 from toolwire.vocabulary.errors import ToolwireError
 from toolwire.vocabulary.failures import FAILURE_RULES, Failure, FailureKind
-from toolwire.vocabulary.setters import setters_of
 from toolwire.vocabulary.text import encodable_text
-from toolwire.vocabulary.values import plain, show
+from toolwire.vocabulary.told import show
+from toolwire.vocabulary.values import plain
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -85,13 +85,6 @@ def digest(value: Any) -> str:
     return digest_of_tagged(in_order(tag(value)))
 
 
-def show(value: Any) -> str:
-    """Returns the value as text for a model: a string unchanged, anything else as JSON."""
-    if type(value) is str:
-        return value
-    return json.dumps(plain(value), ensure_ascii=False)
-
-
 Special = Callable[[Any, str, int], Any]
 
 

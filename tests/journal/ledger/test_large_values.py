@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,9 @@ from tests.journal.world import PAID, done, start, started, step
 from toolwire import Session
 from toolwire.journal.database.engine import WAL_LIMIT_BYTES
 from toolwire.journal.database.location import location_of
+from toolwire.journal.ledger.forms import ONCE, ended_form, ended_of, lengthened, read, result_form, shortened, written
 from toolwire.journal.ledger.large_values import LARGE_BYTES, Shared, whole
+from toolwire.journal.ledger.steps import end_of
 from toolwire.journal.run import RUN_LIMIT_BYTES
 from toolwire.journal.store import Store
 from toolwire.permission.approval import DecisionRefused
@@ -176,6 +179,66 @@ def flat(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [item for inner in value.values() for item in flat(inner)]
     return [item for inner in value for item in flat(inner)] if isinstance(value, list | tuple) else [value]
+
+
+IMAGE: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBO" * LARGE_BYTES}}
+MIXED: list[Any] = [{"type": "text", "text": "look", "annotations": {"priority": 1.0}}, IMAGE]
+
+
+@pytest.mark.parametrize(
+    ("data", "content"), [(MIXED, MIXED), (IMAGE, [IMAGE]), ([IMAGE], [IMAGE])], ids=["mixed", "one", "a list of one"]
+)
+def test_mixed_content_is_written_once_and_read_as_it_was(store: Store, url: str, data: Any, content: Any) -> None:
+    ledger = started(store)
+    found = ToolResult(True, data, content=content, call=ToolCall("pay", {"amount": 5}, id="1"))
+    around = ToolResult(True, "[image]", content=[TextBlock(type="text", text="[image]"), IMAGE])
+    done(ledger.settle(step(), found))
+    done(ledger.settle(step("2"), found))
+    done(ledger.settle(step("3"), around))
+    first, second, _ = ended_bytes(url)
+    assert first <= len(IMAGE["source"]["data"]) + 1_000
+    assert second <= 1_000
+    done(ledger.finish([found]))
+    again = done(store.reopen(ledger.run_id))
+    for key, result in (("1", found), ("2", found), ("3", around)):
+        known = again.recall(step(key))
+        assert (known.data, known.blocks) == (result.data, result.blocks)
+        assert known.data is not known.blocks[0]
+    assert reopened_results(store, ledger.run_id) == (found,)
+
+
+def test_content_that_is_not_the_data_is_written_beside_them(store: Store) -> None:
+    ledger = started(store)
+    for data in ({"rows": 2}, [IMAGE, IMAGE], "look", None):
+        key = str(data)[:9]
+        done(ledger.settle(step(key), ToolResult(True, data, content=MIXED)))
+    done(ledger.release())
+    again = done(store.reopen(ledger.run_id))
+    for data in ({"rows": 2}, [IMAGE, IMAGE], "look", None):
+        known = again.recall(step(str(data)[:9]))
+        assert (known.data, known.blocks) == (data, tuple(MIXED))
+
+
+def test_a_record_that_has_its_content_twice_is_read_as_one_that_has_it_once() -> None:
+    """Earlier versions wrote the content twice, and no version before this one reads the shorter form."""
+    result = ToolResult(True, MIXED, content=MIXED)
+    twice = written(
+        shortened(ended_form(step(), result), Shared(), is_begun=False) | {"result": result_form(result)}, 2
+    )
+    once = end_of(step(), result, Shared(), is_begun=False).data
+    assert (len(once) * 3 < len(twice) * 2, json.loads(once)["form"]) == (True, ONCE)
+    for data in (once, twice):
+        _, read_back = read(data, lambda form: ended_of(lengthened(form, None, {})))
+        assert (read_back.data, read_back.blocks) == (MIXED, tuple(MIXED))
+
+
+def ended_bytes(url: str) -> list[int]:
+    """The bytes of each ended step on disk, in order."""
+    engine = create_engine(location_of(url).url)
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT length(ended) FROM steps ORDER BY place")).scalars().all()
+    engine.dispose()
+    return [int(size) for size in found]
 
 
 @pytest.mark.parametrize(

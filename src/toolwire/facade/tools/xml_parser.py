@@ -11,7 +11,7 @@ from toolwire.protocols.xml.prompt import tool_instruction
 from toolwire.protocols.xml.render import result_block
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
-from toolwire.vocabulary.values import show
+from toolwire.vocabulary.told import show
 
 _LOG = logging.getLogger("toolwire.xml")
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from toolwire.journal.ledger.large_values import Shared, whole
+from toolwire.journal.ledger.large_values import IN_DATA, Shared, are_data, blocks_in, whole
 from toolwire.journal.run import RunStart
 from toolwire.permission.approval import DecisionRefused
 from toolwire.vocabulary.blocks import TextBlock
@@ -26,8 +26,11 @@ from toolwire.vocabulary.values import tag, untag
 
 T = TypeVar("T")
 
-FORM = 3
+FORM = 4
 """The newest form that this version reads. It goes up when a form changes its meaning; older forms are still read."""
+
+ONCE = 4
+"""The form of a large record whose blocks are its data, written once."""
 
 ASKING = 3
 """The form of a question. An older toolwire would read it as a request for approval."""
@@ -135,12 +138,14 @@ def ended_of(form: Mapping[str, Any]) -> tuple[Step, ToolResult]:
 def shortened(form: Mapping[str, Any], shared: Shared, *, is_begun: bool) -> dict[str, Any]:
     """Returns the form of an ended step without data on record elsewhere.
 
-    These are the arguments of a step that was begun, and large values.
+    These are the arguments of a step that was begun, large values, and blocks that are the data.
     """
     step, result = dict(form["step"]), form["result"]
     if is_begun:
         del step["given"]
     values = {name: shared.shortened(result[name]) for name in _LARGE}
+    if are_data(result["blocks"], result["data"]):
+        values["blocks"] = IN_DATA
     return {"step": step, "result": {**result, **values}}
 
 
@@ -155,7 +160,10 @@ def lengthened(form: Mapping[str, Any], start: Start | None, data: Mapping[str, 
     step, result = form["step"], form["result"]
     if "given" not in step and start is not None:
         step = {**step, "given": start.step.given}
-    return {**form, "step": step, "result": {**result, **{name: whole(result[name], data) for name in _LARGE}}}
+    values = {name: whole(result[name], data) for name in _LARGE}
+    if result["blocks"] == IN_DATA:
+        values["blocks"] = blocks_in(values["data"])
+    return {**form, "step": step, "result": {**result, **values}}
 
 
 def call_of(step: Step) -> ToolCall:

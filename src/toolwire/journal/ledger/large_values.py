@@ -1,6 +1,7 @@
 """Stores large values once per run: a later record refers to the step that holds the value.
 
-A tool's result can be the result of the program that called it, and it is also part of the turn's outcome.
+A tool's result can be the result of the program that called it, and it is also part of the turn's outcome. Mixed
+content is the data of its result, and its blocks as well.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ again.
 
 _STEP = "step"
 """The tag of a reference. No value has this tag: `values.tag` writes a mapping with such a key in another form."""
+IN_DATA = {TAG: "data"}
+"""Stands in place of blocks that are the data of their result. No value has this tag."""
 _CONTAINERS = (str, list, dict)
 
 
@@ -65,6 +68,16 @@ def whole(data: Any, results: Mapping[str, Any]) -> Any:
             return results[items["v"]]
         return {name: whole(item, results) for name, item in items.items()}
     return [whole(item, results) for item in cast("list[Any]", data)] if isinstance(data, list) else data
+
+
+def are_data(blocks: list[Any], data: Any) -> bool:
+    """True if tagged blocks are the data of their result: the list of them, or the only one."""
+    return bool(blocks) and data in (blocks, blocks[0])
+
+
+def blocks_in(data: Any) -> list[Any]:
+    """Returns the blocks in whose place `IN_DATA` stands."""
+    return cast("list[Any]", data) if isinstance(data, list) else [data]
 
 
 def _shape(data: str) -> tuple[type, int]:

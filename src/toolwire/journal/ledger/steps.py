@@ -12,8 +12,8 @@ from sqlalchemy import Connection, exists, select, update
 from toolwire.journal.database.driver import run_many
 from toolwire.journal.database.sealing import Draft, Sealer
 from toolwire.journal.database.tables import STEPS
-from toolwire.journal.ledger.forms import REFERRING, ended_form, shortened, written
-from toolwire.journal.ledger.large_values import LARGE_BYTES, Shared
+from toolwire.journal.ledger.forms import ONCE, REFERRING, ended_form, shortened, written
+from toolwire.journal.ledger.large_values import IN_DATA, LARGE_BYTES, Shared
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Start, Step
 
@@ -97,7 +97,8 @@ def end_of(step: Step, result: ToolResult, shared: Shared, *, is_begun: bool) ->
     if len(data) <= LARGE_BYTES:
         return End(step=step, data=data)
     short = shortened(form, shared, is_begun=is_begun)
-    return End(step=step, data=written(short, REFERRING), is_large=True, value=form["result"]["data"])
+    version = ONCE if short["result"]["blocks"] == IN_DATA else REFERRING
+    return End(step=step, data=written(short, version), is_large=True, value=form["result"]["data"])
 
 
 def ended_row(sealer: Sealer, run_id: str, end: End, place: int, now: float) -> dict[str, Any]:

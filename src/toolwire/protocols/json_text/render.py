@@ -9,6 +9,7 @@ from typing import Any
 
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.told import told
 from toolwire.vocabulary.values import plain
 
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}+)", re.MULTILINE)
@@ -51,7 +52,7 @@ def _said(result: ToolResult) -> dict[str, Any]:
     said: dict[str, Any] = {} if result.call is None else {"name": result.call.name}
     if result.failure is not None:
         return {**said, "error": result.text}
-    return {**said, "content": result.text if result.blocks else plain(result.data)}
+    return {**said, "content": result.text if result.blocks else told(result.data)}
 
 
 def _fenced(code: str) -> str:

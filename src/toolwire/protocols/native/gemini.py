@@ -31,7 +31,7 @@ from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable
-from toolwire.vocabulary.values import plain
+from toolwire.vocabulary.told import told
 
 SchemaField = Literal["parameters_json_schema", "parameters"]
 
@@ -235,7 +235,7 @@ def _output(result: ToolResult) -> Any:
     if result.blocks:
         return result.text
     try:
-        return plain(result.data)
+        return told(result.data)
     except Unrepresentable:
         return result.text
 

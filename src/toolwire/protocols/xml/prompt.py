@@ -16,7 +16,8 @@ from toolwire.protocols.xml.render import parameter_tag, render_xml
 from toolwire.protocols.xml.wording import XML_WORDINGS, XmlWording
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.values import plain, show
+from toolwire.vocabulary.told import show
+from toolwire.vocabulary.values import plain
 
 _PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
 _NOTES = """\

@@ -1,0 +1,147 @@
+"""Data as text for a model. A description of media stands in place of their base64."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from toolwire.vocabulary.blocks import ContentBlock, blob_line, byte_count, is_block, is_media, is_resource, shown
+from toolwire.vocabulary.values import plain
+
+_MARKS = ('"base64"', '"blob"', '"mimeType"', '"data:')
+"""Every text of data with base64 in a block contains at least one of these."""
+
+LONG_BASE64 = 256
+"""Characters from which a value that a program printed counts as base64 without a media type beside it. The hex text of
+a SHA-512 has 128.
+"""
+_NEAR = 200
+"""Characters before and after a printed value in which its media type is looked for. Other fields stand between."""
+_PRINTED = re.compile(r"""(\\{0,8}["'])(data|blob)\1(\s{0,8}:\s{0,8})(\\{0,8}["'])([A-Za-z0-9+/=]++)(?:\4|\Z)""")
+"""A printed field that may hold base64. The end of the output may have cut it."""
+_TYPED = re.compile("base64|media_type|mimeType|uri")
+_DATA_URL = re.compile(r"data:[\w.+/;=-]{0,200};base64,[A-Za-z0-9+/=]++")
+
+
+def told(value: Any) -> Any:
+    """Returns a string unchanged, and any other value in JSON types.
+
+    Each image, sound and blob in it is described by its kind, media type and size. The data of a `data:` URL are too.
+
+    Raises:
+        Unrepresentable: See `plain`.
+    """
+    return value if type(value) is str else _told(plain(value))
+
+
+def show(value: Any) -> str:
+    """Returns the value as text for a model: a string unchanged, anything else as JSON, with media described."""
+    if type(value) is str:
+        return value
+    data = plain(value)
+    text = json.dumps(data, ensure_ascii=False)
+    return json.dumps(_told(data), ensure_ascii=False) if any(mark in text for mark in _MARKS) else text
+
+
+def told_output(text: str) -> str:
+    """Returns the output of a program with a description in place of each base64 field that it printed.
+
+    A program may print a block as Python or as JSON. Base64 that it prints without its field stays.
+    """
+    if "data" not in text and "blob" not in text:
+        return text
+    return _DATA_URL.sub(_url_line, _PRINTED.sub(_field_line, text))
+
+
+def media_apart(value: Any) -> tuple[Any, list[ContentBlock]]:
+    """Returns a value with names such as `[image]` in place of its media blocks, and these blocks.
+
+    The value is a program's: it has no cycles. The loop has no recursion, because the value may be nested deeply.
+    """
+    found: list[ContentBlock] = []
+    root = [value]
+    containers: list[Any] = [root]
+    for container in containers:
+        for key, item in _items(container):
+            if is_block(item) and is_media(item):
+                found.append(item)
+                container[key] = f"[{shown(item)['type']}]"
+            elif type(item) in (dict, list, tuple):
+                container[key] = copied = _copied(item)
+                containers.append(copied)
+    return (root[0], found) if found else (value, [])
+
+
+def _items(container: Any) -> list[tuple[Any, Any]]:
+    return (
+        list(cast("dict[Any, Any]", container).items())
+        if type(container) is dict
+        else list(enumerate(cast("list[Any]", container)))
+    )
+
+
+def _copied(container: Any) -> dict[Any, Any] | list[Any]:
+    return dict(cast("dict[Any, Any]", container)) if type(container) is dict else list(container)
+
+
+def _told(data: Any) -> Any:
+    """Returns data in JSON types with media described. `plain` has bounded their depth."""
+    if type(data) is list:
+        return [_told(item) for item in cast("list[Any]", data)]
+    if type(data) is str and data.startswith("data:"):
+        return _DATA_URL.sub(_url_line, data)
+    if type(data) is not dict:
+        return data
+    members = cast("dict[str, Any]", data)
+    line = _line(members)
+    return {name: _told(item) for name, item in members.items()} if line is None else line
+
+
+def _line(members: Mapping[str, Any]) -> str | None:
+    """Returns the description of a mapping that holds base64 itself, or None.
+
+    These are the blocks, and their inner parts: a block with more fields is not an exact block. An image or a sound of
+    MCP has its data and its media type in the block itself.
+    """
+    kind, source, resource = (members.get(name) for name in ("type", "source", "resource"))
+    if is_block(members):
+        if kind == "resource":
+            return _line(cast("Mapping[str, Any]", resource))
+        inner = _source_line(cast("Mapping[str, Any]", source)) if kind in ("image", "audio") else None
+        return None if inner is None else f"[{kind}: {inner}]"
+    if kind in ("image", "audio"):
+        inner = _bytes_line(members.get("mimeType"), members.get("data"))
+        return None if inner is None else f"[{kind}: {inner}]"
+    if is_resource(members) and "blob" in members:
+        return blob_line(members)
+    inner = _source_line(members)
+    return None if inner is None else f"[{inner}]"
+
+
+def _source_line(source: Mapping[str, Any]) -> str | None:
+    if source.get("type") == "url" and isinstance(url := source.get("url"), str) and url.startswith("data:"):
+        head, _, data = url.partition(",")
+        return _bytes_line(head.removeprefix("data:").removesuffix(";base64"), data)
+    return _bytes_line(source.get("media_type"), source.get("data")) if source.get("type") == "base64" else None
+
+
+def _bytes_line(media_type: object, data: object) -> str | None:
+    if not isinstance(media_type, str) or not isinstance(data, str):
+        return None
+    return f"{media_type or 'of unknown type'}, {byte_count(data)} bytes"
+
+
+def _field_line(printed: re.Match[str]) -> str:
+    mark, name, colon, quote, data = printed.groups()
+    text, (begin, end) = printed.string, printed.span()
+    is_typed = _TYPED.search(text, max(begin - _NEAR, 0), begin) or _TYPED.search(text, end, end + _NEAR)
+    if not is_typed and len(data) < LONG_BASE64:
+        return printed[0]
+    return f"{mark}{name}{mark}{colon}{quote}[{byte_count(data)} bytes]{quote}"
+
+
+def _url_line(printed: re.Match[str]) -> str:
+    head, _, data = printed[0].partition(",")
+    return f"{head},[{byte_count(data)} bytes]"
