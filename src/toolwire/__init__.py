@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from toolwire.facade.built_in.execute_python_code import execute_python_code as execute_python_code
     from toolwire.facade.built_in.file_tools import DiskFileSystem as DiskFileSystem
     from toolwire.facade.built_in.file_tools import workspace_tools as workspace_tools
+    from toolwire.facade.built_in.raw_files import insert_text_file as insert_text_file
+    from toolwire.facade.built_in.raw_files import view_text_file as view_text_file
+    from toolwire.facade.built_in.raw_files import write_text_file as write_text_file
     from toolwire.facade.observing.observation import Observation as Observation
     from toolwire.facade.registry import ToolRegistry as ToolRegistry
     from toolwire.facade.toolkits.registered import RegisteredToolFunction as RegisteredToolFunction
@@ -189,6 +192,7 @@ _HOMES = {
     "XMLToolCallParser": "facade.tools.xml_parser",
     "create_artifact_tools": "facade.built_in.artifact_tools",
     "execute_python_code": "facade.built_in.execute_python_code",
+    "insert_text_file": "facade.built_in.raw_files",
     "load_policy": "permission.policy_file",
     "middleware": "",
     "parse_tool_calls": "facade.tools.xml_parser",
@@ -196,7 +200,9 @@ _HOMES = {
     "reg_toolspec": "facade.tools.reg_toolspec",
     "tool": "facade.tools.function_tool",
     "trace_toolkit": "facade.toolkits.trace_toolkit",
+    "view_text_file": "facade.built_in.raw_files",
     "workspace_tools": "facade.built_in.file_tools",
+    "write_text_file": "facade.built_in.raw_files",
 }
 
 _MOVED = {

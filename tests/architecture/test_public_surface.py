@@ -96,6 +96,7 @@ PUBLIC = [
     "XMLToolCallParser",
     "create_artifact_tools",
     "execute_python_code",
+    "insert_text_file",
     "load_policy",
     "middleware",
     "parse_tool_calls",
@@ -103,7 +104,9 @@ PUBLIC = [
     "reg_toolspec",
     "tool",
     "trace_toolkit",
+    "view_text_file",
     "workspace_tools",
+    "write_text_file",
 ]
 
 

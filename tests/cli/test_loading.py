@@ -359,3 +359,9 @@ def test_a_tool_class_that_fails_when_it_is_made_is_named_with_its_error(write: 
         """,
     )
     assert refusal(source).stderr == f"toolwire: the tools cannot be loaded: {source}: OSError: no network\n"
+
+
+def test_a_raw_file_tool_that_is_only_imported_is_refused_and_one_in_all_is_taken(write: Write) -> None:
+    source = "from toolwire import view_text_file\n"
+    assert "imports a raw file tool" in refusal(write("imported.py", source)).stderr
+    assert names("--tools", write("named.py", f"{source}__all__ = ['view_text_file']\n")) == ["view_text_file"]

@@ -116,11 +116,22 @@ def _public(module: ModuleType) -> Iterator[tuple[str, object]]:
 
 
 def _is_tool(value: object, module: ModuleType) -> bool:
+    if not hasattr(module, "__all__") and _is_raw_file_tool(value):
+        raise _unusable(
+            f"{module.__name__} imports a raw file tool, which uses every file of this machine",
+            hint="If a model shall have it, name it in __all__, or register it in a ToolRegistry.",
+        )
     if isinstance(value, toolwire.ToolSpec | toolwire.BaseTool):
         return True
     if inspect.isfunction(value):
         return _belongs(value, module) and bool(inspect.getdoc(value))
     return _is_tool_class(value) and _belongs(value, module)
+
+
+def _is_raw_file_tool(value: object) -> bool:
+    return isinstance(value, toolwire.FunctionTool) and any(
+        value is raw for raw in (toolwire.view_text_file, toolwire.write_text_file, toolwire.insert_text_file)
+    )
 
 
 def _is_tool_class(value: object) -> TypeGuard[type[toolwire.BaseTool]]:

@@ -184,6 +184,17 @@ def _json(name: str, option: str, value: Mapping[Any, Any]) -> dict[str, Any]:
         raise DefinitionError(f"tool {name!r}: {option} must be JSON: {error}") from error
 
 
+def checked_tags(name: str, tags: Iterable[str]) -> frozenset[str]:
+    """Returns the tags as a set.
+
+    Raises:
+        DefinitionError: They are one string.
+    """
+    if isinstance(tags, str):
+        raise DefinitionError(f"tool {name!r}: tags={tags!r} is one string: write tags=[{tags!r}]")
+    return frozenset(tags)
+
+
 def checked_output(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a copy of the output schema.
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast, get_args
 
 from toolwire.definition.arguments.canonical import canonical
 from toolwire.definition.binding import Binding, Bindings, States
-from toolwire.definition.declared import NOTHING, Published, checked_output
+from toolwire.definition.declared import NOTHING, Published, checked_output, checked_tags
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import check_name
 from toolwire.definition.shape import (
@@ -28,6 +28,7 @@ from toolwire.definition.shape import (
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import UNDECLARED, Effects
 from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable, encodable_text
 from toolwire.vocabulary.values import digest
 
@@ -58,6 +59,8 @@ class Tool:
 
     ends_turn = False
     """True for the tool by which a model ends its work: a session's `finish`."""
+    withheld: Callable[[], ToolResult | None] = staticmethod(lambda: None)
+    """Returns the refusal of all calls while an operator withholds the tool. No rule lifts it; models are not told."""
 
     def __init__(
         self,
@@ -94,7 +97,7 @@ class Tool:
         """True if the function is annotated to return a `concurrent.futures.Future`. It must not block then."""
         self.context_parameter = context_parameter
         """The parameter that receives the `CallContext`, or None."""
-        self.tags = _tags(name, tags)
+        self.tags = checked_tags(name, tags)
         self.annotations: Mapping[str, Any] = dict(annotations or {})
         """Hints in the form of MCP's tool annotations."""
         self.permission: Permission = checked_permission(name, permission)
@@ -330,12 +333,6 @@ def _refusal(name: str, complaint: object) -> ArgumentProblem:
             f"tool {name!r}: validate_params returned {complaint!r:.80}: return None, or the text that the model reads"
         )
     return ArgumentProblem(path="", kind="refused", message=complaint)
-
-
-def _tags(name: str, tags: Iterable[str]) -> frozenset[str]:
-    if isinstance(tags, str):
-        raise DefinitionError(f"tool {name!r}: tags={tags!r} is one string: write tags=[{tags!r}]")
-    return frozenset(tags)
 
 
 def checked_permission(name: str, permission: object) -> Permission:

@@ -21,6 +21,7 @@ LOCK_WAIT_S = 5.0
 STALE_S = 60.0
 """Age in seconds at which an unfinished file counts as left by a killed process. Its name lives for microseconds."""
 
+_BUSY = "another program holds its folder: write in another one meanwhile"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -108,7 +109,7 @@ class Disk:
         """
         if not path.names:
             raise FileRefused(f"{path} is a folder: give the path of a file")
-        with told(path), self._folder_for(path) as folder, _locked(folder, path):
+        with told(path), self._folder_for(path) as folder, locked(folder, f"{path} was not written: {_BUSY}"):
             name = path.names[-1]
             before, mode = self._before(folder, name, path)
             content = make(before)
@@ -241,17 +242,19 @@ def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
 
 
 @contextmanager
-def _locked(folder: int, path: FilePath) -> Generator[None]:
-    """Holds the folder's lock, which closing the descriptor releases."""
+def locked(descriptor: int, refusal: str) -> Generator[None]:
+    """Holds the lock of a file or folder, which closing the descriptor releases.
+
+    Raises:
+        FileRefused: Another program holds it for longer than `LOCK_WAIT_S`. `refusal` is the message.
+    """
     until = time.monotonic() + LOCK_WAIT_S
     while True:
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
             if time.monotonic() > until:
-                raise FileRefused(
-                    f"{path} was not written: another program holds its folder: write in another one meanwhile"
-                ) from None
+                raise FileRefused(refusal) from None
             time.sleep(0.002)
     yield

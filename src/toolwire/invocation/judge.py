@@ -18,6 +18,9 @@ _LOG = logging.getLogger("toolwire.effects")
 def judged(prepared: Prepared, scope: Scope) -> Verdict:
     """Returns the policy's verdict on the call as it would run now."""
     entry, policy = prepared.entry, scope.policy
+    withheld = _withheld(entry)
+    if withheld is not None:
+        return withheld
     own = entry.own_permission
     was_asked = scope.run is not None and prepared.call.id in scope.run.asked
     if not was_asked and (scope.run is None or not scope.run.taints):
@@ -33,7 +36,12 @@ def judged(prepared: Prepared, scope: Scope) -> Verdict:
 
 def judged_by_name(entry: Entry, policy: Policy) -> Verdict:
     """Returns the verdict without the rules that depend on the call. A denial holds for every call of the tool."""
-    return policy.judge(entry.name, entry.own_permission)
+    return _withheld(entry) or policy.judge(entry.name, entry.own_permission)
+
+
+def _withheld(entry: Entry) -> Verdict | None:
+    refusal = entry.tool.withheld()
+    return None if refusal is None else Verdict(effect="deny", reasons=(str(refusal.error),))
 
 
 def is_denied(entry: Entry, policy: Policy) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.groups import ToolGroup
@@ -25,6 +26,9 @@ def resolve(call: ToolCall, scope: Scope) -> Entry | ToolResult:
     """Returns the entry that the call names, or a failed result with a hint."""
     entry = scope.tools.find(call.name)
     if entry is not None:
+        refusal = entry.tool.withheld()
+        if refusal is not None:
+            return replace(refusal, call=call)
         return entry if entry.disabled is None else _disabled(call, entry.disabled)
     if isinstance(scope.tools, Selection):
         group = scope.tools.inactive_group(call.name)
@@ -68,7 +72,7 @@ def _unknown(call: ToolCall, scope: Scope) -> ToolResult:
             for_owner="Session(programs=True) or registry.enable_code_execution() lets programs run.",
             call=call,
         )
-    entries = [entry for entry in scope.tools if entry.disabled is None]
+    entries = [entry for entry in scope.tools if entry.disabled is None and entry.tool.withheld() is None]
     names = [entry.name for entry in entries]
     members = _members(call.name, entries)
     # A group of one tool can only mean that tool. Of several, the nearest name would be a guess.

@@ -1,0 +1,301 @@
+"""The raw file tools: they read and write any text file of the host, outside of every confinement."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import os
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal, ParamSpec, TypeVar
+
+from pydantic import Field
+
+from toolwire.facade.tools.function_tool import FunctionTool, tool
+from toolwire.files.disk import FILE_LIMIT_BYTES, locked
+from toolwire.files.paths import FileRefused
+from toolwire.files.service import READ_LIMIT_BYTES
+from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.effects import Effect
+from toolwire.vocabulary.results import ToolResult
+
+GUARD_VARIABLES = ("TOOLWIRE_DANGEROUS_TEXT_IO", "AGENTSCOPE_DANGEROUS_TEXT_IO")
+"""The environment variables of the guard. The stricter one counts."""
+SNIPPET_LINES = 5
+"""Lines before and after a change that its result shows: enough for a model to see a wrong place."""
+
+Guard = Literal["allow", "warn", "deny"]
+"""A value of the guard."""
+_GUARDS: tuple[Guard, ...] = ("allow", "warn", "deny")
+"""The mildest first."""
+Lines = Annotated[list[int], Field(min_length=2, max_length=2)]
+
+_LOG = logging.getLogger("toolwire.dangerous_io")
+_MARK = {"dangerous_io": True}
+_FILE = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def guard_of_now() -> Guard:
+    """Returns the guard that the environment sets now: `warn` without a variable, `deny` for an unknown value."""
+    given: list[Guard] = [_known(name, os.environ[name]) for name in GUARD_VARIABLES if name in os.environ]
+    return max(given, key=_GUARDS.index) if given else "warn"
+
+
+@functools.cache
+def _known(name: str, value: str) -> Guard:
+    for guard in _GUARDS:
+        if value == guard:
+            return guard
+    _LOG.error("%s=%r is unknown and counts as deny: write deny, warn or allow", name, value)
+    return "deny"
+
+
+def _raw(effect: Effect) -> Callable[[Callable[P, R]], FunctionTool[P, R]]:
+    def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
+        made = tool(permission="confirm", effects=(effect,), labels=("private",))(function)
+        made.__tool__().withheld = lambda: _refusal(made.name)
+        return made
+
+    return decorate
+
+
+def _refusal(name: str) -> ToolResult | None:
+    if guard_of_now() != "deny":
+        return None
+    reason = f"the host has turned the raw file tools off ({GUARD_VARIABLES[0]})"
+    return ToolResult.failed(
+        "denied", f"{name!r} may not be run: {reason}.", data={"reason": reason}, metadata=dict(_MARK)
+    )
+
+
+@_raw("read")
+async def view_text_file(
+    file_path: str, ranges: Lines | None = None, *, context: CallContext | None = None
+) -> ToolResult:
+    """Reads a text file of the host, with the number of each line before it.
+
+    Args:
+        file_path: The path of the file on the host
+        ranges: The first and the last line, such as [1, 100]; [-100, -1] are the last 100 lines; all if left out
+    """
+
+    def view() -> str:
+        with _opened(file_path, os.O_RDONLY) as file:
+            lines = _lines(_decoded(_content(file), file_path))
+        if not lines:
+            return f"{file_path} is empty."
+        first, last = (1, len(lines)) if ranges is None else _of_view(ranges, len(lines), file_path)
+        text = f"{file_path}, lines {first:,} to {last:,} of {len(lines):,}:\n{_numbered(lines, first, last)}"
+        if len(text.encode()) > READ_LIMIT_BYTES:
+            raise FileRefused(
+                f"{file_path}: these lines have more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file "
+                f"has {len(lines):,} lines: give smaller ranges"
+            )
+        return text
+
+    return await _guarded("view_text_file", file_path, context, view)
+
+
+@_raw("write")
+async def write_text_file(
+    file_path: str, content: str, ranges: Lines | None = None, *, context: CallContext | None = None
+) -> ToolResult:
+    """Writes a text file of the host whole, or replaces some of its lines.
+
+    Args:
+        file_path: The path of the file on the host. It is created if it does not exist; its folder must exist
+        content: The whole text, or the text in place of the lines
+        ranges: The first and the last line to replace, such as [3, 5]; the whole file if left out
+    """
+
+    def write() -> str:
+        if ranges is None:
+            is_new = not os.path.lexists(file_path)
+            encoded = _encoded(content, file_path)
+            with _locked(file_path, os.O_RDWR | os.O_CREAT) as file:
+                _put(file, encoded)
+            return f"{'Created' if is_new else 'Overwrote'} {file_path}, {_count(_lines(content))}."
+        first, last = ranges
+        shown = _change(file_path, lambda lines: _replaced(lines, first, last, content, file_path))
+        return f"Replaced lines {first} to {last} of {file_path}. Now:\n{shown}"
+
+    return await _guarded("write_text_file", file_path, context, write)
+
+
+@_raw("write")
+async def insert_text_file(
+    file_path: str, content: str, line_number: int, *, context: CallContext | None = None
+) -> ToolResult:
+    """Inserts text into a text file of the host, before a line.
+
+    Args:
+        file_path: The path of the file on the host
+        content: The text to insert, as lines of their own
+        line_number: The line before which it is inserted, from 1; one more than the file has lines appends
+    """
+
+    def insert() -> str:
+        shown = _change(file_path, lambda lines: _inserted(lines, line_number, content, file_path))
+        return f"Inserted {_count(_lines(content))} at line {line_number} of {file_path}. Now:\n{shown}"
+
+    return await _guarded("insert_text_file", file_path, context, insert)
+
+
+async def _guarded(name: str, path: str, context: CallContext | None, work: Callable[[], str]) -> ToolResult:
+    """Does the work in a thread if the guard lets it, and logs it in either case."""
+    call = "the owner's own call" if context is None else f"call {context.call_id}, caller {context.caller}"
+    refusal = _refusal(name)
+    if refusal is not None:
+        _LOG.warning("%s of %r refused: %s", name, path, call)
+        return refusal
+    _LOG.log(logging.WARNING if guard_of_now() == "warn" else logging.INFO, "%s of %r: %s", name, path, call)
+    try:
+        return ToolResult(True, await asyncio.to_thread(work), metadata=dict(_MARK))
+    except FileRefused as error:
+        return ToolResult.failed("tool_error", str(error), metadata=dict(_MARK), exception=error)
+
+
+# -- lines ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(text: str) -> list[str]:
+    *whole, last = text.split("\n")
+    return [f"{line}\n" for line in whole] + ([last] if last else [])
+
+
+def _count(lines: list[str]) -> str:
+    return f"{len(lines):,} line{'' if len(lines) == 1 else 's'}"
+
+
+def _numbered(lines: list[str], first: int, last: int) -> str:
+    return "".join(f"{number}: {line}" for number, line in enumerate(lines[first - 1 : last], first))
+
+
+def _of_view(ranges: list[int], count: int, path: str) -> tuple[int, int]:
+    """Returns the first and the last line that exist in the range; a number below 0 counts from the end."""
+    first, last = (number if number > 0 else count + 1 + number for number in ranges)
+    if 0 in ranges or first > last or first > count or last < 1:
+        raise FileRefused(f"ranges={ranges}: {path} has {count:,} lines: give [first, last] with 1 <= first <= last")
+    return max(first, 1), min(last, count)
+
+
+def _replaced(lines: list[str], first: int, last: int, content: str, path: str) -> tuple[str, str]:
+    if not 1 <= first <= last <= len(lines):
+        raise FileRefused(
+            f"ranges={[first, last]}: {path} has {_count(lines)}: give [first, last] with "
+            f"1 <= first <= last <= {len(lines)}"
+        )
+    return _spliced(lines[: first - 1], content, lines[last:])
+
+
+def _inserted(lines: list[str], number: int, content: str, path: str) -> tuple[str, str]:
+    if not 1 <= number <= len(lines) + 1:
+        raise FileRefused(f"line_number={number}: {path} has {_count(lines)}: give 1 to {len(lines) + 1}")
+    return _spliced(lines[: number - 1], content, lines[number - 1 :])
+
+
+def _spliced(before: list[str], content: str, after: list[str]) -> tuple[str, str]:
+    """Returns the text with the content as lines of their own, and the changed lines with some around them."""
+    if before and not before[-1].endswith("\n"):
+        before = [*before[:-1], before[-1] + "\n"]
+    if content and after and not content.endswith("\n"):
+        content += "\n"
+    middle = _lines(content)
+    lines = [*before, *middle, *after]
+    first, last = len(before) + 1 - SNIPPET_LINES, len(before) + len(middle) + SNIPPET_LINES
+    return "".join(lines), _numbered(lines, max(first, 1), last)
+
+
+# -- the file -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened(path: str, flags: int) -> Generator[int]:
+    with _told(path):
+        # Opening a device may act on it, so the kind of file is checked before, and again after.
+        if Path(path).exists():
+            _check(Path(path).stat(), path)
+        descriptor = os.open(path, flags | _FILE, 0o644)
+        try:
+            _check(os.fstat(descriptor), path)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _locked(path: str, flags: int) -> Generator[int]:
+    with _opened(path, flags) as file, locked(file, f"{path!r} was not written: another program holds it: try later"):
+        yield file
+
+
+@contextmanager
+def _told(path: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileRefused(f"{path!r} could not be used: {error.strerror or 'the disk gave no reason'}") from error
+    except ValueError as error:
+        raise FileRefused(f"{path!r} is not a path: write it without NUL and lone surrogates") from error
+
+
+def _check(status: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise FileRefused(f"{path!r} is not a regular file: only those can be used")
+    if status.st_size > FILE_LIMIT_BYTES:
+        raise FileRefused(f"{path!r} has {status.st_size:,} bytes; at most {FILE_LIMIT_BYTES:,} can be used")
+
+
+def _content(file: int) -> bytes:
+    os.lseek(file, 0, os.SEEK_SET)
+    with open(file, "rb", closefd=False) as reader:
+        return reader.read(FILE_LIMIT_BYTES + 1)
+
+
+def _decoded(content: bytes, path: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise FileRefused(f"{path!r} is not text in UTF-8") from None
+
+
+def _encoded(text: str, path: str) -> bytes:
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:
+        raise FileRefused("content has a lone surrogate, which UTF-8 cannot hold: leave it out") from None
+    if len(content) > FILE_LIMIT_BYTES:
+        raise FileRefused(f"{path!r} was not written: {len(content):,} bytes; at most {FILE_LIMIT_BYTES:,}")
+    return content
+
+
+def _change(path: str, make: Callable[[list[str]], tuple[str, str]]) -> str:
+    """Replaces the text by the first text that `make` gives for its lines. Returns the second one."""
+    with _locked(path, os.O_RDWR) as file:
+        text, shown = make(_lines(_decoded(_content(file), path)))
+        _put(file, _encoded(text, path))
+        return shown
+
+
+def _put(file: int, content: bytes) -> None:
+    """Replaces the content in place, so that owner, mode and links stay. A write that fails puts the old one back."""
+    before = _content(file)
+    try:
+        _write(file, content)
+    except OSError:
+        _write(file, before)
+        raise
+
+
+def _write(file: int, content: bytes) -> None:
+    os.lseek(file, 0, os.SEEK_SET)
+    with open(file, "wb", closefd=False) as writer:
+        writer.write(content)
+    os.ftruncate(file, len(content))
+    os.fsync(file)
