@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import toolwire
-from tests.cli.command_line import command, run_process
+from tests.cli.command_line import command, run_here, run_process
 from tests.patience import PATIENCE_S
 
 HEAVY = {"pydantic", "sqlalchemy", "cryptography", "alembic", "jsonschema", "asyncio", "rich", "opentelemetry"}
@@ -41,6 +41,12 @@ def test_the_version_needs_no_heavy_module() -> None:
 
 def test_a_help_page_needs_neither_models_nor_a_database() -> None:
     assert modules_of("--help") & (HEAVY - {"asyncio", "rich"}) == set()
+
+
+def test_the_help_page_says_of_each_command_what_it_does() -> None:
+    commands = run_here("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    assert len(commands) > 10
+    assert [line for line in commands if len(line.split()) < 3] == []
 
 
 def processor_s(*words: str) -> float:

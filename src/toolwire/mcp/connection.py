@@ -201,7 +201,8 @@ class Connection:
         self._failures = 1 if is_stable else self._failures + 1
         self._error = line.error or "it closed the connection"
         if not self._closing.is_set():
-            self._log.warning(f"the connection is lost: {self._error}")
+            what = "no connection was made" if line.client is None else "the connection is lost"
+            self._log.warning(f"{what}: {self._error}")
         self._notify()
 
     def _delay_s(self) -> float:
@@ -333,4 +334,6 @@ def _told(error: BaseException) -> str:
     """Returns the message of the first error that is not a group of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        return f"{error.strerror}: {str(error.filename)!r}. Give a command and a folder that exist"
     return str(error) or type(error).__name__

@@ -209,7 +209,10 @@ def test_a_server_that_cannot_start_is_an_error_at_once() -> None:
     with pytest.raises(ServerUnavailable) as refused:
         registered(missing)
     missing.close()
-    assert "No such file or directory" in str(refused.value)
+    assert str(refused.value) == (
+        "the MCP server 'gone' cannot be used: No such file or directory: '/no/such/command'. "
+        "Give a command and a folder that exist"
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,11 @@ def _opened(store: str | None, namespace: str) -> Generator[toolwire.ArtifactMan
             raise Stop(ExitCode.FAILED, str(error)) from error
 
 
+@app.callback(epilog=EPILOG)
+def _artifacts() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
+    """Texts that models wrote: list, read, compare and export them."""
+
+
 @app.command("list", epilog=EPILOG)
 def list_artifacts(
     context: typer.Context, namespace: NamespaceOption, store: StoreOption = None, json: JsonOption = False

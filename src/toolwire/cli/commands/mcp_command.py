@@ -29,6 +29,11 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=T
 PinsOption = Annotated[Path, typer.Option("--pins", metavar="FILE", exists=True, dir_okay=False, help="The pins.")]
 
 
+@app.callback(epilog=EPILOG)
+def _mcp() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
+    """MCP servers: see which tools they have, and accept them."""
+
+
 @app.command("list", epilog=EPILOG)
 def list_tools(context: typer.Context, pins: PinsOption, json: JsonOption = False) -> None:
     """List the known tools of each server: accepted, new or changed."""
