@@ -91,7 +91,7 @@ def test_the_loop_makes_one_call_a_file() -> None:
     assert calls == ["list_files"] + ["count_lines"] * 9
 
 
-def test_the_whole_repository_is_counted_right() -> None:
+def test_the_package_and_the_examples_are_counted_right() -> None:
     def size(folder: str) -> dict[str, int]:
         paths = [path for path in (ROOT / folder).rglob("*.py") if "__pycache__" not in path.parts]
         lines = [len(path.read_text("utf-8").splitlines()) for path in paths]
@@ -99,7 +99,7 @@ def test_the_whole_repository_is_counted_right() -> None:
 
     ended = run("whole_repository")
     assert ended.code == 0
-    assert json.loads(ended.stdout) == {"package": size("src"), "tests": size("tests")}
+    assert json.loads(ended.stdout) == {"package": size("src"), "examples": size("examples")}
 
 
 def test_the_history_is_that_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
