@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool as CodeExecutionTool
     from toolwire.facade.built_in.execute_python_code import execute_python_code as execute_python_code
     from toolwire.facade.built_in.file_tools import DiskFileSystem as DiskFileSystem
+    from toolwire.facade.built_in.file_tools import FileDomainService as FileDomainService
     from toolwire.facade.built_in.file_tools import workspace_tools as workspace_tools
     from toolwire.facade.built_in.raw_files import insert_text_file as insert_text_file
     from toolwire.facade.built_in.raw_files import view_text_file as view_text_file
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from toolwire.facade.tools.xml_parser import parse_tool_calls as parse_tool_calls
     from toolwire.files.paths import FileConflict as FileConflict
     from toolwire.files.paths import FileRefused as FileRefused
-    from toolwire.files.service import FileDomainService as FileDomainService
     from toolwire.gateway.tool_server import ToolServer as ToolServer
     from toolwire.journal.artifacts.artifact import ArtifactConflict as ArtifactConflict
     from toolwire.journal.artifacts.artifact import ArtifactError as ArtifactError
@@ -134,7 +134,7 @@ _HOMES = {
     "DocumentChanged": "vocabulary.errors",
     "Failure": "vocabulary.failures",
     "FileConflict": "files.paths",
-    "FileDomainService": "files.service",
+    "FileDomainService": "facade.built_in.file_tools",
     "FileRefused": "files.paths",
     "FunctionTool": "facade.tools.function_tool",
     "ImageBlock": "vocabulary.blocks",

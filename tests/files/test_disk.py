@@ -184,6 +184,9 @@ def test_pipes_devices_sockets_and_hard_links_are_refused_without_waiting(
     assert time.process_time() - began <= 0.1 * 3
     listening.close()
     assert outside(tmp_path) == {"secret": "secret"}
+    # The control: without the check of the number of names, the hard link leads outside.
+    monkeypatch.setattr(disk_module, "_check_regular", lambda *_: None)
+    assert disk.read(read_path("/workspace/hard")) == b"secret"
 
 
 def test_a_file_may_have_the_limit_and_no_byte_more(disk: Disk, tmp_path: Path) -> None:

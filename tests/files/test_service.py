@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from toolwire import (
     workspace_tools,
 )
 from toolwire.files import service as service_module
+from toolwire.files.readable import READ_LIMIT_BYTES
 
 ALL = {"list", "file", "read_file", "read_binary", "read_re", "write", "delete"}
 
@@ -94,7 +96,7 @@ def test_a_wrong_grant_is_the_developers_mistake(grant: dict[str, Any], tmp_path
 
 
 def test_a_read_returns_at_most_the_limit(service: FileDomainService, tmp_path: Path) -> None:
-    limit = service_module.READ_LIMIT_BYTES
+    limit = READ_LIMIT_BYTES
     (tmp_path / "workspace/a").write_text("x" * limit)
     assert len(service.read_text("/workspace/a")) == limit
     (tmp_path / "workspace/a").write_text("x" * limit + "\ny")
@@ -216,3 +218,65 @@ def test_expressions_are_linear_and_wrong_ones_are_named(tmp_path: Path) -> None
     (tmp_path / "a").write_text("a" * 100_000 + "!")
     assert called(tmp_path, "search_files", text="^(a+)+$", is_regex=True).data["entries"] == []
     assert called(tmp_path, "search_files", text="(", is_regex=True).success is False
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+IMAGES = {
+    "image/png": PNG,
+    "image/jpeg": b"\xff\xd8\xff\xe0" + b"\0" * 20,
+    "image/gif": b"GIF89a" + b"\0" * 20,
+    "image/webp": b"RIFF\0\0\0\0WEBP" + b"\0" * 20,
+}
+
+
+@pytest.mark.parametrize("media_type", IMAGES)
+def test_an_image_is_read_as_a_block(media_type: str, tmp_path: Path) -> None:
+    (tmp_path / "picture").write_bytes(IMAGES[media_type])
+    done = called(tmp_path, "read_text_file", path="/workspace/picture")
+    data = base64.b64encode(IMAGES[media_type]).decode()
+    assert done.content == [{"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}]
+    assert done.text == "[image]"
+
+
+def test_an_image_needs_the_grant_read_binary_and_has_no_lines(tmp_path: Path) -> None:
+    system = DiskFileSystem(tmp_path)
+    (tmp_path / "workspace/a").write_bytes(PNG)
+    service = FileDomainService(system.create_handle([{"prefix": "/workspace/", "ops": {"read_file"}}]))
+    with pytest.raises(FileRefused, match="read_binary refused, not allowed"):
+        service.read("/workspace/a")
+    service = FileDomainService(system.create_handle([{"prefix": "/workspace/", "ops": {"read_file", "read_binary"}}]))
+    assert not isinstance(service.read("/workspace/a"), str)
+    with pytest.raises(FileRefused, match="is an image, which has no lines"):
+        service.read("/workspace/a", 2)
+    with pytest.raises(FileRefused, match="read it alone with read_text_file"):
+        service.read_text("/workspace/a")
+
+
+def test_an_image_may_have_the_limit_and_no_byte_more(service: FileDomainService, tmp_path: Path) -> None:
+    (tmp_path / "workspace/a").write_bytes(PNG.ljust(READ_LIMIT_BYTES, b"\0"))
+    assert not isinstance(service.read("/workspace/a"), str)
+    (tmp_path / "workspace/a").write_bytes(PNG.ljust(READ_LIMIT_BYTES + 1, b"\0"))
+    with pytest.raises(FileRefused, match="is an image of 1,048,577 bytes; a read returns at most 1,048,576"):
+        service.read("/workspace/a")
+
+
+@pytest.mark.parametrize(
+    ("ops", "names"),
+    [
+        (ALL, 11),
+        ({"list"}, ["list_directory", "list_allowed_directories", "find_files"]),
+        ({"read_file"}, ["read_text_file", "read_multiple_files", "list_allowed_directories"]),
+        ({"write"}, ["list_allowed_directories", "write_file"]),
+    ],
+)
+def test_a_service_gives_the_tools_that_its_grants_allow(ops: set[str], names: Any, tmp_path: Path) -> None:
+    system = DiskFileSystem(tmp_path)
+    service = FileDomainService(system.create_handle([{"prefix": "/workspace/", "ops": ops}]))
+    found = [tool.name for tool, given in service.tools() if given is service]
+    assert found == [tool.name for tool, _ in system.get_tools(service)]
+    assert found == names or len(found) == names
+
+
+def test_a_grant_on_userinput_gives_no_tool_that_writes(tmp_path: Path) -> None:
+    service = FileDomainService(DiskFileSystem(tmp_path).create_handle([{"prefix": "/userinput/", "ops": ALL}]))
+    assert not any("write" in tool.__tool__().effects.kinds for tool, _ in service.tools())

@@ -11,6 +11,7 @@ from collections.abc import Callable
 _OPENAT2 = 437
 """The number of the system call, the same on every processor."""
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_NOREPLACE = 0x01
 _RETRIES = 32
 """How often the kernel may answer EAGAIN, which it does while another process renames folders."""
 _ABSENT = {errno.ENOSYS, errno.EPERM}
@@ -68,6 +69,24 @@ def open_by_steps(root: int, path: str, flags: int) -> int:
         _close(here, root)
 
 
+def rename_to_free_name(source: int, name: str, target: int, to: str) -> None:
+    """Renames a file in one folder to a name in another, in one step. An existing file is not replaced.
+
+    Raises:
+        OSError: The name is taken, or the file is gone.
+    """
+    failed = _library().renameat2(
+        ctypes.c_int(source),
+        ctypes.c_char_p(os.fsencode(name)),
+        ctypes.c_int(target),
+        ctypes.c_char_p(os.fsencode(to)),
+        ctypes.c_uint(_NOREPLACE),
+    )
+    if failed:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
 def chosen() -> Open:
     """Returns the way that this kernel has."""
     try:
@@ -89,6 +108,11 @@ def _close(descriptor: int, root: int) -> None:
 
 @functools.cache
 def _syscall() -> Callable[..., int]:
-    function = ctypes.CDLL(None, use_errno=True).syscall
+    function = _library().syscall
     function.restype = ctypes.c_long
     return function
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

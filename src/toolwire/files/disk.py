@@ -8,10 +8,10 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from toolwire.files.beneath import Open, chosen
+from toolwire.files.beneath import Open, chosen, rename_to_free_name
 from toolwire.files.paths import TEMPORARY, FilePath, FileRefused, told
 
 FILE_LIMIT_BYTES = 10 * 1024 * 1024
@@ -21,7 +21,6 @@ LOCK_WAIT_S = 5.0
 STALE_S = 60.0
 """Age in seconds at which an unfinished file counts as left by a killed process. Its name lives for microseconds."""
 
-_BUSY = "another program holds its folder: write in another one meanwhile"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -109,7 +108,7 @@ class Disk:
         """
         if not path.names:
             raise FileRefused(f"{path} is a folder: give the path of a file")
-        with told(path), self._folder_for(path) as folder, locked(folder, f"{path} was not written: {_BUSY}"):
+        with told(path), self._folder_for(path) as folder, _held(path, folder):
             name = path.names[-1]
             before, mode = self._before(folder, name, path)
             content = make(before)
@@ -129,7 +128,7 @@ class Disk:
         """
         if not path.names:
             raise FileRefused(f"{path} cannot be deleted: give the path of a file in it")
-        with told(path), self._opened(path.parent, _FOLDER) as folder, suppress(FileNotFoundError):
+        with told(path), self._opened(path.parent, _FOLDER) as folder, _held(path, folder), suppress(FileNotFoundError):
             if stat.S_ISDIR(os.stat(path.names[-1], dir_fd=folder, follow_symlinks=False).st_mode):
                 os.rmdir(path.names[-1], dir_fd=folder)
             else:
@@ -143,13 +142,27 @@ class Disk:
         """
         if not path.names or not to.names:
             raise FileRefused(f"{path} cannot be moved to {to}: give the paths of files")
-        with told(path), self._opened(path, _FILE) as file:
+        with (
+            told(path),
+            self._opened(path, _FILE) as file,
+            self._opened(path.parent, _FOLDER) as source,
+            told(to),
+            self._folder_for(to) as target,
+            _held(path, source, target),
+        ):
             _check_regular(os.fstat(file), path)
-        with told(path), self._opened(path.parent, _FOLDER) as source, told(to), self._folder_for(to) as target:
             _refuse_other_spelling(target, to.names[-1], to)
-            # A link and an unlink, since a rename would replace a file that appears meanwhile.
-            os.link(path.names[-1], to.names[-1], src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
-            os.unlink(path.names[-1], dir_fd=source)
+            rename_to_free_name(source, path.names[-1], target, to.names[-1])
+            self._check_moved(file, source, target, path, to)
+            os.fsync(target)
+            os.fsync(source)
+
+    def _check_moved(self, file: int, source: int, target: int, path: FilePath, to: FilePath) -> None:
+        """Moves back another file that took the name between the check and the rename."""
+        checked, moved = os.fstat(file), os.stat(to.names[-1], dir_fd=target, follow_symlinks=False)
+        if (checked.st_dev, checked.st_ino) != (moved.st_dev, moved.st_ino):
+            rename_to_free_name(target, to.names[-1], source, path.names[-1])
+            raise FileRefused(f"{path} was replaced by another program meanwhile: list its folder before you move it")
 
     @contextmanager
     def _opened(self, path: FilePath, flags: int) -> Generator[int]:
@@ -226,8 +239,9 @@ def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
     temporary = TEMPORARY + secrets.token_hex(8)
     file = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
-        with open(file, "wb", closefd=False) as writer:
-            writer.write(content)
+        left = memoryview(content)
+        while left:
+            left = left[os.write(file, left) :]
         os.fchmod(file, mode)
         os.fsync(file)
         os.link(f"/proc/self/fd/{file}", temporary, dst_dir_fd=folder)
@@ -239,6 +253,17 @@ def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
         os.unlink(temporary, dir_fd=folder)
         raise
     os.fsync(folder)
+
+
+@contextmanager
+def _held(path: FilePath, *folders: int) -> Generator[None]:
+    """Holds the locks of the folders, always in the same order, so that two writers never wait for each other."""
+    by_place = {(status.st_dev, status.st_ino): folder for folder in folders for status in [os.fstat(folder)]}
+    refusal = f"{path} was not changed: another program holds its folder: work in another one meanwhile"
+    with ExitStack() as held:
+        for place in sorted(by_place):
+            held.enter_context(locked(by_place[place], refusal))
+        yield
 
 
 @contextmanager

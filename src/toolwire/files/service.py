@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,10 +11,10 @@ from typing import Any, Literal, get_args
 
 from toolwire.files.disk import Disk, FileInfo
 from toolwire.files.paths import FileConflict, FilePath, FileRefused, read_path
+from toolwire.files.readable import digest_of, encoded, image_of, image_type, lines_of, text_of
+from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 
-READ_LIMIT_BYTES = 1024 * 1024
-"""Maximum bytes that one read returns: more does not fit a model's context."""
 PAGE_ENTRIES = 1_000
 """Maximum entries of one page of a listing or search."""
 RUN_LIMIT_BYTES = 1024 * 1024 * 1024
@@ -83,6 +82,16 @@ class FileHandle:
         """The prefixes of the grants, in order."""
         return sorted({f"{prefix}/" for prefix, _ in self._grants})
 
+    @property
+    def operations(self) -> frozenset[str]:
+        """The operations that some grant has, wherever it applies. Grants on `/userinput/` change nothing."""
+        return frozenset(
+            operation
+            for prefix, ops in self._grants
+            for operation in ops
+            if operation not in CHANGES or read_path(prefix).root != "userinput"
+        )
+
     def allows(self, operation: FileOperation, path: FilePath) -> bool:
         """True if a grant allows the operation on the path."""
         if operation in CHANGES and path.root == "userinput":
@@ -118,7 +127,7 @@ def _grant(grant: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
         raise ConfigurationError(f"grant: {error}") from error
 
 
-class FileDomainService:
+class FileService:
     """The file operations of one run: a handle's rights, and what the run may write in total.
 
     Each method takes paths as models write them, and raises `FileRefused` where it cannot do what was asked.
@@ -131,23 +140,21 @@ class FileDomainService:
         self._lock = threading.Lock()
         self._written_bytes = self._written_files = 0
 
+    def read(self, path: str, start_line: int = 1, read_lines: int | None = None) -> str | ImageBlock:
+        """Returns lines of a text file with their ends, or an image as a block. An image needs `read_binary` too."""
+        checked = self._handle.checked("read_file", path)
+        content = self._disk.read(checked)
+        media_type = image_type(content)
+        if media_type is None:
+            return lines_of(text_of(content, checked), start_line, read_lines, checked)
+        if start_line != 1 or read_lines is not None:
+            raise FileRefused(f"{checked} is an image, which has no lines: leave start_line and read_lines out")
+        return image_of(content, media_type, self._handle.checked("read_binary", path))
+
     def read_text(self, path: str, start_line: int = 1, read_lines: int | None = None) -> str:
         """Returns lines of a text file, with their ends."""
         checked = self._handle.checked("read_file", path)
-        *whole, last = _text(self._disk.read(checked), checked).split("\n")
-        lines = [f"{line}\n" for line in whole] + ([last] if last else [])
-        if start_line < 1 or (read_lines is not None and read_lines < 1):
-            raise FileRefused("start_line and read_lines begin at 1")
-        if start_line > max(len(lines), 1):
-            raise FileRefused(f"start_line={start_line}: {checked} has {len(lines):,} lines")
-        end = None if read_lines is None else start_line - 1 + read_lines
-        found = "".join(lines[start_line - 1 : end])
-        if len(found.encode()) > READ_LIMIT_BYTES:
-            raise FileRefused(
-                f"{checked}: these lines are more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file has "
-                f"{len(lines):,} lines: give start_line and a smaller read_lines"
-            )
-        return found
+        return lines_of(text_of(self._disk.read(checked), checked), start_line, read_lines, checked)
 
     def info(self, path: str) -> FileInfo:
         """Returns facts about a file or folder."""
@@ -155,7 +162,12 @@ class FileDomainService:
 
     def sha256(self, path: str) -> str:
         """Returns the digest of a file in hex."""
-        return _digest(self._disk.read(self._handle.checked("read_file", path)))
+        return digest_of(self._disk.read(self._handle.checked("read_file", path)))
+
+    @property
+    def granted(self) -> frozenset[str]:
+        """The operations that some grant has."""
+        return self._handle.operations
 
     def allowed(self) -> list[str]:
         """Returns the folders that the grants name."""
@@ -206,7 +218,7 @@ class FileDomainService:
             if not self._handle.allows("read_re", file):
                 continue
             try:
-                text = _text(self._disk.read(file), file)
+                text = text_of(self._disk.read(file), file)
             except FileRefused:
                 continue
             for number, line in enumerate(text.split("\n"), 1):
@@ -236,14 +248,14 @@ class FileDomainService:
 
         def made(before: bytes | None) -> bytes:
             nonlocal outcome
-            text = None if before is None else _text(before, checked)
-            if base_sha256 is not None and _digest(before) != base_sha256.lower():
+            text = None if before is None else text_of(before, checked)
+            if base_sha256 is not None and digest_of(before) != base_sha256.lower():
                 raise _conflict(checked, text, make)
-            encoded = _encoded(make(text), checked)
-            if encoded != before:
-                self._count(len(encoded), checked)
-            outcome = FileWritten(sha256=_digest(encoded), has_changed=encoded != before)
-            return encoded
+            after = encoded(make(text), checked)
+            if after != before:
+                self._count(len(after), checked)
+            outcome = FileWritten(sha256=digest_of(after), has_changed=after != before)
+            return after
 
         self._disk.change(checked, made)
         return outcome
@@ -258,26 +270,6 @@ class FileDomainService:
             self._written_files += 1
 
 
-def _text(content: bytes, path: FilePath) -> str:
-    if content.startswith(b"%PDF-"):
-        raise FileRefused(f"{path} is a PDF, which cannot be read here: ask the user for its text")
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise FileRefused(f"{path} is not text in UTF-8, so it cannot be read or edited here") from None
-
-
-def _encoded(text: str, path: FilePath) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise FileRefused(f"{path}: the text has a lone surrogate, which UTF-8 cannot hold: leave it out") from None
-
-
-def _digest(content: bytes | None) -> str:
-    return "" if content is None else hashlib.sha256(content).hexdigest()
-
-
 def _conflict(path: FilePath, text: str | None, make: Callable[[str | None], str]) -> FileConflict:
     if text is None:
         return FileConflict(f"{path} does not exist: leave base_sha256 out to write it anew", sha256="")
@@ -289,7 +281,7 @@ def _conflict(path: FilePath, text: str | None, make: Callable[[str | None], str
     lines = list(diff)
     if len(lines) > DIFF_LINES:
         lines = [*lines[: DIFF_LINES - 1], f"... {len(lines) - DIFF_LINES + 1:,} more lines"]
-    digest = _digest(text.encode())
+    digest = digest_of(text.encode())
     said = (
         f"{path} was changed since you read it. Its sha256 is {digest} now: read it again, and make your change on it."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -13,7 +14,8 @@ from toolwire.definition.json_schema.patterns import searching
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.files.disk import Disk
 from toolwire.files.paths import FileRefused
-from toolwire.files.service import FileDomainService, FileHandle, FilePage
+from toolwire.files.service import FileHandle, FileOperation, FilePage, FileService
+from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 
 CALL_LIMIT_FILES = 20
@@ -25,6 +27,17 @@ class FileEdit(TypedDict):
 
     oldText: str
     newText: str
+
+
+class FileDomainService(FileService):
+    """The file operations of one run: a handle's rights, and what the run may write in total."""
+
+    def tools(self) -> list[tuple[ToolSpec, FileDomainService]]:
+        """Returns each tool with this service, for `register_tool_function(..., preset_kwargs={"service": service})`.
+
+        A tool for which no grant has an operation is left out.
+        """
+        return [(ToolSpec.from_function(tool.function, **tool.options), self) for tool in _tools_for(self.granted)]
 
 
 class DiskFileSystem:
@@ -72,7 +85,7 @@ class DiskFileSystem:
 
     def get_tools(self, service: FileDomainService) -> list[tuple[ToolSpec, FileDomainService]]:
         """Returns each tool with the service, for `register_tool_function(..., preset_kwargs={"service": service})`."""
-        return [(ToolSpec.from_function(function, **options), service) for function, options in _TOOLS]
+        return service.tools()
 
     def close(self) -> None:
         """Closes the folders."""
@@ -89,26 +102,28 @@ def workspace_tools(path: str | os.PathLike[str], read_only: bool = False) -> li
         ConfigurationError: The folder does not exist.
     """
     system = DiskFileSystem(workspace_dir=path)
-    ops = {"list", "file", "read_file", "read_re"}
+    ops = {"list", "file", "read_file", "read_binary", "read_re"}
     if not read_only:
         ops |= {"write", "delete"}
     service = FileDomainService(system.create_handle([{"prefix": "/workspace/", "ops": ops}]))
-    options = [each for each in _TOOLS if not read_only or "write" not in (each[1].get("effects") or ())]
-    specs = [ToolSpec.from_function(function, **given) for function, given in options]
+    specs = [spec for spec, _ in service.tools()]
     for spec in specs:
         spec.bind("service", default=service)
     return specs
 
 
-def read_text_file(service: FileDomainService, path: str, start_line: int = 1, read_lines: int | None = None) -> str:
-    """Reads a text file, or some of its lines.
+def read_text_file(
+    service: FileDomainService, path: str, start_line: int = 1, read_lines: int | None = None
+) -> str | list[ImageBlock]:
+    """Reads a text file, or some of its lines. Shows an image (PNG, JPEG, GIF or WebP).
 
     Args:
         path: Such as /workspace/notes.txt
         start_line: The first line, from 1
         read_lines: How many lines; all if left out
     """
-    return service.read_text(path, start_line, read_lines)
+    found = service.read(path, start_line, read_lines)
+    return found if isinstance(found, str) else [found]
 
 
 def read_multiple_files(service: FileDomainService, paths: list[str]) -> dict[str, str]:
@@ -231,19 +246,38 @@ def delete_file(service: FileDomainService, path: str) -> str:
 
 _READS = FunctionOptions(effects=("read",), idempotent="natural", labels=("private",))
 _WRITES = FunctionOptions(effects=("write",), idempotent="natural")
-_TOOLS: list[tuple[Callable[..., Any], FunctionOptions]] = [
-    (read_text_file, _READS),
-    (read_multiple_files, _READS),
-    (list_directory, _READS),
-    (get_file_info, _READS),
-    (list_allowed_directories, _READS),
-    (find_files, _READS),
-    (search_files, _READS),
-    (write_file, _WRITES),
-    (edit_file, _WRITES),
-    (move_file, FunctionOptions(effects=("write",), idempotent="no")),
-    (delete_file, FunctionOptions(effects=("write",), idempotent="natural", permission="confirm")),
-]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FileTool:
+    """A tool, and the operations that it needs."""
+
+    function: Callable[..., Any]
+    options: FunctionOptions
+    needs: frozenset[str]
+
+
+def _file_tool(function: Callable[..., Any], options: FunctionOptions, *needs: FileOperation) -> _FileTool:
+    return _FileTool(function=function, options=options, needs=frozenset(needs))
+
+
+_TOOLS = (
+    _file_tool(read_text_file, _READS, "read_file"),
+    _file_tool(read_multiple_files, _READS, "read_file"),
+    _file_tool(list_directory, _READS, "list"),
+    _file_tool(get_file_info, _READS, "file", "read_file"),
+    _file_tool(list_allowed_directories, _READS),
+    _file_tool(find_files, _READS, "list"),
+    _file_tool(search_files, _READS, "list", "read_re"),
+    _file_tool(write_file, _WRITES, "write"),
+    _file_tool(edit_file, _WRITES, "read_file", "write"),
+    _file_tool(move_file, FunctionOptions(effects=("write",), idempotent="no"), "write", "delete"),
+    _file_tool(delete_file, FunctionOptions(effects=("write",), idempotent="natural", permission="confirm"), "delete"),
+)
+
+
+def _tools_for(operations: frozenset[str]) -> list[_FileTool]:
+    return [tool for tool in _TOOLS if tool.needs <= operations]
 
 
 def _as_data(page: FilePage) -> dict[str, Any]:

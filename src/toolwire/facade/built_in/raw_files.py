@@ -17,7 +17,7 @@ from pydantic import Field
 from toolwire.facade.tools.function_tool import FunctionTool, tool
 from toolwire.files.disk import FILE_LIMIT_BYTES, locked
 from toolwire.files.paths import FileRefused
-from toolwire.files.service import READ_LIMIT_BYTES
+from toolwire.files.readable import READ_LIMIT_BYTES
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.results import ToolResult

@@ -1,0 +1,97 @@
+"""The content of files: text in UTF-8, or an image."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from toolwire.files.paths import FilePath, FileRefused
+from toolwire.vocabulary.blocks import ImageBlock
+
+READ_LIMIT_BYTES = 1024 * 1024
+"""Maximum bytes that one read returns: more does not fit a model's context."""
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+"""The first bytes of the images that models can see, besides WebP."""
+
+
+def image_type(content: bytes) -> str | None:
+    """Returns the media type of an image by its first bytes; None if it is something else."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), None)
+
+
+def image_of(content: bytes, media_type: str, path: FilePath) -> ImageBlock:
+    """Returns the image as a block.
+
+    Raises:
+        FileRefused: It has more than `READ_LIMIT_BYTES`.
+    """
+    if len(content) > READ_LIMIT_BYTES:
+        raise FileRefused(
+            f"{path} is an image of {len(content):,} bytes; a read returns at most {READ_LIMIT_BYTES:,}: "
+            "ask the user for a smaller one"
+        )
+    data = base64.b64encode(content).decode()
+    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+
+
+def text_of(content: bytes, path: FilePath) -> str:
+    """Returns the text of a file.
+
+    Raises:
+        FileRefused: It is an image, a PDF, or not UTF-8.
+    """
+    if content.startswith(b"%PDF-"):
+        raise FileRefused(f"{path} is a PDF, which cannot be read here: ask the user for its text")
+    if image_type(content) is not None:
+        raise FileRefused(f"{path} is an image, and not text: read it alone with read_text_file")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise FileRefused(f"{path} is not text in UTF-8, so it cannot be read or edited here") from None
+
+
+def lines_of(text: str, start_line: int, read_lines: int | None, path: FilePath) -> str:
+    """Returns some lines with their ends.
+
+    Raises:
+        FileRefused: The file has no such line, or they have more than `READ_LIMIT_BYTES`.
+    """
+    *whole, last = text.split("\n")
+    lines = [f"{line}\n" for line in whole] + ([last] if last else [])
+    if start_line < 1 or (read_lines is not None and read_lines < 1):
+        raise FileRefused("start_line and read_lines begin at 1")
+    if start_line > max(len(lines), 1):
+        raise FileRefused(f"start_line={start_line}: {path} has {len(lines):,} lines")
+    end = None if read_lines is None else start_line - 1 + read_lines
+    found = "".join(lines[start_line - 1 : end])
+    if len(found.encode()) > READ_LIMIT_BYTES:
+        raise FileRefused(
+            f"{path}: these lines are more than {READ_LIMIT_BYTES:,} bytes, the limit of one read. The file has "
+            f"{len(lines):,} lines: give start_line and a smaller read_lines"
+        )
+    return found
+
+
+def encoded(text: str, path: FilePath) -> bytes:
+    """Returns the text in UTF-8.
+
+    Raises:
+        FileRefused: It has a lone surrogate.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise FileRefused(f"{path}: the text has a lone surrogate, which UTF-8 cannot hold: leave it out") from None
+
+
+def digest_of(content: bytes | None) -> str:
+    """Returns the sha256 in hex; empty for a file that does not exist."""
+    return "" if content is None else hashlib.sha256(content).hexdigest()

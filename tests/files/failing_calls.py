@@ -1,0 +1,124 @@
+"""A disk whose system calls fail: the nth one, all from the nth on, or by the death of the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from toolwire.files import disk as disk_module
+from toolwire.files.beneath import open_by_kernel
+from toolwire.files.disk import Disk
+from toolwire.files.paths import FileRefused, read_path
+
+Fault = Literal["once", "from then on", "killed"]
+
+CALLS = ("write", "fsync", "link", "rename", "unlink", "mkdir", "rmdir", "fchmod", "open", "stat", "fstat", "listdir")
+"""The functions of `os` that a change uses, besides `close`."""
+OLD, NEW = b"old" * 100, b"new" * 100
+
+
+@dataclass(slots=True)
+class Calls:
+    """Counts system calls, and makes some of them fail."""
+
+    fails_at: int
+    code: int
+    fault: Fault
+    made: int = 0
+    has_failed: bool = False
+
+    def wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns the function with the count and the failure before it."""
+
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            self.made += 1
+            if self.made == self.fails_at or (self.made > self.fails_at and self.fault == "from then on"):
+                self.has_failed = True
+                if self.fault == "killed":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                raise OSError(self.code, os.strerror(self.code), "/path/of/the/host")
+            return function(*arguments, **keywords)
+
+        return call
+
+
+class CountedOs:
+    """The module `os` as a disk sees it, with counted calls."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(os, name)
+        return self._calls.wrapped(real) if name in CALLS else real
+
+
+OPERATIONS: dict[str, Callable[[Disk], object]] = {
+    "overwrite": lambda disk: disk.change(read_path("/workspace/a"), lambda _: NEW),
+    "create": lambda disk: disk.change(read_path("/workspace/deep/er/b"), lambda _: NEW),
+    "move": lambda disk: disk.move(read_path("/workspace/a"), read_path("/workspace/deep/b")),
+    "delete": lambda disk: disk.delete(read_path("/workspace/a")),
+}
+
+
+def faults(folder: Path, operation: str, code: int, fault: Fault, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Makes each system call of the operation fail in turn. Returns the number of the calls.
+
+    Checks after each that every file is whole, and that nothing else is left after reopening.
+    """
+    number = 0
+    while True:
+        number += 1
+        work = folder / f"{operation}{number}"
+        work.mkdir()
+        (work / "a").write_bytes(OLD)
+        calls = Calls(fails_at=number, code=code, fault=fault)
+        if fault == "killed":
+            has_failed = _killed(work, operation, calls, monkeypatch)
+        else:
+            _attempt(work, operation, calls, monkeypatch)
+            has_failed = calls.has_failed
+        _check(work, operation, has_failed=has_failed)
+        if not has_failed:
+            return number - 1
+
+
+def _attempt(work: Path, operation: str, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk({"workspace": str(work)}, open_below=calls.wrapped(open_by_kernel))
+    with monkeypatch.context() as patch:
+        patch.setattr(disk_module, "os", CountedOs(calls))
+        patch.setattr(disk_module, "rename_to_free_name", calls.wrapped(disk_module.rename_to_free_name))
+        calls.made = 0
+        with suppress(FileRefused):
+            OPERATIONS[operation](disk)
+    with suppress(OSError):
+        disk.close()
+
+
+def _killed(work: Path, operation: str, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> bool:
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            _attempt(work, operation, calls, monkeypatch)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def _check(work: Path, operation: str, *, has_failed: bool) -> None:
+    Disk({"workspace": str(work)}).close()
+    files = {path.relative_to(work).as_posix(): path.read_bytes() for path in work.rglob("*") if path.is_file()}
+    before = {"a": OLD}
+    after = {
+        "overwrite": {"a": NEW},
+        "create": {"a": OLD, "deep/er/b": NEW},
+        "move": {"deep/b": OLD},
+        "delete": {},
+    }[operation]
+    assert files in ((before, after) if has_failed else (after,))
