@@ -181,6 +181,7 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
         arguments_schema=tool.input_schema,
         created_at=now,
         expires_at=now + REQUEST_LIFE_S,
+        depth=scope.depth,
     )
 
 

@@ -16,7 +16,7 @@ from toolwire.permission.approval import ApprovalRequest, Decision
 from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
-from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep
 from toolwire.vocabulary.values import digest
 
@@ -27,6 +27,9 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None 
         cleared = await reconciled(prepared, scope, doubt)
         if isinstance(cleared, ToolResult):
             return cleared
+        if doubt.is_asking and doubt.waiting and scope.approver is None and scope.can_suspend:
+            # The tool would ask for the same again. It is called when all that it asked for is decided.
+            return Pending(call=prepared.call, request_ids=doubt.waiting)
         doubt = cleared
     verdict = judged(prepared, scope)
     if doubt is not None and verdict.effect != "deny":

@@ -15,8 +15,9 @@ from toolwire.catalogue.entry import Composite
 from toolwire.definition.shape import StructuredValues
 from toolwire.definition.tool import Tool, Validated
 from toolwire.invocation.amend import amended_outcome
+from toolwire.invocation.asking.ends import declined, without_context
 from toolwire.invocation.asking.pauses import PauseClock
-from toolwire.invocation.asking.question import Questions, declined, without_context
+from toolwire.invocation.asking.question import Questions
 from toolwire.invocation.asking.tool_context import context_of
 from toolwire.invocation.fold import ALL_GIVEN, READY, STOPPED, Produced, interrupted, kept, raised, result_of, stopped
 from toolwire.invocation.owners_fault import owners_fault
@@ -63,6 +64,7 @@ async def _with_questions(prepared: Prepared, scope: Scope, invoke: Path) -> Out
             result = await _once(prepared, scope, invoke, questions)
         finally:
             questions.stop()
+        await questions.end_calls()
         if questions.error is not None:
             raise questions.error
         if questions.outcome is None:

@@ -66,7 +66,7 @@ class Ledger(Protocol):
     def recall(self, step: Step) -> ToolResult | InDoubtStep | None:
         """Returns the recorded result of a step, an `InDoubtStep` if it may have run, or None for a new step.
 
-        A step that differs from its record fails as `divergence`, and so do all later ones.
+        A step that differs from its record fails as `divergence`. So do all later ones, unless a tool made the call.
         """
         ...
 

@@ -15,7 +15,7 @@ from toolwire.catalogue.selection import Selection, Visible, check_predicate
 from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
 from toolwire.definition.tool import Tool
-from toolwire.invocation.asking.question_scope import QuestionScope
+from toolwire.invocation.asking.pauses import Waits
 from toolwire.invocation.inner.shared_run import Run
 from toolwire.invocation.ports import Ledger, Observer, Ports, Sink, Tracer
 from toolwire.permission.approval import Approver
@@ -97,8 +97,8 @@ class Scope:
     """Key that hashes the secrets among arguments. With a store it is the store's, the same in all processes."""
     can_suspend: bool = False
     """True if a call that waits for a person may end this pass over the run as `Pending`."""
-    questions: QuestionScope | None = None
-    """For the calls that a running tool makes: the record of its questions. None: `ledger` and `can_suspend` count."""
+    waits: Waits | None = None
+    """For the calls that a running tool makes: the clocks of the calls that wait with them. None: no tool waits."""
     deadline: float | None = None
     """Time of `time.monotonic()` after which no new work starts."""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES

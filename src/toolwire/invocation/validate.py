@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import count
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
@@ -25,7 +26,7 @@ class Prepared:
 
     __slots__ = (
         *("_canonical", "_digest", "approval", "asked", "attempt", "call", "entry"),
-        *("idempotency_key", "is_composite", "request_id", "validated"),
+        *("idempotency_key", "is_composite", "_numbers", "request_id", "validated"),
     )
 
     def __init__(self, call: ToolCall, entry: Entry, validated: Validated) -> None:
@@ -46,6 +47,18 @@ class Prepared:
         """True if the tool consists of calls, or has made calls."""
         self._canonical: Mapping[str, Any] | None = None
         self._digest = ""
+        self._numbers: Iterator[int] | None = None
+
+    def call_numbers(self) -> Iterator[int]:
+        """Returns the numbers of the calls that the tool makes. They go on when it is called again."""
+        if self._numbers is None:
+            self.number_calls_from(1)
+        assert self._numbers is not None
+        return self._numbers
+
+    def number_calls_from(self, first: int) -> None:
+        """Numbers the next calls of the tool from `first`, as in an earlier pass."""
+        self._numbers = count(first)
 
     def canonical(self, scope: Scope) -> Mapping[str, Any]:
         """Returns the arguments in the form that rules, people, remembered rules and the cache compare.

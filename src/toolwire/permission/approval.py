@@ -96,6 +96,7 @@ class ApprovalRequest:
         arguments_schema: JSON schema of the arguments. An edit is checked against it.
         created_at: Time of the request, in seconds since the epoch.
         expires_at: Time after which a decision is refused, in seconds since the epoch; 0 means never.
+        depth: Number of catalogues above the call's own (`CallContext.using`). Above 0, the session lacks the tool.
     """
 
     id: str
@@ -119,6 +120,7 @@ class ApprovalRequest:
     arguments_schema: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     created_at: float = 0.0
     expires_at: float = 0.0
+    depth: int = 0
 
 
 def _check_text(record: Decider | Decision, name: str) -> None:

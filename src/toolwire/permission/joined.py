@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolwire.definition.tool import Permission
 from toolwire.permission.approval import Answer, ApprovalRequest, Decider
 from toolwire.permission.check import Described, RuleProblem
 from toolwire.permission.policy import STRICTNESS, Policy, Rule, RuleIndex, Subject, Verdict
+from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.values import digest
 
 
 class JoinedPolicy(Policy):
     """Both policies judge each call, and the stricter verdict counts. Rules that either remembers count at once."""
 
-    def __init__(self, parent: Policy, child: Policy) -> None:
-        """Joins two policies. Neither is copied."""
+    def __init__(self, parent: Policy, child: Policy, caller: Caller | None = None) -> None:
+        """Joins two policies. Neither is copied. `caller` is the parent's, to which the parent's denials go on to
+        apply if the child's calls have another one.
+        """
         # The merged approvers and defaults are for readers; the two policies themselves decide.
         merged = Policy.joined(parent, child)
         super().__init__(defaults=merged.defaults, approvers=merged.approvers, clock=parent.clock)
         self.rules = (*parent.rules, *child.rules)
         self.parent = parent
         self.child = child
+        self.caller = caller
 
     def settled(self, tool: str, own: Permission) -> Verdict | None:
         """Returns the stricter verdict on every call of `tool`, or None if either may depend on the call."""
@@ -31,10 +36,14 @@ class JoinedPolicy(Policy):
 
     def judge(self, tool: str, own: Permission, subject: Subject | None = None, *, was_asked: bool = False) -> Verdict:
         """Returns the stricter of the two verdicts, with the reasons of both if they agree."""
-        return _stricter(
+        verdict = _stricter(
             self.parent.judge(tool, own, subject, was_asked=was_asked),
             self.child.judge(tool, own, subject, was_asked=was_asked),
         )
+        if subject is None or self.caller in (None, subject.caller):
+            return verdict
+        above = self.parent.judge(tool, own, replace(subject, caller=self.caller), was_asked=was_asked)
+        return above if above.effect == "deny" else verdict
 
     def own(self, tool: str, own: Permission) -> Permission:
         """Returns the stricter permission of the two for the tool."""
@@ -46,7 +55,12 @@ class JoinedPolicy(Policy):
 
     def may_decide(self, by: Decider, request: ApprovalRequest, verdict: Answer = "approve") -> str | None:
         """Returns why `by` may not answer this request by one of the policies; None if both allow it."""
-        return self.parent.may_decide(by, request, verdict) or self.child.may_decide(by, request, verdict)
+        above = request if self.caller is None else replace(request, caller=self.caller)
+        return (
+            self.parent.may_decide(by, request, verdict)
+            or self.parent.may_decide(by, above, verdict)
+            or self.child.may_decide(by, request, verdict)
+        )
 
     @property
     def remembered(self) -> tuple[Rule, ...]:
@@ -70,7 +84,7 @@ class JoinedPolicy(Policy):
 
     def for_session(self, defaults: Mapping[str, Permission] | None = None) -> Policy:
         """Returns a policy for one session. `defaults` replace those of the child, never those of the parent."""
-        return JoinedPolicy(self.parent, self.child.for_session(defaults))
+        return JoinedPolicy(self.parent, self.child.for_session(defaults), self.caller)
 
     def joined(self, other: Policy) -> Policy:
         """Returns a policy that is as strict as each of the three."""

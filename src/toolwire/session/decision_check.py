@@ -20,7 +20,8 @@ def look_at(request: ApprovalRequest, decision: Decision, scope: Scope, secret_k
     Raises:
         DecisionRefused: `tool_changed`, `not_permitted` or `invalid_edit`.
     """
-    entry = scope.catalogue.find(request.tool)
+    # The tool of a deeper catalogue is not here. The record judges its edit, and the call's own policy all of it.
+    entry = None if request.depth else scope.catalogue.find(request.tool)
     if entry is not None and entry.tool.digest != request.tool_digest:
         raise DecisionRefused(
             "tool_changed", f"{request.tool!r} is not the tool that was shown: ask again", request_id=request.id
@@ -29,7 +30,7 @@ def look_at(request: ApprovalRequest, decision: Decision, scope: Scope, secret_k
     if reason is not None:
         raise DecisionRefused("not_permitted", reason, request_id=request.id)
     check_fits(request, decision)
-    # The call of a removed tool ends as `unknown_tool`, whatever the decision is.
+    # The call of a removed tool ends as `unknown_tool`, whatever the decision is. The store checks an edit once more.
     if decision.verdict != "edit" or entry is None:
         return
     problem = _problem_of(request, entry, decision, scope, secret_key)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.journal.ledger.asked import AskedQuestion, is_asking
+from toolwire.journal.ledger.asked import AskedRequest, is_asking, waiting_below
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
 from toolwire.testing.futures import done
 from toolwire.vocabulary.kept_text import Spill
@@ -66,8 +66,10 @@ class MemoryLedger:
         if kept is None:
             return None
         if kept.step.digest != step.digest:
-            records.diverged = _divergence(step, kept.step)
-            return records.diverged
+            failure, parent = _divergence(step, kept.step), records.steps.get(step.parent)
+            if not step.parent or (parent is not None and parent.start is not None and parent.start.is_composite):
+                records.diverged = failure
+            return failure
         if kept.result is not None or kept.start is None:
             return kept.result
         start = kept.start
@@ -78,7 +80,8 @@ class MemoryLedger:
             attempt=start.attempt,
             idempotency_key=idempotency_key(self.run_id, step.key, start.arguments_digest),
             has_key=start.has_key,
-            is_asking=is_asking(step.key, map(_question, self._questions())),
+            is_asking=is_asking(step.key, self._requests()),
+            waiting=waiting_below(step.key, self._requests()),
         )
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
@@ -110,8 +113,8 @@ class MemoryLedger:
             self.records.requests[request_id].is_used = True
         return done(lambda: None)
 
-    def _questions(self) -> list[_Asked]:
-        return [asked for asked in self.records.requests.values() if asked.request.kind == "question"]
+    def _requests(self) -> list[AskedRequest]:
+        return [_request(asked, self.records.ended) for asked in self.records.requests.values()]
 
     def begin(self, start: Start) -> Future[float | ToolResult]:
         """Implements `Ledger.begin`."""
@@ -170,13 +173,16 @@ class MemoryLedger:
         return self.records.steps[start.step.key].started_at
 
 
-def _question(asked: _Asked) -> AskedQuestion:
+def _request(asked: _Asked, ended: Container[str]) -> AskedRequest:
     request, decision = asked.request, asked.decision
-    return AskedQuestion(
+    return AskedRequest(
+        id=request.id,
         call_id=request.call_id,
         asked_at=request.created_at,
         decided_at=0.0 if decision is None else decision.at,
-        is_used=asked.is_used,
+        is_used=asked.is_used or request.call_id in ended,
+        is_waiting=decision is None,
+        is_question=request.kind == "question",
     )
 
 

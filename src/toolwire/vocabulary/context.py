@@ -101,7 +101,7 @@ class CallContext:
         deadline: float | None = None,
         idempotency_key: str = "",
         scope: Callable[[], Any] | None = None,
-        using: Callable[[Any], CallContext] | None = None,
+        using: Callable[[Any, str | None], CallContext] | None = None,
     ) -> None:
         self._call = call
         self._emit = emit
@@ -127,20 +127,27 @@ class CallContext:
         """
         return await self._call(name, arguments)
 
-    def using(self, tools: Any, /) -> CallContext:
+    def using(self, tools: Any, /, *, agent: str | None = None) -> CallContext:
         """Returns a context whose `call` calls the tools of another `ToolRegistry` or `Toolkit`, below this call.
 
         This run's policy and that of `tools` judge each call, and the stricter verdict counts. A change of the latter
         counts at the next call, and one of the former at the next call of this tool. The approver is this run's, or
         that of `tools` if this run has none. The caller, the deadline and the labels of data that was read are this
-        run's. Bound values come from `tools` alone. At most 5 catalogues may be below each other.
+        run's. `agent` names another agent that acts for the same principal: rules judge its calls, and what this run's
+        policy denies to the present agent stays denied. Bound values come from `tools` alone. At most 5 catalogues may
+        be below each other.
+
+        If a call waits for a person and the run has a store, the turn is suspended. After the decision the tool is
+        called again from its start. Its earlier calls then return their recorded results, so it must make the same
+        calls in the same order.
 
         Raises:
-            ConfigurationError: `tools` is something else, they are too deep, or this context belongs to no call.
+            ConfigurationError: `tools` or `agent` is something else, they are too deep, or this context belongs to no
+                call.
         """
         if self._using is None:
             raise ConfigurationError("this context has no run: context.using(...) works in the call of a tool")
-        return self._using(tools)
+        return self._using(tools, agent)
 
     def ask(self, message: str, schema: Mapping[str, Any] | None = None) -> Any:
         """Asks a person and returns the answer. `schema` is a JSON schema of the answer; None accepts any text.

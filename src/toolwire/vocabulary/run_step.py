@@ -65,7 +65,9 @@ class InDoubtStep:
     has_key: bool = False
     """True if the tool received this key."""
     is_asking: bool = False
-    """True if the step came as far as a question whose answer it has not received. It may be entered again."""
+    """True if the step came as far as a request whose decision it has not received. It may be entered again."""
+    waiting: tuple[str, ...] = ()
+    """Ids of the requests below the step that nobody has decided yet."""
 
 
 def step_of(call: ToolCall) -> Step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 
 CHECK_S = 1.0
 """Seconds after which a time limit looks again whether its tool still waits. A tool gets at most so much too much."""
@@ -50,3 +51,13 @@ class PauseClock:
                 more_s = min(more_s, self._deadline - now)
             self._granted_s += max(more_s, 0.0)
             return more_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """The time limits that a wait for a person moves, and the one that it does not."""
+
+    deadline: float | None
+    """The end of the run, which no wait moves. The time limits of its tools move."""
+    clocks: tuple[PauseClock, ...]
+    """The clocks of the calls that wait for the person, outermost first."""

@@ -11,17 +11,16 @@ from itertools import count
 from typing import Any, NoReturn
 
 from toolwire.invocation.ask import accepted, decided, is_late, new_request_id
-from toolwire.invocation.asking.pauses import PauseClock
-from toolwire.invocation.asking.question_scope import QuestionScope
-from toolwire.invocation.owners_fault import owners_fault
+from toolwire.invocation.asking.ends import as_exception, other_call, other_question, too_many, wrong_round
+from toolwire.invocation.asking.pauses import PauseClock, Waits
+from toolwire.invocation.record import is_divergence
 from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Decision
-from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import Interrupted
-from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, Unrepresentable
-from toolwire.vocabulary.questions import QUESTIONS_LIMIT, InputRequired, Question, QuestionDeclined
+from toolwire.vocabulary.errors import BoundValueError, ConfigurationError, DefinitionError, Unrepresentable
+from toolwire.vocabulary.questions import QUESTIONS_LIMIT, InputRequired, Question
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 from toolwire.vocabulary.values import digest, plain
 
@@ -31,17 +30,14 @@ class Questions:
 
     def __init__(self, prepared: Prepared, scope: Scope) -> None:
         self._call, self._entry, self._scope = prepared.call, prepared.entry, scope
-        # A `Scope` has the same three fields, so the outermost call needs no `QuestionScope` of its own.
-        outer = scope.questions
-        place = scope if outer is None else outer
-        self.clock = PauseClock(place.deadline)
-        self.scope = QuestionScope(
-            ledger=place.ledger,
-            can_suspend=place.can_suspend,
-            deadline=place.deadline,
-            clocks=(self.clock,) if outer is None else (*outer.clocks, self.clock),
-        )
-        """The place of the questions, also for the calls that the tool makes."""
+        self._prepared = prepared
+        outer = scope.waits
+        deadline = scope.deadline if outer is None else outer.deadline
+        self.clock = PauseClock(deadline)
+        self.waits = Waits(deadline=deadline, clocks=(*(() if outer is None else outer.clocks), self.clock))
+        """The clocks that a wait stops, also for the calls that the tool makes."""
+        self._calls: set[Future[None]] = set()
+        """The calls of the tool that are under way."""
         self._ordinals = count(1)
         self.answers: Mapping[str, Any] = {}
         self.state: Any = None
@@ -104,7 +100,7 @@ class Questions:
 
     async def resume(self) -> None:
         """Goes back to the last `InputRequired` on record, if the tool has returned one in an earlier pass."""
-        ledger = self.scope.ledger
+        ledger = self._scope.ledger
         notes = () if ledger is None else ledger.notes(self._call.id)
         if notes:
             await self._round(_Round.read(notes[-1]))
@@ -119,12 +115,13 @@ class Questions:
             schemas = {name: checked_schema(question) for name, question in wanted.questions.items()}
             state = plain(wanted.state)
         except (ConfigurationError, Unrepresentable) as error:
-            self.outcome = _wrong_round(self._call, error)
+            self.outcome = wrong_round(self._call, error)
             return
         messages = {name: question.message for name, question in wanted.questions.items()}
-        found = _Round(first=next(self._ordinals), messages=messages, schemas=schemas, state=state)
-        if self.scope.ledger is not None:
-            self.scope.ledger.note(self._call.id, found.form())
+        first, calls = next(self._ordinals), next(self._prepared.call_numbers())
+        found = _Round(first=first, messages=messages, schemas=schemas, state=state, calls=calls)
+        if self._scope.ledger is not None:
+            self._scope.ledger.note(self._call.id, found.form())
         await self._round(found)
 
     async def _round(self, found: _Round) -> None:
@@ -139,10 +136,11 @@ class Questions:
             return
         await self._use(request for request, _ in decisions.values())
         self.answers = {
-            name: plain(decision.answer) if decision.verdict == "answer" else _declined(request, decision)
+            name: plain(decision.answer) if decision.verdict == "answer" else as_exception(request, decision)
             for name, (request, decision) in decisions.items()
         }
         self.state, self._ordinals = found.state, count(found.first + len(found.messages))
+        self._prepared.number_calls_from(found.calls + 1)
 
     async def _answer(self, number: int, message: str, schema: Mapping[str, Any]) -> Any:
         try:
@@ -150,38 +148,71 @@ class Questions:
                 request, decision = await self._decision(number, message, schema)
                 await self._use([request])
         except Exception as error:
-            # The record failed: the tool must not catch that and go on.
-            self.error = self.error or error
-            raise Interrupted from error
+            raise self._failed(error) from error
         if decision.verdict == "answer":
             return plain(decision.answer)
-        raise _declined(request, decision)
+        raise as_exception(request, decision)
+
+    async def made(self, calling: Coroutine[Any, Any, Outcome]) -> ToolResult:
+        """Awaits a call that the tool makes, and returns its result.
+
+        The tool ends here if the call waits for a person, or differs from the one on record.
+        """
+        under_way = Future[None]()
+        self._calls.add(under_way)
+        try:
+            outcome = await calling
+        except BoundValueError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+        finally:
+            self._calls.discard(under_way)
+            under_way.set_result(None)
+        if isinstance(outcome, Pending):
+            self.leave(outcome)
+        if is_divergence(outcome):
+            self.leave(other_call(self._call, outcome))
+        return outcome
+
+    async def end_calls(self) -> None:
+        """Waits for the calls that the tool left under way, if it waits for a person.
+
+        None of them may run on when the run is suspended.
+        """
+        for under_way in tuple(self._calls) if isinstance(self.outcome, Pending) else ():
+            await self._scope.ports.arrived(under_way)
+
+    def _failed(self, error: Exception) -> Interrupted:
+        # The record failed: the tool must not catch that and go on.
+        self.error = self.error or error
+        return Interrupted()
 
     @contextmanager
     def _paused(self) -> Generator[None]:
-        for clock in self.scope.clocks:
+        for clock in self.waits.clocks:
             clock.begin()
         try:
             yield
         finally:
-            for clock in self.scope.clocks:
+            for clock in self.waits.clocks:
                 clock.end()
 
     async def _use(self, requests: Iterable[ApprovalRequest]) -> None:
-        if self.scope.ledger is not None:
-            await self._scope.ports.arrived(self.scope.ledger.use_answers([request.id for request in requests]))
+        if self._scope.ledger is not None:
+            await self._scope.ports.arrived(self._scope.ledger.use_answers([request.id for request in requests]))
 
     async def _decision(self, number: int, message: str, schema: Mapping[str, Any]) -> tuple[ApprovalRequest, Decision]:
         """Returns the question as a request, and the answer or refusal that counts. Without one, it ends the tool."""
-        scope, ledger, call = self._scope, self.scope.ledger, self._call
+        scope, ledger, call = self._scope, self._scope.ledger, self._call
         if number > QUESTIONS_LIMIT:
-            self.leave(_too_many(call))
+            self.leave(too_many(call))
         wanted = self._request(number, message, schema)
         request, decision = wanted, None
         if ledger is not None:
             request, decision = await scope.ports.arrived(ledger.ask(wanted))
             if (request.kind, request.arguments_digest) != (wanted.kind, wanted.arguments_digest):
-                self.leave(_other_question(call, request.id))
+                self.leave(other_question(call, request.id))
         why = "no answer came"
         if decision is not None:
             decision = accepted(decision, request, scope)
@@ -200,7 +231,7 @@ class Questions:
         if is_late(request, self._scope):
             message = f"{call.name!r} was stopped at its question: no answer came in time."
             self.leave(ToolResult.failed("approval_expired", message, hint=_BEFORE, data=data, call=call))
-        if self.scope.can_suspend:
+        if self._scope.can_suspend:
             self.leave(Pending(call=call, request_ids=(request.id,)))
         message = f"{call.name!r} was stopped at its question: a person has to answer, and {why}."
         self.leave(ToolResult.failed("approval_required", message, hint=_BEFORE, data=data, call=call))
@@ -213,7 +244,7 @@ class Questions:
         self.leave(ToolResult.failed("denied", message, data={"reason": reason}, call=self._call))
 
     def _request(self, number: int, message: str, schema: Mapping[str, Any]) -> ApprovalRequest:
-        call, scope, ledger = self._call, self._scope, self.scope.ledger
+        call, scope = self._call, self._scope
         now = scope.clock()
         return ApprovalRequest(
             id=new_request_id(),
@@ -225,13 +256,14 @@ class Questions:
             arguments={},
             reasons=(),
             caller=scope.caller,
-            run_id=run_of(call, scope) if ledger is None else ledger.run_id,
+            run_id=run_of(call, scope),
             parent=call.id,
             tool_digest=self._entry.tool.digest,
             arguments_digest=digest({"question": message, "schema": schema}),
             taints=() if scope.run is None else tuple(sorted(scope.run.taints)),
             created_at=now,
             expires_at=now + REQUEST_LIFE_S,
+            depth=scope.depth,
         )
 
 
@@ -244,13 +276,15 @@ class _Round:
     messages: Mapping[str, str]
     schemas: Mapping[str, Mapping[str, Any]]
     state: Any
+    calls: int = 0
+    """A number between those of the calls that the tool made before and after."""
 
     def form(self) -> dict[str, Any]:
-        return {"first": self.first, "messages": self.messages, "schemas": self.schemas, "state": self.state}
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def read(cls, form: Mapping[str, Any]) -> _Round:
-        return cls(first=form["first"], messages=form["messages"], schemas=form["schemas"], state=form["state"])
+        return cls(**form)
 
 
 _BEFORE = "It stopped there, and may have done a part of its work. Tell the user that a person has to answer."
@@ -269,58 +303,3 @@ def checked_schema(question: Question) -> dict[str, Any]:
         return check_answer_schema(question.schema)
     except (DefinitionError, Unrepresentable) as error:
         raise ConfigurationError(str(error)) from error
-
-
-def _declined(request: ApprovalRequest, decision: Decision) -> QuestionDeclined:
-    return QuestionDeclined(request.question, decision.reason)
-
-
-def declined(call: ToolCall, error: QuestionDeclined) -> ToolResult:
-    """Returns the failure of a tool that left a declined question to its caller."""
-    return ToolResult.failed(
-        "denied",
-        f"{call.name!r} was stopped at its question: {error}.",
-        hint="Do not ask again; find another way or tell the user.",
-        data={"question": error.question, "reason": error.reason},
-        exception=error,
-        call=call,
-    )
-
-
-def without_context(call: ToolCall) -> ToolResult:
-    """Returns the failure of a tool that returns `InputRequired` and cannot read the answers."""
-    return owners_fault(
-        "invalid_result",
-        f"{call.name!r} asked questions, and cannot receive the answers.",
-        for_owner="give it a parameter annotated with CallContext, and read context.answers.",
-        call=call,
-    )
-
-
-def _wrong_round(call: ToolCall, error: Exception) -> ToolResult:
-    return owners_fault(
-        "invalid_result",
-        f"{call.name!r} asked questions that cannot be asked: {error}.",
-        for_owner="mend its InputRequired.",
-        call=call,
-    )
-
-
-def _too_many(call: ToolCall) -> ToolResult:
-    return owners_fault(
-        "limit",
-        f"{call.name!r} was stopped: it asked more than {QUESTIONS_LIMIT} questions.",
-        for_owner="ask for several values in one question, with a schema of type object.",
-        call=call,
-    )
-
-
-def _other_question(call: ToolCall, request_id: str) -> ToolResult:
-    return owners_fault(
-        "approval_mismatch",
-        f"{call.name!r} was stopped: it asked another question than the one on record.",
-        for_owner="ask the same questions in the same order in each pass; a text with the time in it differs.",
-        hint="It may have done a part of its work. Check that before you repeat the call.",
-        data={"request_id": request_id},
-        call=call,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 from toolwire.invocation.asking.question import Questions
@@ -15,7 +14,7 @@ from toolwire.invocation.scope import Path, Run, Scope
 from toolwire.invocation.validate import Prepared
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.context import DONE, CallContext, Interrupted
-from toolwire.vocabulary.results import Pending, ToolResult
+from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import idempotency_key
 from toolwire.vocabulary.values import digest
 
@@ -29,23 +28,20 @@ def context_of(
     questions: Questions,
 ) -> CallContext:
     """Returns the context of one pass of the tool."""
-    call, ordinals = prepared.call, count(1)
+    call, numbers = prepared.call, prepared.call_numbers()
     run = scope.run or Run()
 
     def inside() -> Scope:
         # Made for each use, because most tools make no call.
         # The calls that the tool makes belong to its run, and end with its deadline, which waits for a person move.
-        # The tool's own frames are between them and the path, so no approval of them can outlive this process. Their
-        # questions are recorded with those of this call.
+        # They are on record: when a person has decided, the tool is called again, and they are not.
         return replace(
             scope,
             run_id=scope.run_id or call.id,
             run=run,
             deadline=None if deadline is None else questions.clock.moved(deadline),
-            ledger=None,
-            can_suspend=False,
             is_inside_tool=True,
-            questions=questions.scope,
+            waits=questions.waits,
             sink=None,
         )
 
@@ -61,9 +57,8 @@ def context_of(
     def context_in(inner: Callable[[], Scope]) -> CallContext:
         async def call_back(name: str, arguments: dict[str, Any]) -> ToolResult:
             prepared.is_composite = True
-            child = ToolCall(name, arguments, id=f"{call.id}/{next(ordinals)}", parent=call.id)
-            outcome = await invoke(child, inner())
-            return questions.leave(outcome) if isinstance(outcome, Pending) else outcome
+            child = ToolCall(name, arguments, id=f"{call.id}/{next(numbers)}", parent=call.id)
+            return await questions.made(invoke(child, inner()))
 
         return CallContext(
             call_id=call.id,
@@ -76,7 +71,7 @@ def context_of(
             state=questions.state,
             idempotency_key=_key(prepared, scope),
             scope=inner,
-            using=lambda tools: context_in(below(inner, tools)),
+            using=lambda tools, agent: context_in(below(inner, tools, agent)),
         )
 
     return context_in(inside)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from toolwire.invocation.scope import Scope
 from toolwire.permission.joined import JoinedPolicy
@@ -17,17 +17,20 @@ USING_DEPTH_LIMIT = 5
 T = TypeVar("T")
 
 
-def below(parent: Callable[[], Scope], tools: Any) -> Callable[[], Scope]:
+def below(parent: Callable[[], Scope], tools: Any, agent: str | None = None) -> Callable[[], Scope]:
     """Returns a function that gives the present scope of calls of `tools`, below calls of the scope `parent`.
 
-    The run, caller, deadline, labels, secrets' key and tracer are the parent's. Both policies judge each call.
+    The run, deadline, labels, secrets' key and tracer are the parent's. So is the caller, but for the name of its
+    `agent`. Both policies judge each call.
 
     Raises:
-        ConfigurationError: `tools` is not a registry or a toolkit, or it is too deep.
+        ConfigurationError: `tools` is not a registry or a toolkit, it is too deep, or `agent` is not text.
     """
     # Only the facade knows the classes that users hold; each of them has its present scope.
     if not isinstance(getattr(tools, "_call_scope", None), Scope):
         raise ConfigurationError(f"context.using({tools!r:.80}): give a registry or a toolkit")
+    if agent is not None and not isinstance(cast("object", agent), str):
+        raise ConfigurationError(f"context.using(..., agent={agent!r:.80}): write the name of an agent")
     depth = parent().depth + 1
     if depth > USING_DEPTH_LIMIT:
         raise ConfigurationError(
@@ -42,9 +45,10 @@ def below(parent: Callable[[], Scope], tools: Any) -> Callable[[], Scope]:
         over, own = parent(), tools._call_scope  # noqa: SLF001
         if joined is None or joined[0] is not over.policy or joined[1] is not own.policy:
             # Rules that a person keeps for one session must not count for other users of the registry.
-            joined = (over.policy, own.policy, JoinedPolicy(over.policy, own.policy.for_session()))
+            joined = (over.policy, own.policy, JoinedPolicy(over.policy, own.policy.for_session(), over.caller))
         return replace(
             over,
+            caller=over.caller if agent is None else replace(over.caller, agent=agent),
             catalogue=own.catalogue,
             policy=joined[2],
             approver=over.approver or own.approver,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, exists, insert, select, update
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import DECISIONS, REQUESTS, RULES, RUNS
-from toolwire.journal.ledger.asked import AskedQuestion
+from toolwire.journal.ledger.asked import AskedRequest
 from toolwire.journal.ledger.forms import ASKING, plain_form, plain_of, read, written
 from toolwire.journal.log.chain import append
 from toolwire.journal.log.events import decision_event, request_event
@@ -148,33 +148,33 @@ def use_answers(connection: Connection, request_ids: Sequence[str]) -> None:
     connection.execute(update(REQUESTS).where(wanted).values(state="done"))
 
 
-def asked_calls(
-    connection: Connection, sealer: Sealer, run_id: str
-) -> tuple[frozenset[str], tuple[AskedQuestion, ...]]:
-    """Returns the ids of the calls whose approval a person was asked for, and the questions.
+def asked_requests(
+    connection: Connection, sealer: Sealer, run_id: str, ended: Container[str]
+) -> tuple[AskedRequest, ...]:
+    """Returns the requests of a run. `ended` has the ids of its ended calls.
 
     It reads every request and decision, so that a damaged row is found before the run continues.
 
     Raises:
         DecisionRefused: `bad_mac`, or `schema_too_new`.
     """
-    asked: set[str] = set()
-    questions: list[AskedQuestion] = []
-    for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id)):
+    found: list[AskedRequest] = []
+    now = time.time()
+    for row in connection.execute(_WITH_DECISION.where(REQUESTS.c.run_id == run_id).order_by(REQUESTS.c.created_at)):
         request = _request_of(sealer, row)
         _decision_of(sealer, row)
-        if request.kind == "approval":
-            asked.add(request.call_id)
-            continue
-        questions.append(
-            AskedQuestion(
+        found.append(
+            AskedRequest(
+                id=request.id,
                 call_id=request.call_id,
                 asked_at=row.created_at,
                 decided_at=row.decided_at or 0.0,
-                is_used=row.state == "done",
+                is_used=row.state in ("reserved", "done") or request.call_id in ended,
+                is_waiting=row.state == "pending" and not (request.expires_at and now > request.expires_at),
+                is_question=request.kind == "question",
             )
         )
-    return frozenset(asked), tuple(questions)
+    return tuple(found)
 
 
 def waits(now: float, state: Any = REQUESTS.c.state) -> Any:
@@ -267,6 +267,8 @@ def _decision_of(sealer: Sealer, row: Any) -> Decision | None:
 def request_written(request: ApprovalRequest) -> bytes:
     """Encodes a request. An approval has the form that it has had since the first store."""
     form = plain_form(request)
+    if not request.depth:
+        del form["depth"]
     if request.kind == "question":
         return written(form, ASKING)
     return written({name: value for name, value in form.items() if name not in ("kind", "question", "answer_schema")})

@@ -1,4 +1,4 @@
-"""Questions on record: whether a call waited for an answer when its process left it."""
+"""Requests on record: whether a call waited for a person when its process left it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,39 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedQuestion:
-    """A question on record."""
+class AskedRequest:
+    """A request on record: a question, or a request for approval."""
 
+    id: str
+    """The id of the request."""
     call_id: str
-    """The id of the call that asked, `?` and the number of the question."""
+    """The id of the call. For a question, the id of the call that asked, `?` and the number of the question."""
     asked_at: float
-    """Time of the question in seconds since the epoch."""
+    """Time of the request in seconds since the epoch."""
     decided_at: float
     """Time of the decision in seconds since the epoch; 0.0 without one."""
     is_used: bool
-    """True if the tool received the answer."""
+    """True if the tool received the answer, or if the call for which approval was asked has begun or ended."""
+    is_waiting: bool
+    """True if a person can still decide it."""
+    is_question: bool
 
 
-def is_asking(key: str, questions: Iterable[AskedQuestion]) -> bool:
-    """True if the step, or a call that it made, came as far as a question whose answer it has not received.
+def is_asking(key: str, requests: Iterable[AskedRequest]) -> bool:
+    """True if the step, or a call that it made, came as far as a request whose decision it has not received.
 
-    A tool that asks several questions side by side may have run on with the first answer. Then the result is False.
+    A tool that asks several times side by side may have run on with the first decision. Then the result is False.
     """
-    own = [one for one in questions if one.call_id.startswith((f"{key}?", f"{key}/"))]
-    ran_on_at = max((one.decided_at for one in own if one.is_used), default=0.0)
-    return any(one.asked_at > ran_on_at for one in own if not one.is_used)
+    below = requests_below(key, requests)
+    ran_on_at = max((one.decided_at for one in below if one.is_used), default=0.0)
+    return any(one.asked_at > ran_on_at for one in below if not one.is_used)
+
+
+def waiting_below(key: str, requests: Iterable[AskedRequest]) -> tuple[str, ...]:
+    """Returns the ids of the requests below a step that nobody has decided yet."""
+    return tuple(one.id for one in requests_below(key, requests) if one.is_waiting)
+
+
+def requests_below(key: str, requests: Iterable[AskedRequest]) -> list[AskedRequest]:
+    """Returns the questions of a step, and the requests of the calls that it made, without its own approval."""
+    return [one for one in requests if one.call_id.startswith((f"{key}?", f"{key}/"))]

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 
 from toolwire.journal.database.sealing import Sealer
 from toolwire.journal.database.tables import NOTES, STEPS
-from toolwire.journal.ledger.asked import AskedQuestion
+from toolwire.journal.ledger.asked import AskedRequest
 from toolwire.journal.ledger.begin import may_have_run, too_much_to_begin, too_much_to_keep
 from toolwire.journal.ledger.forms import (
     REFERRING,
@@ -67,10 +67,8 @@ class ReplayHistory:
     """Keys of the steps whose result is large."""
     shared: Shared = field(default_factory=Shared)
     """The values of the large results."""
-    asked: frozenset[str] = frozenset()
-    """Ids of the calls that a person was asked about."""
-    questions: tuple[AskedQuestion, ...] = ()
-    """The questions of the run when it was opened."""
+    requests: tuple[AskedRequest, ...] = ()
+    """The requests of the run when it was opened, oldest first."""
     stopped: ToolResult | None = None
     """The failure that keeps steps from running; None while the run goes on."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -81,6 +79,11 @@ class ReplayHistory:
             if self.stopped is None:
                 self.stopped = failure
             return self.stopped
+
+    def is_of_tool(self, step: Step) -> bool:
+        """True if a tool makes the call through its context. False for a model's call, and for a program's."""
+        parent = self.steps.get(step.parent)
+        return bool(step.parent) and not (parent is not None and parent.start is not None and parent.start.is_composite)
 
     def begin(self, start: Start, now: float, size: int, refused: ToolResult | None) -> KeptStep | ToolResult:
         """Marks a step as begun, or returns the failure that says why it must not begin.

@@ -50,7 +50,7 @@ def reopened(connection: Connection, database: Database, row: Any) -> RunLedger:
     history.size += len(row.start)
     history.stopped = divergence
     if lease is not None:
-        history.asked, history.questions = approvals.asked_calls(connection, sealer, run_id)
+        history.requests = approvals.asked_requests(connection, sealer, run_id, frozenset(history.ended))
     if row.outcome is not None:
         results = {key: kept.result for key, kept in history.steps.items()}
         sealed = sealer.open(row.outcome, "runs", run_id, "outcome")

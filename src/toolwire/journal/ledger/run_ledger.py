@@ -17,7 +17,7 @@ from toolwire.journal.database.database import Database
 from toolwire.journal.database.tables import RUNS
 from toolwire.journal.database.work import Kind, RecordFuture, Rows, Work
 from toolwire.journal.ledger import approvals
-from toolwire.journal.ledger.asked import is_asking
+from toolwire.journal.ledger.asked import is_asking, waiting_below
 from toolwire.journal.ledger.begin import begin, divergence, not_settled, taken_over, why_not
 from toolwire.journal.ledger.conversations import has_read
 from toolwire.journal.ledger.forms import result_form, start_form, texts_of, written
@@ -52,8 +52,9 @@ class RunLedger:
         urls: tuple[str, ...] = (),
     ) -> None:
         self.run_id = start.run_id
-        self.start, self.asked = start, history.asked
-        """The run's start, and the ids of the calls that a person was asked about."""
+        self.start = start
+        self.asked = frozenset(one.call_id for one in history.requests if not one.is_question)
+        """Ids of the calls that a person was asked about."""
         self.status: RunStatus = status
         self.rev = rev
         """The revision when the run was last opened, suspended or finished. It goes up with every change."""
@@ -71,14 +72,15 @@ class RunLedger:
     def recall(self, step: Step) -> ToolResult | InDoubtStep | None:
         """Returns the recorded result of the step, an `InDoubtStep` if it may have run, or None if it is new.
 
-        A step that differs from its record returns the failure `divergence`, and so does every later step.
+        A step that differs from its record returns the failure `divergence`. So does every later step then, unless a
+        tool made the call through its context: only that tool has to end.
         """
         history = self._history
         kept = history.steps.get(step.key)
         if history.stopped is not None or kept is None:
             return history.stopped
         if kept.step.digest != step.digest:
-            return self._diverge(kept.step, step)
+            return divergence(kept.step, step) if history.is_of_tool(step) else self._diverge(kept.step, step)
         if kept.result is not None or kept.start is None:
             return kept.result
         return InDoubtStep(
@@ -88,7 +90,8 @@ class RunLedger:
             attempt=kept.start.attempt,
             idempotency_key=idempotency_key(self.run_id, step.key, kept.start.arguments_digest),
             has_key=kept.start.has_key,
-            is_asking=is_asking(step.key, self._history.questions),
+            is_asking=is_asking(step.key, history.requests),
+            waiting=waiting_below(step.key, history.requests),
         )
 
     def recorded(self, parent: str) -> Sequence[tuple[Step, ToolResult]]:
