@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from tests.session.killed import DOUBT, KEY, Moments, happened, watch
 from tests.session.till import calls
-from toolwire import ApprovalRequest, CallContext, Decision, Session, Store, ToolSpec, Turn
+from toolwire import ApprovalRequest, CallContext, Decision, Session, Store, ToolRegistry, ToolSpec, Turn
 
 GUESTS = {"type": "integer", "minimum": 1}
 CONVERSATION = "c-17"
@@ -25,7 +25,7 @@ CONVERSATION = "c-17"
 MADE: tuple[tuple[str, ...], ...] = (("pay", "book"), ("send", "delegate"))
 """The tools that the replies call, in turns."""
 EFFECT_OF = {"delegate": "wire"}
-"""The tool that has the effect of a call, where it is another one. An agent below the agent belongs here too."""
+"""The tool that has the effect of a call, where it is another one."""
 
 Answers: TypeAlias = Literal["at once", "later", "never"]
 """When the person answers a question: while its call waits, after the turn was suspended, or not before a kill."""
@@ -149,7 +149,7 @@ def _decision(request: ApprovalRequest) -> Decision:
 
 def _session(store: Store, part: Part, moments: Moments, answer: Any) -> Session:
     async def approver(request: ApprovalRequest) -> Decision | None:
-        if request.kind == "question":
+        if request.kind == "question" or request.parent:
             answer.send("asked")
             moments.passed()
             if part.answers == "never":
@@ -159,7 +159,8 @@ def _session(store: Store, part: Part, moments: Moments, answer: Any) -> Session
         return _decision(request)
 
     kept = None if part.is_naive else store
-    return Session(_tools(part, moments), protocol="openai", store=kept, conversation=CONVERSATION, approver=approver)
+    tools = _tools(store, part, moments)
+    return Session(tools, protocol="openai", store=kept, conversation=CONVERSATION, approver=approver)
 
 
 def _write(path: Path, line: Mapping[str, Any]) -> None:
@@ -169,7 +170,7 @@ def _write(path: Path, line: Mapping[str, Any]) -> None:
     os.close(descriptor)
 
 
-def _tools(part: Part, moments: Moments) -> list[Any]:
+def _tools(store: Store, part: Part, moments: Moments) -> list[Any]:
     def effect(tool: str, mark: str, key: str = "") -> None:
         moments.passed()
         _write(part.effects, {"tool": tool, "mark": mark, "key": key})
@@ -197,14 +198,31 @@ def _tools(part: Part, moments: Moments) -> list[Any]:
         return "wired"
 
     async def delegate(mark: str, context: CallContext) -> str:
-        """Lets another tool do the work, below the same run."""
-        return (await context.call("wire", mark=mark)).text
+        """Lets another agent do the work by tools of its own. Its model's reply is saved before the calls run."""
+        found = store.document(f"helper-{mark}")
+        if found.value is None:
+            moments.passed()
+            reply = {"text": secrets.token_hex(4)}
+            store.save_document(f"helper-{mark}", reply, version=found.version)
+            moments.passed()
+        else:
+            reply = found.value
+        helper = context.using(own, agent="helper")
+        await helper.call("plan", **reply)
+        return (await helper.call("wire", mark=mark)).text
+
+    def plan(text: str) -> str:
+        """Plans."""
+        return text
+
+    own = ToolRegistry()
+    own.register(plan)
+    own.register(ToolSpec.from_function(wire, permission="confirm", effects=["spend"]))
 
     return [
         ToolSpec.from_function(pay, permission="confirm", effects=["spend"]),
         ToolSpec.from_function(send, idempotent="key", effects=["send"]),
         ToolSpec.from_function(book, effects=["write"]),
-        ToolSpec.from_function(wire, effects=["spend"]),
-        # Its inner call is not on record by itself, so it is as unsafe to repeat as `wire`.
-        ToolSpec.from_function(delegate, effects=["spend"]),
+        # Its calls are on record by themselves, and its model's reply is saved.
+        ToolSpec.from_function(delegate, idempotent="natural"),
     ]

@@ -27,7 +27,7 @@ KILLS = 200
 """Kills for each store."""
 TURNS = 20
 MOMENTS = 120
-"""The latest moment to die at: a turn has about forty."""
+"""The latest moment to die at: a turn has about fifty."""
 LONGEST_S = 1.0
 """Seconds after which a process that is killed by the clock is killed at the latest."""
 MODES = ("moment", "clock", "question")
