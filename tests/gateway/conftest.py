@@ -102,16 +102,35 @@ def era(request: pytest.FixtureRequest) -> Era:
     return request.param
 
 
+@pytest.fixture(scope="session")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    """One server over HTTP, for all tests that only connect. Tests that need options start their own."""
+    server = Served(tmp_path_factory.mktemp("shared"))
+    yield server
+    server.kill()
+
+
 @pytest.fixture
-def connect(tmp_path: Path, transport: Transport, era: Era, served: Callable[..., Served]) -> Connect:
-    """Returns a function that connects a client. Each connection has a server of its own."""
+def store_file(tmp_path: Path, transport: Transport, request: pytest.FixtureRequest) -> Path:
+    """The file of the store of the server that `connect` connects to."""
+    if transport == "memory":
+        return tmp_path / "runs.db"
+    folder = tmp_path if transport == "stdio" else request.getfixturevalue("shared_server").folder
+    return folder / ".toolwire/journal.db"
+
+
+@pytest.fixture
+def connect(
+    tmp_path: Path, transport: Transport, era: Era, store_file: Path, request: pytest.FixtureRequest
+) -> Connect:
+    """Returns a function that connects a client. Over HTTP the tests share one server."""
 
     @asynccontextmanager
     async def connected(**options: Any) -> AsyncGenerator[Client]:
         if transport == "memory":
-            server: Any = ToolServer(new_registry(), "tests", store=f"sqlite:///{tmp_path}/runs.db").in_memory()
+            server: Any = ToolServer(new_registry(), "tests", store=f"sqlite:///{store_file}").in_memory()
         elif transport == "http":
-            server = served().url
+            server = request.getfixturevalue("shared_server").url
         else:
             command, *arguments = serve_command()
             server = stdio_client(StdioServerParameters(command=command, args=arguments, cwd=str(tmp_path)))

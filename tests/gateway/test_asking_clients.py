@@ -115,10 +115,9 @@ async def test_an_answer_that_does_not_fit_is_asked_for_once_more(connect: Conne
 
 
 async def test_a_client_without_forms_gets_the_id_of_the_request_and_calls_once_more(
-    connect: Connect, record: Path, tmp_path: Path, transport: str
+    connect: Connect, record: Path, store_file: Path
 ) -> None:
     arguments = {"amount": 5, "record": str(record)}
-    file = "runs.db" if transport == "memory" else ".toolwire/journal.db"
     async with connect() as client:
         first = await client.call_tool("pay", arguments)
         request_id = (first.meta or {})[FAILURE]["requestId"]
@@ -128,7 +127,7 @@ async def test_a_client_without_forms_gets_the_id_of_the_request_and_calls_once_
         )
         # The same call waits on, under the same request.
         assert (await client.call_tool("pay", arguments)).meta == first.meta
-        with Store.open(f"sqlite:///{tmp_path}/{file}") as store:
+        with Store.open(f"sqlite:///{store_file}") as store:
             store.decide(request_id, Decision(verdict="approve"))
         assert told(await client.call_tool("pay", arguments)) == ("success", "paid 5")
         # A later call is another one, and is asked about anew.
