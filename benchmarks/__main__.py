@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from benchmarks import calls, executors, imports, programs, store
+from benchmarks import calls, executors, files, imports, programs, store
 from benchmarks.timing import show
 
 GROUPS = {
@@ -14,6 +14,7 @@ GROUPS = {
     "Programs": programs,
     "One program, against a bare fork": executors,
     "The store": store,
+    "Files": files,
 }
 
 

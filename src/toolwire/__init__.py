@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolwire.facade.built_in.artifact_tools import RewriteArtifactTool as RewriteArtifactTool
     from toolwire.facade.built_in.artifact_tools import UpdateArtifactTool as UpdateArtifactTool
     from toolwire.facade.built_in.artifact_tools import create_artifact_tools as create_artifact_tools
+    from toolwire.facade.built_in.box import built_in_tools as built_in_tools
     from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool as CodeExecutionTool
     from toolwire.facade.built_in.execute_python_code import execute_python_code as execute_python_code
     from toolwire.facade.built_in.file_tools import DiskFileSystem as DiskFileSystem
@@ -190,6 +191,7 @@ _HOMES = {
     "Turn": "session.turn",
     "UpdateArtifactTool": "facade.built_in.artifact_tools",
     "XMLToolCallParser": "facade.tools.xml_parser",
+    "built_in_tools": "facade.built_in.box",
     "create_artifact_tools": "facade.built_in.artifact_tools",
     "execute_python_code": "facade.built_in.execute_python_code",
     "insert_text_file": "facade.built_in.raw_files",

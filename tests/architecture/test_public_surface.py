@@ -94,6 +94,7 @@ PUBLIC = [
     "Turn",
     "UpdateArtifactTool",
     "XMLToolCallParser",
+    "built_in_tools",
     "create_artifact_tools",
     "execute_python_code",
     "insert_text_file",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 import pytest
 
 from tests.cli.command_line import Ended, run_here
 from tests.cli.conftest import Write
+from toolwire import ConfigurationError, built_in_tools
 from toolwire.protocols import names
 
 
@@ -208,7 +210,7 @@ def test_a_disabled_tool_is_shown_with_its_reason(write: Write) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["tools"], "Missing option '--tools'"),
+        (["prompt"], "Missing option '--tools'"),
         (["fly"], "No such command 'fly'"),
         (["run", "--tools", "x"], "give a reply or --resume RUN"),
         (["tools", "--tools", "x", "--colour"], "No such option: --colour"),
@@ -217,3 +219,29 @@ def test_a_disabled_tool_is_shown_with_its_reason(write: Write) -> None:
 def test_wrong_usage_is_said_on_stderr(words: list[str], said: str) -> None:
     ended = run_here(*words)
     assert (ended.code, ended.stdout, said in ended.stderr) == (2, "", True)
+
+
+def test_builtin_lists_the_tools_of_toolwire_with_their_permissions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    found = {tool["name"]: tool["permission"] for tool in json.loads(run_here("tools", "--builtin", "--json").stdout)}
+    assert list(found) == [spec.name for spec in built_in_tools()]
+    assert sorted(name for name, permission in found.items() if permission == "confirm") == [
+        "delete_file",
+        "insert_text_file",
+        "view_text_file",
+        "write_text_file",
+    ]
+    assert "read_text_file" in run_here("tools", "--builtin", "--search", "read a file").stdout
+
+
+@pytest.mark.parametrize("arguments", [(), ("--builtin", "--tools", "shop.py")])
+def test_tools_come_from_one_place(arguments: tuple[str, ...]) -> None:
+    ended = run_here("tools", *arguments)
+    assert (ended.code, ended.stdout) == (2, "")
+    assert "give your tools by --tools, or --builtin for the tools of toolwire" in ended.stderr
+
+
+def test_a_definition_of_the_list_says_how_to_get_a_tool_that_works() -> None:
+    for spec in built_in_tools():
+        with pytest.raises(ConfigurationError, match=rf"docs/built_in/{spec.name}\.md says how to get it"):
+            cast("Any", spec.__tool__().function)()

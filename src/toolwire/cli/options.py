@@ -18,6 +18,14 @@ ToolsOption = Annotated[
         help="A .py file or an importable module with the tools. May be given several times.",
     ),
 ]
+OptionalToolsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tools",
+        metavar="FILE|MODULE",
+        help="A .py file or an importable module with the tools. May be given several times.",
+    ),
+]
 PolicyOption = Annotated[
     str | None,
     typer.Option(

@@ -31,18 +31,11 @@ def open_by_kernel(root: int, path: str, flags: int) -> int:
     Raises:
         OSError: It cannot be opened, or it leads through a symbolic link or out of `root`.
     """
-    how = _How(flags | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS | _NO_SYMLINKS)
-    code = 0
+    how, encoded, code = _how(flags), os.fsencode(path), 0
     for _ in range(_RETRIES):
-        found = _syscall()(
-            ctypes.c_long(_OPENAT2),
-            ctypes.c_int(root),
-            ctypes.c_char_p(os.fsencode(path)),
-            ctypes.byref(how),
-            ctypes.c_size_t(ctypes.sizeof(how)),
-        )
+        found = _openat2()(_OPENAT2, root, encoded, how, ctypes.sizeof(_How))
         if found >= 0:
-            return int(found)
+            return found
         code = ctypes.get_errno()
         if code not in (errno.EAGAIN, errno.EINTR):
             break
@@ -107,9 +100,16 @@ def _close(descriptor: int, root: int) -> None:
 
 
 @functools.cache
-def _syscall() -> Callable[..., int]:
+def _how(flags: int) -> object:
+    """Returns the pointer to the constraints, which the kernel only reads."""
+    return ctypes.byref(_How(flags | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS | _NO_SYMLINKS))
+
+
+@functools.cache
+def _openat2() -> Callable[..., int]:
     function = _library().syscall
     function.restype = ctypes.c_long
+    function.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
     return function
 
 

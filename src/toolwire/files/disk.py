@@ -221,8 +221,11 @@ def _content(file: int, path: FilePath) -> bytes:
     _check_regular(status, path)
     if status.st_size > FILE_LIMIT_BYTES:
         raise FileRefused(f"{path} has {status.st_size:,} bytes; at most {FILE_LIMIT_BYTES:,} can be used")
-    with open(file, "rb", closefd=False) as reader:
-        content = reader.read(FILE_LIMIT_BYTES + 1)
+    content = part = os.read(file, status.st_size + 1)
+    # A file that grows is read on, and a kernel may return less than was asked for.
+    while part and len(content) <= FILE_LIMIT_BYTES:
+        part = os.read(file, 65_536)
+        content += part
     if len(content) > FILE_LIMIT_BYTES:
         raise FileRefused(f"{path} has more than {FILE_LIMIT_BYTES:,} bytes, which is the limit")
     return content

@@ -14,7 +14,7 @@ from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.display import add_row, table_text
 from toolwire.cli.exit_codes import ExitCode, exit_codes
 from toolwire.cli.loading import registry_of
-from toolwire.cli.options import JsonOption, PolicyOption, ToolsOption
+from toolwire.cli.options import JsonOption, OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
 
 EPILOG = f"""\b
@@ -22,6 +22,7 @@ Examples:
   toolwire tools --tools tools.py
   toolwire tools --tools my_package.tools --json
   toolwire tools --tools my_package.tools --search "send an email"
+  toolwire tools --builtin
 
 {exit_codes("the result cannot be written", ExitCode.UNUSABLE_TOOLS)}"""
 
@@ -38,7 +39,10 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command("tools", epilog=EPILOG)
 def tools(
     context: typer.Context,
-    tools: ToolsOption,
+    tools: OptionalToolsOption = None,
+    builtin: Annotated[
+        bool, typer.Option("--builtin", help="The tools that toolwire brings. docs/built_in has a page for each.")
+    ] = False,
     search: Annotated[
         str | None,
         typer.Option(metavar="QUERY", help="Only tools that fit this task, best first, as a model finds them."),
@@ -49,8 +53,11 @@ def tools(
     """Print which tools there are."""
     output: Output = context.obj
     output.keep_stdout()
-    registry = registry_of(tools)
-    honour(policy, registry, output)
+    if bool(tools) == builtin:
+        raise typer.BadParameter("give your tools by --tools, or --builtin for the tools of toolwire")
+    registry = registry_of(tools or ()) if not builtin else _built_in()
+    if not builtin or policy is not None:
+        honour(policy, registry, output)
     specs = registry.to_toolspecs()
     if search is not None:
         specs = _found(specs, search)
@@ -64,6 +71,13 @@ def tools(
         )
     elif specs:
         output.result(_table(specs, permissions, disabled, is_terminal=output.is_terminal))
+
+
+def _built_in() -> toolwire.ToolRegistry:
+    registry = toolwire.ToolRegistry()
+    for spec in toolwire.built_in_tools():
+        registry.register(spec)
+    return registry
 
 
 def _found(specs: Mapping[str, toolwire.ToolSpec], query: str) -> dict[str, toolwire.ToolSpec]:

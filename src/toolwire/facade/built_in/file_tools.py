@@ -249,19 +249,19 @@ _WRITES = FunctionOptions(effects=("write",), idempotent="natural")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _FileTool:
-    """A tool, and the operations that it needs."""
+class FileTool:
+    """A tool: its function, its options, and the operations that it needs."""
 
     function: Callable[..., Any]
     options: FunctionOptions
     needs: frozenset[str]
 
 
-def _file_tool(function: Callable[..., Any], options: FunctionOptions, *needs: FileOperation) -> _FileTool:
-    return _FileTool(function=function, options=options, needs=frozenset(needs))
+def _file_tool(function: Callable[..., Any], options: FunctionOptions, *needs: FileOperation) -> FileTool:
+    return FileTool(function=function, options=options, needs=frozenset(needs))
 
 
-_TOOLS = (
+FILE_TOOLS = (
     _file_tool(read_text_file, _READS, "read_file"),
     _file_tool(read_multiple_files, _READS, "read_file"),
     _file_tool(list_directory, _READS, "list"),
@@ -276,8 +276,8 @@ _TOOLS = (
 )
 
 
-def _tools_for(operations: frozenset[str]) -> list[_FileTool]:
-    return [tool for tool in _TOOLS if tool.needs <= operations]
+def _tools_for(operations: frozenset[str]) -> list[FileTool]:
+    return [tool for tool in FILE_TOOLS if tool.needs <= operations]
 
 
 def _as_data(page: FilePage) -> dict[str, Any]:
