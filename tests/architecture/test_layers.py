@@ -23,6 +23,7 @@ LOWER = {
     "journal": {"vocabulary", "runtime", "permission"},
     "observability": {"vocabulary"},
     "files": {"vocabulary"},
+    "web": {"vocabulary"},
     "mcp": {"vocabulary", "runtime", "definition"},
     "builtin": {"vocabulary", "runtime", "definition"},
 }
