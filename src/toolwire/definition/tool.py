@@ -61,6 +61,8 @@ class Tool:
     """True for the tool by which a model ends its work: a session's `finish`."""
     withheld: Callable[[], ToolResult | None] = staticmethod(lambda: None)
     """Returns the refusal of all calls while an operator withholds the tool. No rule lifts it; models are not told."""
+    asker = ""
+    """The MCP server that may ask a person in a call; else empty. Its tool's function takes the context first."""
 
     def __init__(
         self,
@@ -247,11 +249,11 @@ class Tool:
                 f"tool {self.name!r} is known by its schema alone and cannot be called: give function=..."
             )
         values = {**validated.values, **validated.bound} if validated.bound else validated.values
+        if self.asker:
+            return function(context, **values)
         if self.context_parameter is not None:
             values = {**values, self.context_parameter: context}
-        if self._spread is None:
-            return function(**values)
-        return self._spread(function, values)
+        return function(**values) if self._spread is None else self._spread(function, values)
 
     def clear_cache(self) -> None:
         """Discards the results derived from docstring, annotations and bindings. Binding does this by itself."""

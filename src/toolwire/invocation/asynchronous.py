@@ -62,12 +62,11 @@ class AsynchronousPorts:
     async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
         return await (work if limit_s is None else _within(work, limit_s))
 
-    async def answered(self, future: Future[Any], limit_s: float | None) -> Any:
+    async def answered(self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> Any:
         if not future.done():
             waiting = asyncio.wrap_future(future)
             try:
-                done, _ = await asyncio.wait((waiting,), timeout=limit_s)
-                if not done:
+                if not await _waited(waiting, limit_s, pauses):
                     give_up(future, limit_s or 0.0)
             finally:
                 # Cancels the tool's future too, if it is not done. asyncio logs exceptions that were never retrieved.
@@ -153,7 +152,7 @@ async def _worked(future: Future[T], limit_s: float | None, pauses: PauseClock |
     return waiting.result()
 
 
-async def _waited(waiting: asyncio.Future[Any], limit_s: float, pauses: PauseClock | None) -> bool:
+async def _waited(waiting: asyncio.Future[Any], limit_s: float | None, pauses: PauseClock | None) -> bool:
     """True if the work ended within the limit and its pauses."""
     done, _ = await asyncio.wait((waiting,), timeout=limit_s)
     while not done and pauses is not None and (more_s := pauses.more_s()) > 0:

@@ -75,13 +75,13 @@ class BlockingPorts:
         except TimeoutError as late:
             raise TimedOut(limit_s or 0.0, stopped=True) from late
 
-    async def answered(self, future: Future[Any], limit_s: float | None) -> Any:
+    async def answered(self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> Any:
         try:
-            # Not `wait`: it does not return for a future that was cancelled before its work began.
-            with suppress(CancelledError):
-                future.exception(limit_s)
-        except TimeoutError:
-            give_up(future, limit_s or 0.0)
+            is_done = _waited(future, limit_s)
+            while not is_done and pauses is not None and (more_s := pauses.more_s()) > 0:
+                is_done = _waited(future, more_s)
+            if not is_done:
+                give_up(future, limit_s or 0.0)
         except BaseException:
             future.cancel()
             raise
@@ -122,6 +122,17 @@ class BlockingPorts:
             return workers.start(lambda: step(core()))
         except WorkersExhausted:
             return core
+
+
+def _waited(future: Future[Any], limit_s: float | None) -> bool:
+    """True if the future was done within the limit."""
+    try:
+        # Not `wait`: it does not return for a future that was cancelled before its work began.
+        with suppress(CancelledError):
+            future.exception(limit_s)
+    except TimeoutError:
+        return False
+    return True
 
 
 def not_in_time(future: Future[Any], limit_s: float) -> TimedOut | WorkersExhausted:

@@ -39,7 +39,7 @@ def attempt(prepared: Prepared, scope: Scope, invoke: Path) -> Awaitable[Outcome
     """Runs the tool and returns its result, or the failure. The call is pending while a question of the tool waits."""
     entry = prepared.entry
     # This function is not a coroutine itself, which saves one coroutine per call.
-    if entry.tool.context_parameter is None:
+    if entry.tool.context_parameter is None and not entry.tool.asker:
         running = _once(prepared, scope, invoke, None)
     else:
         running = _with_questions(prepared, scope, invoke)
@@ -129,9 +129,9 @@ async def _run(prepared: Prepared, scope: Scope, invoke: Path, questions: Questi
     if questions is not None and produced is not None:
         context = context_of(prepared, scope, invoke, deadline, produced, questions)
     try:
-        if (limit_s is None and ports.is_blocking and not tool.is_async) or (tool.gives_future and context is None):
-            # The port would do the same, at the cost of a coroutine. A tool that gives a future does not block, unless
-            # it has a context: parts that it emits wait for their reader.
+        is_quick = tool.gives_future and (context is None or bool(tool.asker))
+        if (limit_s is None and ports.is_blocking and not tool.is_async) or is_quick:
+            # The port would cost a coroutine. A tool that gives a future blocks only where it emits to its own context.
             value = _called(tool, prepared.validated, context, ports)
         else:
             value = await ports.execute(
@@ -175,7 +175,7 @@ def _failed(call: ToolCall, error: BaseException) -> ToolResult:
 
 def _finished(value: Any, ports: Ports, left_s: float | None, questions: Questions | None) -> Awaitable[Any]:
     if isinstance(value, Future):
-        return ports.answered(cast("Future[Any]", value), left_s)
+        return ports.answered(cast("Future[Any]", value), left_s, questions and questions.clock)
     return ports.finish(_held(value, questions), left_s)
 
 

@@ -219,11 +219,11 @@ class Ports(Protocol):
         """
         ...
 
-    async def answered(self, future: Future[Any], limit_s: float | None) -> Any:
+    async def answered(self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> Any:
         """Returns the result of a tool's future, or `Raised`. If the call ends earlier, the future is cancelled.
 
         Raises:
-            TimedOut: The future was not done within `limit_s` seconds. `stopped` is what its `cancel()` gave.
+            TimedOut: The future was not done within the limit and the pauses. `stopped` is what its `cancel()` gave.
         """
         ...
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from toolwire.mcp.connection import Connection, Open
     from toolwire.mcp.server_log import ServerLog
+    from toolwire.vocabulary.context import CallContext
 
 NAME_CHARACTERS = 32
 """Maximum characters of a server's name. It stands before the names of its tools."""
@@ -247,9 +248,16 @@ class MCPClient(StatefulClientBase):
             )
         return MCPToolFunction(self.name, value, self._send, wrap_tool_result=wrap_tool_result)
 
-    def _send(self, tool: str, arguments: dict[str, Any], read: Callable[[Any], Any], future: Future[Any]) -> None:
+    def _send(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        read: Callable[[Any], Any],
+        future: Future[Any],
+        context: CallContext | None,
+    ) -> None:
         try:
-            self._connection.call(tool, arguments, read, future)
+            self._connection.call(tool, arguments, read, future, context)
         except RuntimeError:
             future.set_exception(CallNotSent(f"the connection to the MCP server {self.name!r} was closed"))
 

@@ -32,6 +32,21 @@ TOOLS = 2_000
 LOG_LINES_PER_S = 100
 """Lines a second of a server's log, its stderr included. The rest is counted."""
 
+LEGS = 10
+"""Requests of one call whose server asks for input in between. The SDKs of MCP give up after as many."""
+
+LEG_S = 0.25
+"""Seconds before a request is repeated for a server that gave a state and no question: it is at work meanwhile."""
+
+FORM_FIELDS = 50
+"""Fields of one form of a server. No person fills in more in the middle of a call."""
+
+FORM_CHARACTERS = 65_536
+"""Characters of the schema of one form as JSON: 50 fields with a choice of countries each."""
+
+STATE_CHARACTERS = 65_536
+"""Characters of the state that a server gives back to itself. A store keeps it while a person is asked."""
+
 RELIST_S = 1.0
 """Seconds between the news that a list of tools changed and reading it. All news of that time count as one."""
 

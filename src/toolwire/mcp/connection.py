@@ -12,34 +12,42 @@ import random
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeVar, cast
 
 import anyio
-from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     PARSE_ERROR,
     CallToolRequest,
     CallToolRequestParams,
-    CallToolResult,
     Implementation,
+    InputRequiredResult,
     LoggingMessageNotificationParams,
 )
 from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
 from mcp import Client
-from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S, BREAKER, STABLE_S, ClientLimits
+from toolwire.mcp.client_limits import (
+    BACKOFF_GROWTH,
+    BACKOFF_MAX_S,
+    BACKOFF_S,
+    BREAKER,
+    LEG_S,
+    STABLE_S,
+    ClientLimits,
+)
 from toolwire.mcp.http import fate_of
-from toolwire.mcp.list_changes import ListChanges
+from toolwire.mcp.line import Line
 from toolwire.mcp.listing import listed
+from toolwire.mcp.sending import SENDING, Sending
 from toolwire.mcp.server_log import ServerLog
-from toolwire.mcp.streams import SENDING, Sending
+from toolwire.mcp.server_questions import ANSWER, Leg, leg_of, next_leg
 from toolwire.runtime.portal import Portal
+from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, ServerUnavailable
 from toolwire.vocabulary.results import ToolResult
 
@@ -50,27 +58,6 @@ Open = Callable[[Callable[[], None]], Any]
 
 CLOSE_S = 10.0
 """Seconds that `close` waits for a server to end: more than the steps of ending its process take together."""
-
-
-@dataclass(eq=False)
-class _Line:
-    """One connection, from its opening to its end."""
-
-    client: Client | None = None
-    tools: tuple[McpTool, ...] = ()
-    since: float = 0.0
-    changes: ListChanges = field(default_factory=ListChanges)
-    error: str = ""
-    under_way: int = 0
-    ended: anyio.Event = field(default_factory=anyio.Event)
-    """Set when it takes no more calls. Those under way may still be answered."""
-    is_idle: anyio.Event = field(default_factory=anyio.Event)
-    """Set when it has ended and no call is under way."""
-
-    def end(self) -> None:
-        self.ended.set()
-        if not self.under_way:
-            self.is_idle.set()
 
 
 class Connection:
@@ -91,7 +78,7 @@ class Connection:
         self._tools_changed, self._is_in_memory = tools_changed, is_in_memory
         self._portal = Portal()
         # All that follows is used on the portal's loop alone.
-        self._line: _Line | None = None
+        self._line: Line | None = None
         self._failures, self._error = 0, ""
         self._announced: tuple[McpTool, ...] | None = None
         self._under_way = 0
@@ -106,12 +93,21 @@ class Connection:
         """
         return self._portal.run(self._tools)
 
-    def call(self, tool: str, arguments: dict[str, Any], read: Callable[[Any], T], future: Future[T]) -> None:
+    def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        read: Callable[[Any], T],
+        future: Future[T],
+        context: CallContext | None = None,
+    ) -> None:
         """Calls a tool and sets the future to `read(result)`. Cancelling the future also tells the server.
 
-        The result is the SDK's `CallToolResult`, or a `ToolResult` of a call without one.
+        The result is the SDK's `CallToolResult`, a `ToolResult` of a call without one, or with a `context` the
+        questions of the server as `InputRequired`.
         """
-        self._portal.start(partial(self._called, tool, arguments, read), future)
+        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
+        self._portal.start(partial(self._called, request, read, context), future)
 
     @property
     def is_connected(self) -> bool:
@@ -139,14 +135,14 @@ class Connection:
     async def _keep(self) -> None:
         async with anyio.create_task_group() as lines:
             while not self._closing.is_set():
-                line = self._line = _Line()
+                line = self._line = Line(self._limits.call_limit, self._log)
                 lines.start_soon(self._run, line)
                 await line.ended.wait()
                 self._note_end(line)
                 with anyio.move_on_after(self._delay_s()):
                     await self._closing.wait()
 
-    async def _run(self, line: _Line) -> None:
+    async def _run(self, line: Line) -> None:
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._limits.connect_s) as limit:
                 async with self._opened(line) as client:
@@ -167,13 +163,14 @@ class Connection:
             line.end()
 
     @asynccontextmanager
-    async def _opened(self, line: _Line) -> AsyncGenerator[Client]:
+    async def _opened(self, line: Line) -> AsyncGenerator[Client]:
         info = Implementation(name="toolwire", version=version("toolwire"))
         async with Client(
             self._open(line.end),
             cache=None,
             client_info=info,
             message_handler=line.changes.take_message,
+            elicitation_callback=line.asked,
             logging_callback=self._logged,
             log_level="info",
         ) as client:
@@ -183,7 +180,7 @@ class Connection:
         level = logging.getLevelNamesMapping().get(params.level.upper(), logging.WARNING)
         self._log.line(level, params.data if isinstance(params.data, str) else json.dumps(params.data))
 
-    async def _follow(self, line: _Line, client: Client) -> None:
+    async def _follow(self, line: Line, client: Client) -> None:
         """Announces the tools of this connection, and later each change of them."""
         while True:
             if self._announced is not None and self._announced != line.tools:
@@ -196,7 +193,7 @@ class Connection:
             except (MCPError, ValidationError, TimeoutError) as error:
                 self._log.warning(f"its changed tools cannot be listed: {error}")
 
-    def _note_end(self, line: _Line) -> None:
+    def _note_end(self, line: Line) -> None:
         is_stable = line.client is not None and anyio.current_time() - line.since >= STABLE_S
         self._failures = 1 if is_stable else self._failures + 1
         self._error = line.error or "it closed the connection"
@@ -236,54 +233,63 @@ class Connection:
 
     # -- calling ------------------------------------------------------------------------------------------------
 
-    async def _called(self, tool: str, arguments: dict[str, Any], read: Callable[[Any], T]) -> T:
+    async def _called(self, request: CallToolRequest, read: Callable[[Any], T], context: CallContext | None) -> T:
         if self._under_way >= self._limits.call_limit:
             return read(_too_many(self._name, self._limits.call_limit))
         self._under_way += 1
         try:
-            return read(await self._answered(tool, arguments))
+            leg = leg_of(context)
+            while True:
+                answer = await self._answered(leg.request(request), context)
+                if isinstance(answer, InputRequiredResult):
+                    answer = next_leg(answer, leg, self._log, can_ask=context is not None)
+                if not isinstance(answer, Leg):
+                    return read(answer)
+                leg = answer
+                if not leg.responses:
+                    await anyio.sleep(LEG_S)
         finally:
             self._under_way -= 1
 
-    async def _answered(self, tool: str, arguments: dict[str, Any]) -> Any:
+    async def _answered(self, request: CallToolRequest, context: CallContext | None) -> Any:
         if self._failures >= BREAKER and not self.is_connected:
             # A call that waits already goes on waiting: it may come to its end before its time is over.
             raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._error}")
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
-        started = anyio.current_time()
-        sending = Sending()
-        with anyio.CancelScope(deadline=started + self._limits.call_s) as limit:
-
-            async def renew(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
-                limit.deadline = min(anyio.current_time() + self._limits.call_s, started + self._limits.call_max_s)
-
+        sending = Sending(
+            self._limits, None if context is None else lambda question: context.ask(question.message, question.schema)
+        )
+        with sending.scope:
             while True:
                 line = await self._ready()
-                sent = await self._sent(line, request, sending, renew)
+                sent = await self._sent(line, request, sending)
                 if sent is not None:
                     return sent
-        waited = f"no answer came within {anyio.current_time() - started:.0f} s"
+        waited = f"no answer came within {sending.waited_s:.0f} s"
         raise CallNotAnswered(waited) if sending.is_sent else CallNotSent(f"{waited}, because {self._error}")
 
-    async def _sent(self, line: _Line, request: CallToolRequest, sending: Sending, renew: ProgressFnT) -> Any:
+    async def _sent(self, line: Line, request: CallToolRequest, sending: Sending) -> Any:
         """Sends the request and returns the result. None if it was certainly not sent: the line has then ended."""
         assert line.client is not None
         SENDING.set(sending)
         # The transport of a server in this process has no streams that could note it.
         sending.is_sent = self._is_in_memory
-        line.under_way += 1
+        line.under_way.add(sending)
+
+        async def renew(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+            sending.renew()
+
         try:
-            return await line.client.session.send_request(request, CallToolResult, progress_callback=renew)
+            return await line.client.session.send_request(request, ANSWER, progress_callback=renew)
         except MCPError as error:
             return self._failed(line, error, sending)
         except ValidationError as error:
             return _misfit(error)
         finally:
-            line.under_way -= 1
+            line.under_way.discard(sending)
             if line.ended.is_set():
                 line.end()
 
-    def _failed(self, line: _Line, error: MCPError, sending: Sending) -> ToolResult | None:
+    def _failed(self, line: Line, error: MCPError, sending: Sending) -> ToolResult | None:
         fate = fate_of(error)
         if fate == "refused":
             raise CallNotSent(error.error.message)
@@ -305,7 +311,7 @@ class Connection:
             return ToolResult.failed("invalid_result", f"The server's answer cannot be read: {message}.")
         return ToolResult(False, error=f"the server refused the call: {message} ({code})")
 
-    async def _ready(self) -> _Line:
+    async def _ready(self) -> Line:
         while True:
             line = self._line
             if self._closing.is_set():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,17 +11,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 
-
-@dataclass(slots=True)
-class Sending:
-    """How far the request of one call has come."""
-
-    is_sent: bool = False
-    """True from the moment at which the request may have reached the server."""
-
-
-SENDING: ContextVar[Sending | None] = ContextVar("sending", default=None)
-"""The call whose request the current task sends."""
+from toolwire.mcp.sending import SENDING
 
 Item = SessionMessage | Exception
 

@@ -9,6 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from toolwire.definition.tool import Tool
 from toolwire.mcp.convert import field_of, from_mcp, result_of_mcp
+from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.questions import InputRequired
 from toolwire.vocabulary.response import ToolResponse
 from toolwire.vocabulary.results import ToolResult
 
@@ -22,8 +24,10 @@ class CallFuture(Future[T], Generic[T]):
         return asyncio.wrap_future(self).__await__()
 
 
-Send = Callable[[str, dict[str, Any], Callable[[Any], Any], Future[Any]], None]
-"""Sends a call: the tool's name, the arguments, the reading of its `CallToolResult`, and the future to set."""
+Send = Callable[[str, dict[str, Any], Callable[[Any], Any], Future[Any], CallContext | None], None]
+"""Sends a call: the tool's name, the arguments, the reading of its `CallToolResult`, the future to set, and the context
+that asks a person; None for a call without one.
+"""
 
 
 class MCPToolFunction:
@@ -54,7 +58,7 @@ class MCPToolFunction:
     def __call__(self, **arguments: Any) -> CallFuture[Any]:
         """Calls the tool. The future gives a `ToolResponse`, or the raw `CallToolResult`."""
         future: CallFuture[Any] = CallFuture()
-        self._send(self.name, arguments, _response if self.wrap_tool_result else _same, future)
+        self._send(self.name, arguments, _response if self.wrap_tool_result else _same, future, None)
         return future
 
     def __tool__(self) -> Tool:
@@ -65,25 +69,27 @@ class MCPToolFunction:
     def _made(self) -> Tool:
         read = _same if self.wrap_tool_result else _raw
 
-        def call(**arguments: Any) -> Future[Any]:
+        def call(context: Any = None, /, **arguments: Any) -> Future[Any]:
             future: Future[Any] = Future()
-            self._send(self.name, arguments, read, future)
+            self._send(self.name, arguments, read, future, context)
             return future
 
         value = self.value.model_dump(by_alias=True, mode="json", exclude_none=True)
         if not self.wrap_tool_result:
             # The server promises its structured content, and the data are the whole `CallToolResult`.
             value.pop("outputSchema", None)
-        return from_mcp({**value, "name": f"{self.server}/{self.name}"}, call)
+        tool = from_mcp({**value, "name": f"{self.server}/{self.name}"}, call)
+        tool.asker = self.server
+        return tool
 
 
 def _same(result: Any) -> Any:
     return result
 
 
-def _raw(result: Any) -> ToolResult:
+def _raw(result: Any) -> ToolResult | InputRequired:
     """Returns a result whose data are the SDK's own object, with the blocks that a model reads."""
-    if isinstance(result, ToolResult):
+    if isinstance(result, ToolResult | InputRequired):
         return result
     read = result_of_mcp(result)
     return ToolResult(True, result, None, read.metadata, content=read.content)

@@ -79,7 +79,8 @@ class ApprovalRequest:
         tool: The name of the tool.
         arguments: The exact arguments that will run, as plain JSON, with defaults and conversions applied. Empty for
             a question.
-        reasons: The rules and guards that require a decision.
+        reasons: The rules and guards that require a decision. For a question of an MCP server, `untrusted:` and the
+            name of the server.
         caller: The caller for which the call is made.
         run_id: The run of the call.
         parent: The id of the call that makes this one: a program, or a tool through its context. Empty for a top-level

@@ -73,6 +73,8 @@ def _question(writer: _Writer, request: ApprovalRequest, now: float | None, *, a
     for label, text in (("for", request.caller.principal), ("agent", request.caller.agent)):
         if text:
             writer.field(label, visible(text, ascii_only=ascii_only), said=text)
+    for reason in request.reasons:
+        writer.field("label", visible(reason, ascii_only=ascii_only), said=reason)
     if request.taints:
         writer.field("has read", ", ".join(request.taints))
     writer.field("expires", _expiry(request.expires_at, now))

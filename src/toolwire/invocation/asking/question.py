@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from toolwire.invocation.ask import accepted, decided, is_late, new_request_id
 from toolwire.invocation.asking.ends import as_exception, other_call, other_question, too_many, wrong_round
 from toolwire.invocation.asking.pauses import PauseClock, Waits
+from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
 from toolwire.invocation.scope import Scope, run_of
 from toolwire.invocation.tell import tell_asked, tell_decided
@@ -30,6 +31,7 @@ class Questions:
 
     def __init__(self, prepared: Prepared, scope: Scope) -> None:
         self._call, self._entry, self._scope = prepared.call, prepared.entry, scope
+        self._asker = prepared.entry.tool.asker
         self._prepared = prepared
         outer = scope.waits
         deadline = scope.deadline if outer is None else outer.deadline
@@ -129,12 +131,12 @@ class Questions:
         decisions: dict[str, tuple[ApprovalRequest, Decision]] = {}
         for number, (name, message) in enumerate(found.messages.items(), found.first):
             with suppress(Interrupted), self._paused():
-                decisions[name] = await self._decision(number, message, found.schemas[name])
+                decisions[name] = await self._decision(number, message, found.schemas[name], self._scope.ledger)
             if self.outcome is not None and not isinstance(self.outcome, Pending):
                 return
         if self.outcome is not None:
             return
-        await self._use(request for request, _ in decisions.values())
+        await self._use((request for request, _ in decisions.values()), self._scope.ledger)
         self.answers = {
             name: plain(decision.answer) if decision.verdict == "answer" else as_exception(request, decision)
             for name, (request, decision) in decisions.items()
@@ -143,10 +145,12 @@ class Questions:
         self._prepared.number_calls_from(found.calls + 1)
 
     async def _answer(self, number: int, message: str, schema: Mapping[str, Any]) -> Any:
+        # A server that waits for the answer cannot be asked again after a crash, so nothing may lead back to here.
+        ledger = None if self._asker else self._scope.ledger
         try:
             with self._paused():
-                request, decision = await self._decision(number, message, schema)
-                await self._use([request])
+                request, decision = await self._decision(number, message, schema, ledger)
+                await self._use([request], ledger)
         except Exception as error:
             raise self._failed(error) from error
         if decision.verdict == "answer":
@@ -198,13 +202,15 @@ class Questions:
             for clock in self.waits.clocks:
                 clock.end()
 
-    async def _use(self, requests: Iterable[ApprovalRequest]) -> None:
-        if self._scope.ledger is not None:
-            await self._scope.ports.arrived(self._scope.ledger.use_answers([request.id for request in requests]))
+    async def _use(self, requests: Iterable[ApprovalRequest], ledger: Ledger | None) -> None:
+        if ledger is not None:
+            await self._scope.ports.arrived(ledger.use_answers([request.id for request in requests]))
 
-    async def _decision(self, number: int, message: str, schema: Mapping[str, Any]) -> tuple[ApprovalRequest, Decision]:
+    async def _decision(
+        self, number: int, message: str, schema: Mapping[str, Any], ledger: Ledger | None
+    ) -> tuple[ApprovalRequest, Decision]:
         """Returns the question as a request, and the answer or refusal that counts. Without one, it ends the tool."""
-        scope, ledger, call = self._scope, self._scope.ledger, self._call
+        scope, call = self._scope, self._call
         if number > QUESTIONS_LIMIT:
             self.leave(too_many(call))
         wanted = self._request(number, message, schema)
@@ -219,12 +225,20 @@ class Questions:
         elif not is_late(request, scope):
             tell_asked(request, call, scope)
             decision, why = await decided(request, scope, ledger)
+        if decision is None and self._asker and (ledger is None or not self._scope.can_suspend):
+            decision = await self._refused(request, why, ledger)
         if decision is None:
             self._leave_unanswered(request, why)
         tell_decided(request, decision, call, scope)
         if decision.verdict == "stop_run":
             self._stop_run(decision)
         return request, decision
+
+    async def _refused(self, request: ApprovalRequest, why: str, ledger: Ledger | None) -> Decision:
+        """Declines a server's question in the place of a person, so that the server can end its work."""
+        seen = request.arguments_digest
+        refusal = Decision(verdict="deny", reason=why, request_id=request.id, seen_arguments_digest=seen)
+        return refusal if ledger is None else await self._scope.ports.arrived(ledger.decide(request, refusal))
 
     def _leave_unanswered(self, request: ApprovalRequest, why: str) -> NoReturn:
         call, data = self._call, {"request_id": request.id}
@@ -254,7 +268,7 @@ class Questions:
             call_id=f"{call.id}?{number}",
             tool=self._entry.name,
             arguments={},
-            reasons=(),
+            reasons=(f"untrusted:{self._asker}",) if self._asker else (),
             caller=scope.caller,
             run_id=run_of(call, scope),
             parent=call.id,

@@ -1,0 +1,73 @@
+"""One connection to a server, from its opening to its end."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio
+from mcp_types import ElicitRequestParams, ElicitResult
+from mcp_types import Tool as McpTool
+
+from mcp import Client
+from toolwire.mcp.list_changes import ListChanges
+from toolwire.mcp.sending import SENDING, Sending
+from toolwire.mcp.server_log import ServerLog
+from toolwire.mcp.server_questions import DECLINED, answer_of, question_of
+from toolwire.vocabulary.context import Interrupted
+from toolwire.vocabulary.errors import ToolwireError
+
+
+class Line:
+    """One connection. Its fields are used on the loop of its owner alone."""
+
+    def __init__(self, call_limit: int, log: ServerLog) -> None:
+        self.client: Client | None = None
+        self.tools: tuple[McpTool, ...] = ()
+        self.since = 0.0
+        self.changes = ListChanges()
+        self.error = ""
+        self.under_way: set[Sending] = set()
+        """The calls that were sent and not answered."""
+        self.ended = anyio.Event()
+        """Set when it takes no more calls. Those under way may still be answered."""
+        self.is_idle = anyio.Event()
+        """Set when it has ended and no call is under way."""
+        self._log = log
+        # Each call may wait for a person in a thread.
+        self._threads = anyio.CapacityLimiter(call_limit)
+
+    def end(self) -> None:
+        """Ends it for new calls."""
+        self.ended.set()
+        if not self.under_way:
+            self.is_idle.set()
+
+    async def asked(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
+        """Answers a request of the handshake revisions, by which a server asks while a call waits."""
+        sending, log = self._asking(), self._log
+        question = question_of(params, log)
+        if question is None:
+            return DECLINED
+        if sending is None:
+            log.warning(f"its question was declined: {len(self.under_way)} calls are under way, and it names none")
+            return DECLINED
+        if sending.ask is None:
+            log.warning("its question was declined: this call has no person")
+            return DECLINED
+        try:
+            with sending.asking():
+                ask = partial(sending.ask, question)
+                answer = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._threads)
+            return answer_of(answer)
+        except ToolwireError as declined:
+            log.warning(f"its question was declined: {declined}")
+            return DECLINED
+        except Interrupted:
+            return ElicitResult(action="cancel")
+
+    def _asking(self) -> Sending | None:
+        """Returns the call whose server asks: that of the stream which brought the question, or the only one."""
+        sending = SENDING.get()
+        if sending in self.under_way:
+            return sending
+        return next(iter(self.under_way)) if len(self.under_way) == 1 else None

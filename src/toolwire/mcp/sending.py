@@ -1,0 +1,62 @@
+"""One call on its way to a server: how far its request has come, its time, and its person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import anyio
+
+from toolwire.mcp.client_limits import ClientLimits
+from toolwire.vocabulary.questions import Question
+
+Ask = Callable[[Question], Any]
+"""Asks the person of one call, and blocks until the answer."""
+
+
+class Sending:
+    """One call, from its start to its answer. Its time stands still while a person is asked."""
+
+    def __init__(self, limits: ClientLimits, ask: Ask | None) -> None:
+        """`ask` is None for a call without a person."""
+        self.ask = ask
+        self.is_sent = False
+        """True from the moment at which the request may have reached the server."""
+        self._limits = limits
+        self._started = anyio.current_time()
+        self._asked_s, self._asking, self._since = 0.0, 0, 0.0
+        self.scope = anyio.CancelScope(deadline=self._started + limits.call_s)
+        """Ends the wait for the answer."""
+
+    @property
+    def waited_s(self) -> float:
+        """The seconds since the start."""
+        return anyio.current_time() - self._started
+
+    def renew(self) -> None:
+        """Grants the time without an answer anew: the server has shown progress."""
+        if not self._asking:
+            end = self._started + self._asked_s + self._limits.call_max_s
+            self.scope.deadline = min(anyio.current_time() + self._limits.call_s, end)
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Stops the time during the block."""
+        if not self._asking:
+            self._since = anyio.current_time()
+        self._asking += 1
+        self.scope.deadline = math.inf
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._asked_s += anyio.current_time() - self._since
+                self.renew()
+
+
+SENDING: ContextVar[Sending | None] = ContextVar("sending", default=None)
+"""The call whose request the current task sends, or whose stream brought the current message."""

@@ -1,0 +1,182 @@
+"""Questions of a server to a person, and the answers as the server reads them.
+
+A form is a stranger's schema. It must be flat and small, or it is declined.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+from urllib.parse import urlsplit
+
+from mcp_types import (
+    CallToolRequest,
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    InputRequiredResult,
+)
+from pydantic import Discriminator, Tag, TypeAdapter, ValidationError
+
+from toolwire.definition.json_schema.schema_limits import check_limits
+from toolwire.definition.json_schema.validator import check_schema
+from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, LEGS, STATE_CHARACTERS
+from toolwire.mcp.server_log import ServerLog
+from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
+from toolwire.vocabulary.questions import InputRequired, Question, QuestionDeclined
+from toolwire.vocabulary.results import ToolResult
+
+DECLINED = ElicitResult(action="decline")
+
+_ROOT_KEYS = {"$schema", "type", "title", "description", "properties", "required", "additionalProperties"}
+_FIELD_KEYS = {
+    *("type", "title", "description", "default", "format", "enum", "enumNames", "oneOf", "pattern", "items"),
+    *("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "uniqueItems"),
+}
+_CHOICE_KEYS = {"const", "title", "description"}
+_TYPES = {"string", "number", "integer", "boolean", "array"}
+
+
+def question_of(params: ElicitRequestParams, log: ServerLog) -> Question | None:
+    """Returns the request of a server as a question. None if it cannot be asked; the log then has the reason."""
+    try:
+        return _page(params) if isinstance(params, ElicitRequestURLParams) else _form(params)
+    except (ConfigurationError, DefinitionError) as error:
+        log.warning(f"its question was declined: {error}")
+        return None
+
+
+def _form(params: ElicitRequestFormParams) -> Question:
+    schema, message = params.requested_schema, params.message
+    check_limits(schema, "the form")
+    if len(json.dumps(schema)) > FORM_CHARACTERS:
+        raise DefinitionError(f"its form has more than {FORM_CHARACTERS:,} characters")
+    fields = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(fields, dict) or not schema.keys() <= _ROOT_KEYS:
+        raise DefinitionError("its form is not an object with simple fields")
+    if len(cast("dict[str, Any]", fields)) > FORM_FIELDS:
+        raise DefinitionError(f"its form has more than {FORM_FIELDS} fields")
+    for name, field in cast("dict[str, Any]", fields).items():
+        if not _is_simple(field):
+            raise DefinitionError(f"the field {name!r:.80} of its form is not simple")
+    check_schema(schema, "the form")
+    return Question(message if message.strip() else "The server asks for these values.", schema)
+
+
+def _is_simple(field: Any) -> bool:
+    if not isinstance(field, dict):
+        return False
+    found = cast("dict[str, Any]", field)
+    items = found.get("items", {})
+    if found.get("type") not in _TYPES or not found.keys() <= _FIELD_KEYS or not isinstance(items, dict):
+        return False
+    given = cast("dict[str, Any]", items)
+    return _are_choices(found.get("oneOf", ())) and _are_choices(given.get("anyOf", ())) and _is_text(given)
+
+
+def _is_text(items: dict[str, Any]) -> bool:
+    return items.keys() <= {"type", "enum", "anyOf"} and items.get("type", "string") == "string"
+
+
+def _are_choices(choices: Any) -> bool:
+    return all(isinstance(one, dict) and cast("dict[str, Any]", one).keys() <= _CHOICE_KEYS for one in choices)
+
+
+def _page(params: ElicitRequestURLParams) -> Question:
+    """Asks whether the person has opened a page. toolwire opens none."""
+    try:
+        parts = urlsplit(params.url)
+    except ValueError as error:
+        raise DefinitionError(f"it named a page that is not a URL: {error}") from error
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise DefinitionError("it named a page that is not at http:// or https://")
+    lines = [f"The server asks you to open a page of {parts.hostname} in your browser:", params.url, params.message]
+    return Question("\n".join(lines), {"type": "boolean", "title": "Have you opened it?"})
+
+
+def answer_of(answer: Any) -> ElicitResult:
+    """Returns an answer, or a `QuestionDeclined`, as the server reads it."""
+    if isinstance(answer, QuestionDeclined) or answer is False:
+        return DECLINED
+    if answer is True:
+        return ElicitResult(action="accept")
+    try:
+        return ElicitResult(action="accept", content=answer)
+    except ValidationError:
+        # An answer with fields that the form does not have.
+        return DECLINED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """One request of a call. A server that needs input answers with questions, and gets the answers with the next."""
+
+    number: int = 1
+    responses: Mapping[str, ElicitResult] | None = None
+    """The answers to the questions of the leg before; None without questions."""
+    state: str | None = None
+    """The server's own state, unchanged."""
+
+    def request(self, first: CallToolRequest) -> CallToolRequest:
+        """Returns the request of this leg; `first` is that of the first leg."""
+        if self.number == 1:
+            return first
+        responses = None if self.responses is None else dict(self.responses)
+        more = {"input_responses": responses, "request_state": self.state}
+        return CallToolRequest(params=first.params.model_copy(update=more))
+
+
+def _kind(answer: Any) -> str:
+    return "input" if answer.get("resultType") == "input_required" else "result"
+
+
+ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
+    Annotated[
+        Annotated[CallToolResult, Tag("result")] | Annotated[InputRequiredResult, Tag("input")], Discriminator(_kind)
+    ]
+)
+"""Reads the answer to one leg. The mark decides alone, so that only one of the two forms is tried."""
+
+
+def leg_of(context: CallContext | None) -> Leg:
+    """Returns the leg that this pass of the tool sends."""
+    if context is None or context.state is None:
+        return Leg()
+    kept: Mapping[str, Any] = context.state
+    answers = {name: answer_of(answer) for name, answer in context.answers.items()}
+    declined = dict.fromkeys(kept["declined"], DECLINED)
+    return Leg(number=kept["leg"], responses={**declined, **answers}, state=kept["state"])
+
+
+def next_leg(
+    result: InputRequiredResult, leg: Leg, log: ServerLog, *, can_ask: bool
+) -> Leg | InputRequired | ToolResult:
+    """Returns the next leg, or the questions that come before it, or the failure of the call."""
+    if leg.number >= LEGS:
+        return ToolResult.failed("limit", f"The call was given up: its server asked for input {LEGS} times.")
+    state = result.request_state
+    if state is not None and len(state) > STATE_CHARACTERS:
+        message = f"The call was given up: its server gave a state of more than {STATE_CHARACTERS:,} characters."
+        return ToolResult.failed("limit", message)
+    questions: dict[str, Question] = {}
+    declined: list[str] = []
+    for name, request in (result.input_requests or {}).items():
+        if not isinstance(request, ElicitRequest):
+            return ToolResult(False, error=f"the server needs {request.method}, and this client does not offer it")
+        if not can_ask:
+            log.warning("its question was declined: this call has no person")
+        question = question_of(request.params, log) if can_ask else None
+        if question is None:
+            declined.append(name)
+        else:
+            questions[name] = question
+    if questions:
+        return InputRequired(questions, {"leg": leg.number + 1, "declined": declined, "state": state})
+    responses = dict.fromkeys(declined, DECLINED) or None
+    return Leg(number=leg.number + 1, responses=responses, state=state)
