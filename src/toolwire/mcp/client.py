@@ -141,7 +141,7 @@ class MCPClient(StatefulClientBase):
             from toolwire.mcp.streams import watched
 
             started = Command(command=command, args=arguments, env=variables, cwd=place)
-            return lambda ended: watched(stdio(started, log, bounds.message_bytes), ended)
+            return lambda ended: watched(stdio(started, log, bounds.message_bytes), ended, log)
 
         return cls(name, open_server, bounds)
 
@@ -195,12 +195,12 @@ class MCPClient(StatefulClientBase):
         _check_texts("headers", [] if headers is None else [*headers, *headers.values()])
         own, bounds = dict(headers or {}), ClientLimits(**limits)
 
-        def open_server(_: ServerLog) -> Open:
+        def open_server(log: ServerLog) -> Open:
             from toolwire.mcp import http as at_url
             from toolwire.mcp.streams import watched
 
             opened = at_url.http if transport == "http" else at_url.sse
-            return lambda ended: watched(opened(url, own, auth, bounds), ended)
+            return lambda ended: watched(opened(url, own, auth, bounds), ended, log)
 
         return cls(name, open_server, bounds)
 

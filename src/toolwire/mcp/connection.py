@@ -238,7 +238,7 @@ class Connection:
             return read(_too_many(self._name, self._limits.call_limit))
         self._under_way += 1
         try:
-            leg = leg_of(context)
+            leg = leg_of(context, self._log)
             while True:
                 answer = await self._answered(leg.request(request), context)
                 if isinstance(answer, InputRequiredResult):

@@ -144,11 +144,14 @@ ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
 """Reads the answer to one leg. The mark decides alone, so that only one of the two forms is tried."""
 
 
-def leg_of(context: CallContext | None) -> Leg:
+def leg_of(context: CallContext | None, log: ServerLog) -> Leg:
     """Returns the leg that this pass of the tool sends."""
     if context is None or context.state is None:
         return Leg()
     kept: Mapping[str, Any] = context.state
+    for answer in context.answers.values():
+        if isinstance(answer, QuestionDeclined):
+            log.warning(f"its question was declined: {answer}")
     answers = {name: answer_of(answer) for name, answer in context.answers.items()}
     declined = dict.fromkeys(kept["declined"], DECLINED)
     return Leg(number=kept["leg"], responses={**declined, **answers}, state=kept["state"])

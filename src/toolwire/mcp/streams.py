@@ -9,9 +9,11 @@ from typing import Any, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest
+from mcp_types import JSONRPCRequest, JSONRPCResponse
 
+from toolwire.mcp.list_pages import ListPages
 from toolwire.mcp.sending import SENDING
+from toolwire.mcp.server_log import ServerLog
 
 Item = SessionMessage | Exception
 
@@ -19,8 +21,8 @@ Item = SessionMessage | Exception
 class ReadStream:
     """A read stream that calls `ended` at its end."""
 
-    def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
-        self._inner, self._ended = inner, ended
+    def __init__(self, inner: Any, ended: Callable[[], None], pages: ListPages) -> None:
+        self._inner, self._ended, self._pages = inner, ended, pages
 
     async def receive(self) -> Item:
         """Returns the next message.
@@ -29,10 +31,13 @@ class ReadStream:
             anyio.EndOfStream: The connection has ended.
         """
         try:
-            return await self._inner.receive()
+            item: Item = await self._inner.receive()
         except anyio.EndOfStream:
             self._ended()
             raise
+        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
+            self._pages.received(item.message)
+        return item
 
     @property
     def last_context(self) -> Any:
@@ -64,8 +69,8 @@ class ReadStream:
 class WriteStream:
     """A write stream that notes when a call's request is sent."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
+    def __init__(self, inner: Any, pages: ListPages) -> None:
+        self._inner, self._pages = inner, pages
 
     async def send(self, item: SessionMessage, /) -> None:
         """Sends a message.
@@ -76,6 +81,8 @@ class WriteStream:
         sending = SENDING.get() if isinstance(item.message, JSONRPCRequest) else None
         if sending is not None:
             sending.is_sent = True
+        elif isinstance(item.message, JSONRPCRequest):
+            self._pages.sent(item.message)
         try:
             await self._inner.send(item)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -98,8 +105,9 @@ class WriteStream:
 
 @asynccontextmanager
 async def watched(
-    transport: AbstractAsyncContextManager[tuple[Any, Any]], ended: Callable[[], None]
+    transport: AbstractAsyncContextManager[tuple[Any, Any]], ended: Callable[[], None], log: ServerLog
 ) -> AsyncGenerator[tuple[ReadStream, WriteStream]]:
     """Opens a transport and calls `ended` when the server closes the connection."""
     async with transport as (reading, writing):
-        yield ReadStream(reading, ended), WriteStream(writing)
+        pages = ListPages(log)
+        yield ReadStream(reading, ended, pages), WriteStream(writing, pages)

@@ -7,7 +7,8 @@ import sys
 import time
 from typing import Any
 
-FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
+FAULT = sys.argv[1] if len(sys.argv) > 1 and __name__ == "__main__" else ""
+BROKEN = [{"name": "none"}, "text", {"name": "odd", "inputSchema": {"type": "array"}}, {"name": 7, "inputSchema": {}}]
 TOOL = {"name": "say", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}
 
 
@@ -71,7 +72,8 @@ def main() -> None:
                 info = {"name": "raw", "version": "1"}
                 write(answer(request, protocolVersion="2025-06-18", capabilities={"tools": {}}, serverInfo=info))
             case "tools/list":
-                write(answer(request, tools=[TOOL]))
+                broken = BROKEN if FAULT == "broken tools" else []
+                write(answer(request, tools=[*broken, TOOL, *broken]))
             case "tools/call":
                 call(request)
             case _ if "id" in request:

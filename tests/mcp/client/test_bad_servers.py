@@ -10,12 +10,14 @@ from typing import Any
 import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import ErrorData
+from mcp_types import PROTOCOL_VERSION_META_KEY, ErrorData, JSONRPCRequest, JSONRPCResponse
 
 from tests.architecture.source import ROOT
+from tests.mcp.client.raw_server import BROKEN, TOOL
 from toolwire import ConfigurationError, MCPClient, ServerUnavailable, ToolRegistry
 from toolwire.mcp.client_limits import LOG_LINES_PER_S
 from toolwire.mcp.http import Door, fate_of
+from toolwire.mcp.list_pages import ListPages
 from toolwire.mcp.server_log import ServerLog
 
 Raw = Callable[..., ToolRegistry]
@@ -43,6 +45,32 @@ def raw() -> Generator[Raw]:
 def test_a_call_is_answered_in_spite_of_lines_that_are_wrong(raw: Raw, fault: str) -> None:
     registry = raw(fault)
     assert [registry.invoke("raw/say", {"text": text}).text for text in ("one", "two")] == ["one", "two"]
+
+
+def test_a_broken_definition_turns_off_its_own_tool_alone(raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
+    registry = raw("broken tools")
+    assert list(registry.tool_library) == ["raw/say"]
+    assert registry.invoke("raw/say", {"text": "here"}).text == "here"
+    told = [text for text in caplog.messages if text.startswith("its tool ")]
+    assert told[:2] == [
+        "its tool 'none' is off, because its definition is broken: tools.0.inputSchema: Field required",
+        (
+            "its tool 'text' is off, because its definition is broken: tools.0: "
+            "Input should be a valid dictionary or instance of Tool"
+        ),
+    ]
+    assert len(told) == 2 * len(BROKEN)
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-11-25", "2026-07-28"])
+def test_a_page_of_each_revision_loses_its_broken_tools_alone(version: str) -> None:
+    pages = ListPages(ServerLog("raw"))
+    meta = {"_meta": {PROTOCOL_VERSION_META_KEY: version}}
+    pages.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list", params=meta))
+    page = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [*BROKEN, TOOL], "nextCursor": "2"}
+    answer = JSONRPCResponse(jsonrpc="2.0", id=1, result=page)
+    pages.received(answer)
+    assert answer.result == {**page, "tools": [TOOL]}
 
 
 def test_bytes_that_are_not_utf8_are_replaced(raw: Raw) -> None:

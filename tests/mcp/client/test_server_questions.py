@@ -71,10 +71,8 @@ class Shop:
     @property
     def answers(self) -> list[Any]:
         """The answers that the server got with each request after the first."""
-        return [
-            {name: (said.action, said.content) for name, said in (leg.input_responses or {}).items()}
-            for leg in self.legs[1:]
-        ]
+        found: list[dict[str, Any]] = [dict(leg.input_responses or {}) for leg in self.legs[1:]]
+        return [{name: (said.action, said.content) for name, said in answers.items()} for answers in found]
 
 
 def wanted(schema: Any = FORM, message: str = "How much?", state: str | None = "s1") -> types.InputRequiredResult:
@@ -118,9 +116,12 @@ def test_a_question_bears_the_name_of_its_server_as_a_label(shops: Shops) -> Non
 
 
 @pytest.mark.parametrize("approver", [None, Person(None, None), Person(DENIED)])
-def test_a_question_is_declined_without_a_person_or_by_one(shops: Shops, approver: Any) -> None:
+def test_a_question_is_declined_without_a_person_or_by_one(
+    shops: Shops, approver: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     shop = shops(wanted(), text("closed"))
     assert shop.registry(approver).invoke("shop/order").text == "closed"
+    assert "its question was declined: the person declined to answer 'How much?': " in caplog.text
     assert shop.answers == [{"q": ("decline", None)}]
 
 
