@@ -204,14 +204,3 @@ def checked_output(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(cast("object", schema), Mapping):
         raise DefinitionError(f"tool {name!r}: output_schema must be a JSON schema as a dict, not {schema!r}")
     return copy.deepcopy(dict(schema))
-
-
-def checked_tags(name: str, tags: Iterable[str]) -> frozenset[str]:
-    """Returns the tags as a set.
-
-    Raises:
-        DefinitionError: They are one text.
-    """
-    if isinstance(tags, str):
-        raise DefinitionError(f"tool {name!r}: tags={tags!r} is one string: write tags=[{tags!r}]")
-    return frozenset(tags)
