@@ -19,6 +19,8 @@ def answer(request: dict[str, Any], tools: Path, revision: str) -> dict[str, Any
             return {"protocolVersion": revision, "capabilities": capabilities, "serverInfo": info}
         case "tools/list":
             named = json.loads(tools.read_text("utf-8"))
+            if not named:
+                return {"tools": "none"}
             schema = {"type": "object", "properties": {}}
             return {
                 "tools": [{"name": name, "description": said, "inputSchema": schema} for name, said in named.items()]
