@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from benchmarks.model.engines import Answer, Engine
+from benchmarks.model.engines import RETRY_TEMPERATURE, Answer, Engine
 from benchmarks.model.tasks import Task, tools_of
 from toolwire import Session, Turn
 from toolwire.vocabulary.calls import Reply, ToolCall
@@ -93,7 +93,7 @@ async def converse(task: Task, form: Format, engine: Engine) -> Outcome:
     ]
     outcome, has_failed = Outcome(task=task.id, format=form.name), False
     while len(outcome.replies) < (TRIES if outcome.solved_at is None else outcome.solved_at + REPLIES_AFTER):
-        answer = engine(messages, grammar)
+        answer = engine(messages, grammar, temperature=RETRY_TEMPERATURE if has_failed else 0)
         turn = await session.turn(answer.text)
         _note(outcome, answer, turn, has_failed=has_failed)
         if outcome.solved_at is None and task.is_solved(ran, at_once=not outcome.replies[1:]):

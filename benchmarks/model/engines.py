@@ -15,6 +15,12 @@ CONTEXT_TOKENS = 8192
 REPLY_TOKENS = 300
 """Tokens of one reply, at most."""
 
+RETRY_TEMPERATURE = 0.7
+"""Temperature of a reply after a failure. A greedy model mostly repeats the reply that failed."""
+
+SEED = 17
+"""The seed of replies with a temperature, so that a run can be repeated."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
@@ -32,9 +38,11 @@ class Answer:
 
 
 class Engine(Protocol):
-    """Answers a conversation, greedily. A grammar in GBNF holds the reply to its form."""
+    """Answers a conversation. Temperature 0 is greedy. A grammar in GBNF holds the reply to its form."""
 
-    def __call__(self, messages: Sequence[Mapping[str, str]], grammar: str | None) -> Answer: ...
+    def __call__(
+        self, messages: Sequence[Mapping[str, str]], grammar: str | None, *, temperature: float = 0
+    ) -> Answer: ...
 
 
 class EngineMissing(Exception):
@@ -70,9 +78,10 @@ def _xllamacpp(model: Path, threads: int) -> Engine:
     parameters.verbosity = -1
     server: Any = xllamacpp.Server(parameters)
 
-    def answer(messages: Sequence[Mapping[str, str]], grammar: str | None) -> Answer:
+    def answer(messages: Sequence[Mapping[str, str]], grammar: str | None, *, temperature: float = 0) -> Answer:
+        sampling = {"max_tokens": REPLY_TOKENS, "temperature": temperature, "seed": SEED}
         # The server keeps the prompts of earlier requests: tasks of one group share the longest part.
-        request = {"messages": list(messages), "max_tokens": REPLY_TOKENS, "temperature": 0, "cache_prompt": True}
+        request = {"messages": list(messages), "cache_prompt": True, **sampling}
         return _read(server.handle_chat_completions(request | ({} if grammar is None else {"grammar": grammar})))
 
     return answer
@@ -83,11 +92,10 @@ def _llama_cpp(model: Path, threads: int) -> Engine:
 
     engine: Any = llama_cpp.Llama(os.fspath(model), n_ctx=CONTEXT_TOKENS, n_threads=threads, verbose=False)
 
-    def answer(messages: Sequence[Mapping[str, str]], grammar: str | None) -> Answer:
+    def answer(messages: Sequence[Mapping[str, str]], grammar: str | None, *, temperature: float = 0) -> Answer:
         held = None if grammar is None else llama_cpp.LlamaGrammar.from_string(grammar, verbose=False)
-        return _read(
-            engine.create_chat_completion(list(messages), max_tokens=REPLY_TOKENS, temperature=0, grammar=held)
-        )
+        sampling = {"max_tokens": REPLY_TOKENS, "temperature": temperature, "seed": SEED}
+        return _read(engine.create_chat_completion(list(messages), grammar=held, **sampling))
 
     return answer
 

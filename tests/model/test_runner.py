@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from benchmarks.model import __main__ as runner
 from benchmarks.model.conversation import FORMATS, Format, Outcome, converse
-from benchmarks.model.engines import Answer, EngineMissing
+from benchmarks.model.engines import RETRY_TEMPERATURE, Answer, EngineMissing
 from benchmarks.model.tasks import OWN_TASKS, Task, read_tasks, spread
 
 from toolwire.vocabulary.calls import ToolCall
@@ -21,16 +21,20 @@ LIGHTS = '<tool_call>\n{"name": "lights.status", "arguments": {"room": "hall"}}\
 
 
 class Scripted:
-    """Gives its replies in turn, and keeps the conversations and grammars that it was given."""
+    """Gives its replies in turn, and keeps the conversations, grammars and temperatures that it was given."""
 
     def __init__(self, *replies: str) -> None:
         self.replies = list(replies)
         self.asked: list[list[Mapping[str, str]]] = []
         self.grammars: list[str | None] = []
+        self.temperatures: list[float] = []
 
-    def __call__(self, messages: Sequence[Mapping[str, str]], grammar: str | None) -> Answer:
+    def __call__(
+        self, messages: Sequence[Mapping[str, str]], grammar: str | None, *, temperature: float = 0
+    ) -> Answer:
         self.asked.append(list(messages))
         self.grammars.append(grammar)
+        self.temperatures.append(temperature)
         return Answer(text=self.replies.pop(0), tokens_in=100, tokens_out=10)
 
 
@@ -94,6 +98,12 @@ def test_the_grammar_holds_replies_only_until_one_is_answered_without_a_failure(
     outcome_of(engine, Format("json", has_grammar=True))
     held = [grammar is not None for grammar in engine.grammars]
     assert held == [True, True, False]
+
+
+def test_only_a_reply_after_a_failure_has_a_temperature() -> None:
+    engine = Scripted(WRONG, CALL, "Rome.")
+    outcome_of(engine)
+    assert engine.temperatures == [0, RETRY_TEMPERATURE, 0]
 
 
 @pytest.mark.parametrize(
