@@ -29,9 +29,7 @@ class Scripted:
         self.grammars: list[str | None] = []
         self.temperatures: list[float] = []
 
-    def __call__(
-        self, messages: Sequence[Mapping[str, str]], grammar: str | None, *, temperature: float = 0
-    ) -> Answer:
+    def __call__(self, messages: Sequence[Mapping[str, str]], grammar: str | None, *, temperature: float = 0) -> Answer:
         self.asked.append(list(messages))
         self.grammars.append(grammar)
         self.temperatures.append(temperature)

@@ -55,6 +55,9 @@ def called(protocol: str, written: str, known: list[Any]) -> list[tuple[str, dic
         ("server/country-info.capital", "server_country_info_capital"),
         ("server/country-info.capital", "server.country_info.capital"),
         ("print", "print_"),
+        ("country_info.capital", "country_info"),
+        ("server/capital.of", "server/capital"),
+        ("server/capital", "server"),
     ],
 )
 def test_another_spelling_of_a_tool_is_read(protocol: str, name: str, written: str) -> None:

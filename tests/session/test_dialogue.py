@@ -9,7 +9,16 @@ import pytest
 
 from toolwire import ConfigurationError, Session, ToolRegistry
 from toolwire.protocols import get
-from toolwire.session.dialogue import EARLIER, ENDINGS, LEFT_OUT, PROGRAMS_LIMIT, SAME_PROGRAM, SAME_REPLY, Language
+from toolwire.session.dialogue import (
+    EARLIER,
+    ENDINGS,
+    LEFT_OUT,
+    PROGRAMS_LIMIT,
+    SAME_PROGRAM,
+    SAME_REPLY,
+    THE_REST,
+    Language,
+)
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
@@ -203,7 +212,7 @@ def test_the_variables_of_the_latest_programs_are_known() -> None:
 def test_a_repair_that_changed_what_ran_is_told_to_the_model(protocol: str, reply: str, told: str) -> None:
     turn = session(protocol).run_turn(reply)
     assert len(turn.results) == 1
-    assert lines(turn) == [told, ENDING]
+    assert lines(turn) == [told, THE_REST["en"], ENDING]
 
 
 def test_a_repair_that_changed_nothing_is_not_told_to_the_model() -> None:

@@ -60,7 +60,7 @@ class NameMap:
     def from_provider(self, name: str) -> str:
         """Returns the tool's own name, also in another spelling. Any other name is decoded as far as possible."""
         decoded = self._ours.get(name) or tool_name(name)
-        return decoded if decoded in self._names else _spelled(decoded, self.spellings) or decoded
+        return decoded if decoded in self._names else _meant(decoded, self._names, self.spellings) or decoded
 
 
 def provider_name(name: str) -> str:
@@ -113,7 +113,7 @@ class KnownTools:
         """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
         if name in self.schemas:
             return name
-        return self.written.get(name) or _spelled(name, self.spellings) or name
+        return self.written.get(name) or _meant(name, self.schemas, self.spellings) or name
 
     @cached_property
     def spellings(self) -> Mapping[str, Sequence[str]]:
@@ -127,6 +127,18 @@ def by_spelling(names: Iterable[str]) -> dict[str, list[str]]:
     for name in names:
         found.setdefault(program_name(name), []).append(name)
     return found
+
+
+def _meant(written: str, names: Iterable[str], spellings: Mapping[str, Sequence[str]]) -> str:
+    """Returns the only tool that a written name can mean; empty without one.
+
+    Small models leave out the last part of a name: `weather` for `weather.get`. Its only tool is meant.
+    """
+    spelled = _spelled(written, spellings)
+    if spelled or not written:
+        return spelled
+    members = [name for name in names if name.startswith((f"{written}.", f"{written}/", f"{written}:"))]
+    return members[0] if len(members) == 1 else ""
 
 
 def _spelled(written: str, names: Mapping[str, Sequence[str]]) -> str:

@@ -44,6 +44,11 @@ FINISHES: dict[Language, str] = {
     "zh": "如果这已经能回答请求，就调用 `{}` 结束。",
 }
 """Stand in place of `ENDINGS` if a tool ends the work."""
+THE_REST: dict[Language, str] = {
+    "en": "If the request needs what was left out, send it now.",
+    "zh": "如果请求还需要被略去的部分，现在就发出。",
+}
+"""Stands before the ending if a part of the reply did not run: without it, small models make up what was left out."""
 INSTEAD_OF_TEXT: dict[Language, str] = {
     "en": "When no other tool is needed any more, call `{}` in place of an answer in plain text.",
     "zh": "不再需要别的工具时，调用 `{}`，不要直接用文字回答。",
@@ -72,7 +77,7 @@ class Dialogue:
                 "own message: leave it out"
             )
         self._protocol = protocol
-        self._ending = ENDINGS[language]
+        self._ending, self._rest = ENDINGS[language], THE_REST[language]
         self._after_refusal: list[str] = []
         if finish is not None:
             written = program_name(finish) if protocol.writes_programs else finish
@@ -111,7 +116,7 @@ class Dialogue:
         losses = [problem.message for problem in read.problems if problem.is_loss]
         clean = all(result.success and not result.text.startswith(_NOTHING) for result in results)
         before = [*self._remembered(run_id, read, results), *losses[:LOSSES_LIMIT]]
-        after = [self._ending] if clean and final is None else []
+        after = [*([self._rest] if losses else []), self._ending] if clean and final is None else []
         return Turn.ended(read, results, answer, before=before, after=after, final=final)
 
     def _remembered(self, run_id: str, read: Reply, results: Sequence[ToolResult]) -> list[str]:
