@@ -11,7 +11,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer test test-313 check format bench bench-tokens bench-search bench-tracing model soak fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer test test-313 check format bench bench-tokens bench-search bench-tracing model soak tool-pages fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -98,6 +98,9 @@ soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m tests.soak.killed_runs
 	$(BIN)/python -m tests.soak.killed_conversations
 	$(BIN)/python -m benchmarks.kills
+
+tool-pages: setup  ## the pages of docs/built_in, made from the tools' definitions
+	$(BIN)/python -m tests.documents.built_in_pages
 
 fuzz: setup  ## damaged replies for a minute, arguments made from schemas for ten, damaged frames of programs and mutated schemas for ten
 	$(BIN)/python -m benchmarks.fuzz

@@ -57,6 +57,9 @@ def test_the_index_leads_to_every_page_and_to_sections_that_exist() -> None:
     folder = ROOT / "docs"
     rows = re.findall(r'\]\(([\w./-]+\.md)\)(?:, "(.+?)")? \|$', text_of("docs/README.md"), re.MULTILINE)
     found = {(folder / page).resolve() for page, _ in rows}
+    # The pages of single tools have an index of their own.
+    links = re.findall(r"\]\((\w+\.md)\)", text_of("docs/built_in/README.md"))
+    found |= {(folder / "built_in" / link).resolve() for link in links}
     assert {ROOT / page for page in PAGES if page != "docs/README.md"} - found == set()
     missing = [
         (page, section)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from toolwire.files.paths import FileRefused
 from toolwire.files.service import FileHandle, FileOperation, FilePage, FileService
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.results import ToolResult
 
 CALL_LIMIT_FILES = 20
 """Maximum files of one `read_multiple_files` call."""
@@ -258,7 +260,15 @@ class FileTool:
 
 
 def _file_tool(function: Callable[..., Any], options: FunctionOptions, *needs: FileOperation) -> FileTool:
-    return FileTool(function=function, options=options, needs=frozenset(needs))
+    @functools.wraps(function)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        # A refusal is the model's mistake: raised, it would stand in the host's log with a traceback.
+        try:
+            return function(*args, **kwargs)
+        except FileRefused as error:
+            return ToolResult.failed("tool_error", str(error), exception=error)
+
+    return FileTool(function=told, options=options, needs=frozenset(needs))
 
 
 FILE_TOOLS = (

@@ -32,8 +32,11 @@ from toolwire.journal.writing_parts import delete_parts, write_parts
 VERSIONS_LIMIT = 10_000
 """Maximum number of versions of one artifact. More would come from a loop, not from work."""
 
-ATTEMPTS = 100
-"""Number of times that a change without a base version starts again because someone else was quicker."""
+ATTEMPTS = 1_000
+"""Number of times that a change without a base version starts again because someone else was quicker.
+
+Of eight writers without a pause on a busy machine, a slow one loses more than 100 times in a row.
+"""
 
 ID_PATTERN = r"\w[\w.-]{0,59}"
 """Ids: letters of any script, digits, `_`, `.` and `-`. At most 60, so that a file can have the name."""
@@ -222,7 +225,7 @@ class ArtifactManager:
                 return self._write(id, now.version + 1, text, key)
             except ArtifactConflict:
                 continue
-        raise ArtifactError(f"artifact {id!r} changes too often: others were quicker {ATTEMPTS} times")
+        raise ArtifactError(f"artifact {id!r} changes too often: others were quicker {ATTEMPTS:,} times")
 
     def _made_by(self, id: str, key: str) -> ArtifactVersion | None:
         """Returns the version that an earlier call with this key made."""
