@@ -199,7 +199,7 @@ class Connection:
         self._error = line.error or "it closed the connection"
         if not self._closing.is_set():
             what = "no connection was made" if line.client is None else "the connection is lost"
-            self._log.warning(f"{what}: {self._error}")
+            self._log.warning(f"the MCP server {self._name!r}: {what}: {self._error}")
         self._notify()
 
     def _delay_s(self) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -12,7 +13,7 @@ import toolwire
 from toolwire.cli.commands.policy_command import honour
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
-from toolwire.cli.options import PolicyOption, ToolsOption
+from toolwire.cli.options import OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, open_store
 
@@ -20,10 +21,15 @@ EPILOG = f"""\b
 Examples:
   toolwire serve --tools tools.py
   toolwire serve --tools tools.py --http 8000
+  toolwire serve --config mcp.json --pins mcp-pins.json
   TOKEN=secret toolwire serve --tools tools.py --http 8000 --token-env TOKEN
 
 Without --http, the client is the process that started this one: it talks by
 standard input and output. With --http, clients connect to /mcp.
+
+--config serves the tools of other MCP servers: of each server in the table
+mcpServers of a JSON or TOML file. All clients share one process a server.
+A server that cannot be used is left out, with a warning that says why.
 
 Calls are on record in the store (--store). What needs a person is asked by
 the client, or waits there: decide with `toolwire approvals`.
@@ -36,7 +42,14 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command("serve", epilog=EPILOG)
 def serve(
     context: typer.Context,
-    tools: ToolsOption,
+    tools: OptionalToolsOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", exists=True, dir_okay=False, help="MCP servers whose tools to serve."),
+    ] = None,
+    pins: Annotated[
+        Path | None, typer.Option("--pins", metavar="FILE", help="The file of accepted definitions for --config.")
+    ] = None,
     http: Annotated[
         int | None, typer.Option("--http", metavar="PORT", min=0, max=65_535, help="Serve HTTP; 0 is any free port.")
     ] = None,
@@ -50,7 +63,7 @@ def serve(
         typer.Option("--token-env", metavar="NAME", help="The variable with the bearer token of --http."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="The name that clients show; else that of --tools.")
+        str | None, typer.Option("--name", metavar="NAME", help="The name that clients show; else that of the file.")
     ] = None,
     policy: PolicyOption = None,
     store: StoreOption = None,
@@ -59,14 +72,12 @@ def serve(
     output: Output = context.obj
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
-    registry = registry_of(tools)
-    honour(policy, registry, output)
     token = _token(token_env, http)
-    with open_store(store, make=True) as opened:
+    registry, source = _tools_of(tools or [], config, pins)
+    honour(policy, registry, output)
+    with closing(registry), open_store(store, make=True) as opened:
         try:
-            server = toolwire.ToolServer(
-                registry, name or Path(tools[0]).stem, store=opened, token=token, hosts=allow_host or ()
-            )
+            server = toolwire.ToolServer(registry, name or source, store=opened, token=token, hosts=allow_host or ())
             if http is None:
                 output.give_back()
                 server.run_stdio()
@@ -74,6 +85,26 @@ def serve(
                 server.run_http(host, http, on_start=lambda url: output.say(f"serving {server.name} at {url}"))
         except toolwire.ConfigurationError as error:
             raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+
+
+def _tools_of(tools: list[str], config: Path | None, pins: Path | None) -> tuple[toolwire.ToolRegistry, str]:
+    """Returns the tools to serve, and the name of their first file."""
+    if config is None and (pins is not None or not tools):
+        wrong, hint = (
+            ("--pins is for --config", "Give --config FILE, or leave it out.")
+            if pins
+            else ("there is nothing to serve", "Give --tools FILE, --config FILE or both.")
+        )
+        raise Stop(ExitCode.WRONG_USAGE, wrong, hint=hint)
+    registry = registry_of(tools) if tools else toolwire.ToolRegistry()
+    if config is not None:
+        try:
+            problems = registry.register_mcp_server(config, pins=pins)
+        except (toolwire.ConfigurationError, toolwire.RegistrationError) as error:
+            raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+        if any(problem.is_off for problem in problems) and not len(registry):
+            raise Stop(ExitCode.UNUSABLE_TOOLS, f"no server of {config} can be used", hint="The warnings say why.")
+    return registry, Path(tools[0]).stem if tools else cast("Path", config).stem
 
 
 def _token(variable: str | None, http: int | None) -> str | None:

@@ -1,0 +1,94 @@
+"""`toolwire serve --config`: the tools of other MCP servers, for all clients."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp import Client
+from tests.architecture.source import ROOT
+from tests.cli.command_line import run_here, run_process
+from tests.patience import PATIENCE_S
+
+GONE = {"command": "/no/such/command"}
+
+
+def upstream(record: Path) -> dict[str, Any]:
+    arguments = ["-m", "tests.mcp.client.tool_server", str(record)]
+    return {"command": sys.executable, "args": arguments, "cwd": str(ROOT)}
+
+
+def written(path: Path, servers: dict[str, Any]) -> str:
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return str(path)
+
+
+def serve_config(*options: str, cwd: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "toolwire", "serve", "--http", "0", *options]
+    return subprocess.Popen(command, cwd=cwd, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def said_until_served(process: subprocess.Popen[str]) -> list[str]:
+    """The lines up to the one with the URL."""
+    assert process.stderr is not None
+    lines = [process.stderr.readline()]
+    while " at http" not in lines[-1]:
+        assert lines[-1], lines
+        lines.append(process.stderr.readline())
+    return lines
+
+
+async def test_clients_share_one_process_of_each_server_and_a_missing_one_is_left_out(tmp_path: Path) -> None:
+    config = written(tmp_path / "mcp.json", {"local": upstream(tmp_path / "record"), "gone": GONE})
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[rule]]\ntool = "local/*"\neffect = "auto"\n')
+    process = serve_config("--config", config, "--policy", str(policy), cwd=tmp_path)
+    try:
+        *warnings, served = said_until_served(process)
+        place = f"{config}: mcpServers.gone: the MCP server 'gone' cannot be used: No such file or directory"
+        assert any(place in line for line in warnings)
+        assert served.startswith("serving mcp at http")
+        ids: list[Any] = []
+        for _ in range(2):
+            async with Client(served.split(" at ")[1].strip()) as client:
+                names = [tool.name for tool in (await client.list_tools()).tools]
+                assert "local_add" in names
+                assert not any(name.startswith("gone") for name in names)
+                added = await client.call_tool("local_add", {"a": 1, "b": 2})
+                assert (added.structured_content, added.is_error) == ({"sum": 3}, False)
+                ids.append((await client.call_tool("local_process", {})).content)
+        assert ids[0] == ids[1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+
+
+def test_a_command_without_a_usable_server_ends_with_the_reason(tmp_path: Path) -> None:
+    config = written(tmp_path / "mcp.json", {"gone": GONE})
+    ended = run_process("serve", "--config", config)
+    assert ended.code == 3
+    assert ended.stderr.splitlines()[-2:] == [f"toolwire: no server of {config} can be used", "The warnings say why."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "toolwire: there is nothing to serve\nGive --tools FILE, --config FILE or both.\n"),
+        (["--pins", "pins.json"], "toolwire: --pins is for --config\nGive --config FILE, or leave it out.\n"),
+    ],
+)
+def test_wrong_options_say_what_to_give(arguments: list[str], message: str) -> None:
+    ended = run_here("serve", *arguments)
+    assert (ended.code, ended.stderr) == (2, message)
+
+
+def test_a_file_that_is_not_json_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text("{")
+    ended = run_here("serve", "--config", str(tmp_path / "mcp.json"))
+    assert ended.code == 2
+    assert "cannot be read" in ended.stderr
