@@ -77,13 +77,13 @@ def _found(tools: Sequence[Tool]) -> str:
     count = "1 tool" if len(tools) == 1 else f"{len(tools)} tools, best first"
     parts, size = [f"{count}:"], 0
     for tool in tools:
-        whole = _stub(tool)
+        whole = stub_of(tool)
         size += len(whole.encode("utf-8", "replace"))
         parts.append(whole if size <= ANSWER_LIMIT_BYTES else _line(tool))
     return "\n\n".join(parts)
 
 
-def _stub(tool: Tool) -> str:
+def stub_of(tool: Tool) -> str:
     """Returns the stub, with the tool's name above it if programs write another name."""
     text = stub(tool).removesuffix("\n    pass")
     return text if program_name(tool.name) == tool.name else f"{tool.name}\n{text}"

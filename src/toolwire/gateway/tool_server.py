@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
 
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import opened
 from toolwire.facade.toolkits.toolkit import Toolkit
+from toolwire.gateway.code_mode import code_mode
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import NOBODY, Caller
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from toolwire.gateway.http_app import Access
     from toolwire.gateway.sdk_server import SdkServer, ServedParts
     from toolwire.journal.store import Store
+
+Mode: TypeAlias = Literal["tools", "code"]
+"""What a server serves: each tool, or the tools by which programs find and call them."""
 
 _PROTOCOL = "openai"
 """The protocol of the sessions. Their messages are not used; a native protocol writes the shortest."""
@@ -46,6 +50,7 @@ class ToolServer:
         tools: ToolRegistry | Toolkit | Iterable[object],
         name: str,
         *,
+        mode: Mode = "tools",
         store: str | Store | None = None,
         version: str = "",
         instructions: str | None = None,
@@ -62,6 +67,9 @@ class ToolServer:
         Args:
             tools: A registry or toolkit with its rules and approver, or anything that can be registered.
             name: The name that clients show.
+            mode: `tools` serves each tool. `code` serves `search_tools`, `describe_tools`, `run_program` and
+                `read_result` in their place: the client's model finds tools, and calls them in programs. It needs a
+                registry or a list of tools.
             store: A `Store` or its URL. With one, calls are recorded, and a call that needs a person is suspended until
                 the client's person has filled in a form, or someone has decided with `toolwire approvals`.
             version: The version that clients show.
@@ -84,7 +92,13 @@ class ToolServer:
         if not name.strip():
             raise ConfigurationError("ToolServer(name=''): write the name that clients show")
         self.name = name
+        if mode not in get_args(Mode):
+            raise ConfigurationError(f"ToolServer(mode={mode!r:.80}): write 'tools' or 'code'")
         self._tools = tools if isinstance(tools, ToolRegistry | Toolkit) else _registered(tools)
+        if mode == "code":
+            if isinstance(self._tools, Toolkit):
+                raise ConfigurationError("ToolServer(mode='code') needs a ToolRegistry or a list of tools")
+            self._tools = code_mode(self._tools)
         self._store: Any = None if store is None else opened(store)
         self._version, self._instructions, self._caller = version, instructions, caller
         self._token, self._verifier, self._auth = token, token_verifier, auth

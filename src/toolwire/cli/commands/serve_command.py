@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
@@ -22,6 +22,7 @@ Examples:
   toolwire serve --tools tools.py
   toolwire serve --tools tools.py --http 8000
   toolwire serve --config mcp.json --pins mcp-pins.json
+  toolwire serve --config mcp.json --mode code
   TOKEN=secret toolwire serve --tools tools.py --http 8000 --token-env TOKEN
 
 Without --http, the client is the process that started this one: it talks by
@@ -50,6 +51,10 @@ def serve(
     pins: Annotated[
         Path | None, typer.Option("--pins", metavar="FILE", help="The file of accepted definitions for --config.")
     ] = None,
+    mode: Annotated[
+        Literal["tools", "code"],
+        typer.Option("--mode", metavar="MODE", help="tools, or code: tools that find the others and run programs."),
+    ] = "tools",
     http: Annotated[
         int | None, typer.Option("--http", metavar="PORT", min=0, max=65_535, help="Serve HTTP; 0 is any free port.")
     ] = None,
@@ -77,7 +82,9 @@ def serve(
     honour(policy, registry, output)
     with closing(registry), open_store(store, make=True) as opened:
         try:
-            server = toolwire.ToolServer(registry, name or source, store=opened, token=token, hosts=allow_host or ())
+            server = toolwire.ToolServer(
+                registry, name or source, mode=mode, store=opened, token=token, hosts=allow_host or ()
+            )
             if http is None:
                 output.give_back()
                 server.run_stdio()
