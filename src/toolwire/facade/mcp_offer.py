@@ -40,6 +40,14 @@ class Offer:
     _off: set[str] = field(default_factory=set[str])
     """Names of the tools that wait until their definitions are accepted."""
 
+    is_watched: bool = False
+    """True if a thread looks at the file of pins."""
+
+    @property
+    def waits(self) -> bool:
+        """True if tools wait until their definitions are accepted."""
+        return bool(self._off)
+
     def take(self, scope: Scope) -> None:
         """Adds the tools for the first time. Nothing is added after an error.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ from toolwire.catalogue.groups import BASIC
 from toolwire.catalogue.similar_names import nearest, suggestion
 from toolwire.definition.tool import Permission
 from toolwire.facade.mcp_offer import Offer, server_of
+from toolwire.facade.pin_watch import watch_pins
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError, ServerUnavailable
 
@@ -117,6 +119,7 @@ class McpServers:
                 raise RegistrationError(f"an MCP server named {name!r} is registered already: give it another name")
             offer.take(self._call_scope)
             self._mcp_clients[name], self._mcp_offers[name] = offer.client, offer
+            self._watch_mcp_pins(offer)
         offer.client.watch_tools(lambda: self._mcp_tools_changed(offer))
 
     def _mcp_tools_changed(self, offer: Offer) -> None:
@@ -124,6 +127,25 @@ class McpServers:
         with self._mcp_lock:
             if self._mcp_offers.get(offer.client.name) is offer:
                 offer.take_again(self._call_scope)
+                self._watch_mcp_pins(offer)
+
+    def _watch_mcp_pins(self, offer: Offer) -> None:
+        """Looks at the file of pins as long as tools wait: another process may accept them."""
+        if offer.pins.path is None or not offer.waits or offer.is_watched:
+            return
+        # The thread must not keep this object alive.
+        watches, changed = weakref.WeakMethod(self._watches_mcp_pins), weakref.WeakMethod(self._mcp_tools_changed)
+        offer.is_watched = True
+        watch_pins(
+            offer.pins.path,
+            lambda: (method := watches()) is not None and method(offer),
+            lambda: None if (method := changed()) is None else method(offer),
+        )
+
+    def _watches_mcp_pins(self, offer: Offer) -> bool:
+        with self._mcp_lock:
+            offer.is_watched = offer.waits and self._mcp_offers.get(offer.client.name) is offer
+            return offer.is_watched
 
     def accept_mcp_tools(self, server: str, tools: Iterable[str] | None = None) -> list[str]:
         """Accepts new and changed definitions of a server's tools, which are on then. Returns the names of the tools.

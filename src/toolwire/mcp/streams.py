@@ -11,7 +11,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 
-from toolwire.mcp.list_pages import ListPages
+from toolwire.mcp.mended_answers import MendedAnswers
 from toolwire.mcp.sending import SENDING
 from toolwire.mcp.server_log import ServerLog
 
@@ -21,8 +21,8 @@ Item = SessionMessage | Exception
 class ReadStream:
     """A read stream that calls `ended` at its end."""
 
-    def __init__(self, inner: Any, ended: Callable[[], None], pages: ListPages) -> None:
-        self._inner, self._ended, self._pages = inner, ended, pages
+    def __init__(self, inner: Any, ended: Callable[[], None], mended: MendedAnswers) -> None:
+        self._inner, self._ended, self._mended = inner, ended, mended
 
     async def receive(self) -> Item:
         """Returns the next message.
@@ -36,7 +36,7 @@ class ReadStream:
             self._ended()
             raise
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
-            self._pages.received(item.message)
+            self._mended.received(item.message)
         return item
 
     @property
@@ -69,8 +69,8 @@ class ReadStream:
 class WriteStream:
     """A write stream that notes when a call's request is sent."""
 
-    def __init__(self, inner: Any, pages: ListPages) -> None:
-        self._inner, self._pages = inner, pages
+    def __init__(self, inner: Any, mended: MendedAnswers) -> None:
+        self._inner, self._mended = inner, mended
 
     async def send(self, item: SessionMessage, /) -> None:
         """Sends a message.
@@ -82,7 +82,7 @@ class WriteStream:
         if sending is not None:
             sending.is_sent = True
         elif isinstance(item.message, JSONRPCRequest):
-            self._pages.sent(item.message)
+            self._mended.sent(item.message)
         try:
             await self._inner.send(item)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -109,5 +109,5 @@ async def watched(
 ) -> AsyncGenerator[tuple[ReadStream, WriteStream]]:
     """Opens a transport and calls `ended` when the server closes the connection."""
     async with transport as (reading, writing):
-        pages = ListPages(log)
-        yield ReadStream(reading, ended, pages), WriteStream(writing, pages)
+        mended = MendedAnswers(log)
+        yield ReadStream(reading, ended, mended), WriteStream(writing, mended)

@@ -17,7 +17,7 @@ from tests.mcp.client.raw_server import BROKEN, TOOL
 from toolwire import ConfigurationError, MCPClient, ServerUnavailable, ToolRegistry
 from toolwire.mcp.client_limits import LOG_LINES_PER_S
 from toolwire.mcp.http import Door, fate_of
-from toolwire.mcp.list_pages import ListPages
+from toolwire.mcp.mended_answers import MendedAnswers
 from toolwire.mcp.server_log import ServerLog
 
 Raw = Callable[..., ToolRegistry]
@@ -64,13 +64,25 @@ def test_a_broken_definition_turns_off_its_own_tool_alone(raw: Raw, caplog: pyte
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-11-25", "2026-07-28"])
 def test_a_page_of_each_revision_loses_its_broken_tools_alone(version: str) -> None:
-    pages = ListPages(ServerLog("raw"))
+    pages = MendedAnswers(ServerLog("raw"))
     meta = {"_meta": {PROTOCOL_VERSION_META_KEY: version}}
     pages.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list", params=meta))
     page = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [*BROKEN, TOOL], "nextCursor": "2"}
     answer = JSONRPCResponse(jsonrpc="2.0", id=1, result=page)
     pages.received(answer)
     assert answer.result == {**page, "tools": [TOOL]}
+
+
+@pytest.mark.parametrize(
+    ("version", "kept"), [("2026-07-28", {"content": [], "resultType": "complete"}), ("2025-11-25", {"content": []})]
+)
+def test_a_result_that_does_not_say_its_type_is_complete(version: str, kept: Any) -> None:
+    answers = MendedAnswers(ServerLog("raw"))
+    meta = {"_meta": {PROTOCOL_VERSION_META_KEY: version}}
+    answers.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list", params=meta))
+    answer = JSONRPCResponse(jsonrpc="2.0", id=2, result={"content": []})
+    answers.received(answer)
+    assert answer.result == kept
 
 
 def test_bytes_that_are_not_utf8_are_replaced(raw: Raw) -> None:

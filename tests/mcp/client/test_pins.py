@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.cli.command_line import Ended, run_here
 from tests.mcp.client.conftest import until
 from tests.mcp.client.tool_server import OBJECT
 from toolwire import ConfigurationError, MCPClient, McpPins, RegistrationError, ToolRegistry
+from toolwire.facade.pin_watch import watch_pins
 
 READ: dict[str, Any] = {
     "name": "read",
@@ -215,6 +217,46 @@ def test_writers_of_one_file_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: McpPins(path).check(f"s{number}", {"t": "1"}, "first"), range(40)))
     assert len(McpPins(path).states()) == 40
+
+
+def watchers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "toolwire-pins"]
+
+
+def test_a_running_process_follows_what_another_one_accepts(served: Served, tmp_path: Path) -> None:
+    pins = tmp_path / "pins.json"
+    registry = registered(served, accept="none", pins=pins)
+    assert (kind_of(registry), served.calls) == ("unavailable", 0)
+    assert cli("accept", "s", "read", pins=pins).code == 0
+    until(lambda: set(registry.disabled_tools) == {"s/poke"})
+    assert kind_of(registry) == ""
+    assert cli("accept", "s", pins=pins).code == 0
+    until(lambda: not registry.disabled_tools)
+
+
+def test_the_file_is_watched_as_long_as_tools_of_a_registered_server_wait(served: Served, tmp_path: Path) -> None:
+    before = set(watchers())
+    registry = registered(served, accept="none", pins=tmp_path / "pins.json")
+    (own,) = set(watchers()) - before
+    registry.remove_mcp_servers(["s"])
+    until(lambda: not own.is_alive())
+
+
+def test_a_change_that_cannot_be_taken_over_is_tried_again_and_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pins, tries, before = tmp_path / "pins.json", list[int](), set(watchers())
+
+    def changed() -> None:
+        tries.append(1)
+        if len(tries) < 3:
+            raise OSError("the server is away")
+
+    watch_pins(pins, lambda: len(tries) < 3, changed)
+    (own,) = set(watchers()) - before
+    pins.write_text("1")
+    until(lambda: not own.is_alive())
+    assert (len(tries), caplog.text.count("could not be taken over yet")) == (3, 1)
 
 
 def cli(*words: str, pins: Path) -> Ended:

@@ -1,4 +1,4 @@
-"""Takes broken tools out of a list of tools, because the SDK refuses the whole page for one of them."""
+"""Mends answers that the SDK would refuse: a page with one broken tool, and a result that does not say its type."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from mcp_types import PROTOCOL_VERSION_META_KEY, JSONRPCRequest, JSONRPCResponse, RequestId
 from mcp_types.methods import validate_server_result
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from toolwire.mcp.server_log import ServerLog
@@ -14,8 +15,8 @@ from toolwire.mcp.server_log import ServerLog
 _LIST = "tools/list"
 
 
-class ListPages:
-    """The pages of one connection. It sees each request and each answer."""
+class MendedAnswers:
+    """The answers of one connection. It sees each request and each answer."""
 
     def __init__(self, log: ServerLog) -> None:
         self._log = log
@@ -31,7 +32,12 @@ class ListPages:
             self._version = meta.get(PROTOCOL_VERSION_META_KEY, self._version)
 
     def received(self, answer: JSONRPCResponse) -> None:
-        """Takes the broken tools out of the answer if it is a page. A warning names each of them."""
+        """Takes the broken tools out of the answer if it is a page. A warning names each of them.
+
+        A result of 2026-07-28 without a type is complete, as those of older servers are.
+        """
+        if self._version in MODERN_PROTOCOL_VERSIONS:
+            answer.result.setdefault("resultType", "complete")
         method = self._asked.pop(answer.id, "")
         if method == "initialize":
             self._version = str(answer.result.get("protocolVersion", ""))
