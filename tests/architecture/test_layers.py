@@ -23,7 +23,7 @@ LOWER = {
     "journal": {"vocabulary", "runtime", "permission"},
     "observability": {"vocabulary"},
     "files": {"vocabulary"},
-    "web": {"vocabulary"},
+    "web": {"vocabulary", "sandbox/child"},
     "mcp": {"vocabulary", "runtime", "definition"},
     "builtin": {"vocabulary", "runtime", "definition"},
 }

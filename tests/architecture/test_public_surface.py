@@ -93,6 +93,7 @@ PUBLIC = [
     "ToolwireError",
     "Turn",
     "UpdateArtifactTool",
+    "WebFetchTool",
     "XMLToolCallParser",
     "built_in_tools",
     "create_artifact_tools",

@@ -1,0 +1,101 @@
+"""The tools by which a model reads the web."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from toolwire.definition.parameters import ToolParameter
+from toolwire.facade.tools.base_tool import BaseTool
+from toolwire.vocabulary.effects import Effect, Effects, Seen
+from toolwire.vocabulary.errors import ConfigurationError, SandboxUnavailable
+from toolwire.vocabulary.results import ToolResult
+
+if TYPE_CHECKING:
+    from toolwire.web.page_cache import Page
+
+DEFAULT_CHARS = 50_000
+"""Characters of a page that a call returns by default: about 12,000 tokens, a long article."""
+MAX_CHARS = 1_000_000
+"""Maximum characters of a page that a call can ask for; no more of a page is kept."""
+
+
+def effects_of_fetch(arguments: Mapping[str, Any], seen: Seen) -> tuple[Effect, ...]:
+    """Returns `read` for a URL that the conversation has read. Another one can carry data out, and is sent too."""
+    return ("read",) if arguments.get("url") in seen.urls else ("read", "send")
+
+
+class WebFetchTool(BaseTool):
+    """The tool `web_fetch`: reads one page of the public web as text. Permission `auto`.
+
+    Needs Linux and `pip install 'toolwire[web]'`. Pages are kept for 15 minutes, up to 64 MiB.
+    """
+
+    effects = Effects(
+        kinds=frozenset({"read", "send"}),
+        idempotent="natural",
+        labels=frozenset({"untrusted"}),
+        of_call=effects_of_fetch,
+    )
+    parameters = (
+        ToolParameter("url", "string", "The whole URL, with https:// or http://"),
+        ToolParameter("max_chars", "integer", "How many characters at most, 1 to 1,000,000", False, DEFAULT_CHARS),
+    )
+
+    def __init__(self, *, allow: Iterable[tuple[str, int]] = ()) -> None:
+        """Takes addresses with ports that may be reached though they are not public, such as `("10.0.0.5", 8080)`.
+
+        Raises:
+            ConfigurationError: The extra `web` is not installed.
+        """
+        super().__init__("web_fetch", "Read a page of the web as text: HTML as Markdown, PDF, JSON and plain text.")
+        try:
+            from toolwire.web.page_cache import Pages
+        except ImportError as error:
+            raise ConfigurationError(
+                "web_fetch needs packages that are not here: pip install 'toolwire[web]'"
+            ) from error
+        self._pages = Pages(allow)
+
+    def get_parameters(self) -> list[ToolParameter]:
+        """Returns the parameters, in order."""
+        return list(self.parameters)
+
+    def validate_params(self, params: dict[str, Any]) -> str | None:
+        """Returns the error in the arguments, or None."""
+        wanted = params.get("max_chars", DEFAULT_CHARS)
+        if not 1 <= wanted <= MAX_CHARS:
+            return f"max_chars is {wanted}: give a number from 1 to {MAX_CHARS:,}"
+        return super().validate_params(params)
+
+    async def execute(self, url: str, max_chars: int = DEFAULT_CHARS) -> ToolResult:
+        """Fetches the page, or takes it from those that are kept."""
+        from toolwire.web.refusals import Blocked, FetchFailed
+
+        try:
+            page = await self._pages.get(url)
+        except Blocked as error:
+            return ToolResult.failed("invalid_arguments", str(error), exception=error)
+        except FetchFailed as error:
+            return ToolResult.failed("unavailable" if error.may_repeat else "tool_error", str(error), exception=error)
+        except SandboxUnavailable as error:
+            return ToolResult.failed("unavailable", "pages cannot be read on this machine", exception=error)
+        data = {
+            "url": page.url,
+            "title": page.title,
+            "content_type": page.content_type,
+            "text": page.text[:max_chars],
+            "total_chars": len(page.text),
+        }
+        return ToolResult(True, data, content=[{"type": "text", "text": _shown(page, max_chars)}])
+
+
+def _shown(page: Page, max_chars: int) -> str:
+    """Returns the text for the model. A note on what is left out stands first: a long result is cut at its end."""
+    lines = [page.title] if page.title else []
+    lines.append(page.url)
+    if len(page.text) > max_chars:
+        lines.append(f"[The first {max_chars:,} of {len(page.text):,} characters; a greater max_chars shows more]")
+    elif not page.is_whole:
+        lines.append(f"[The first {MAX_CHARS:,} characters; the rest cannot be read]")
+    return "\n".join([*lines, "", page.text[:max_chars]])

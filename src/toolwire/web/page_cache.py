@@ -1,0 +1,135 @@
+"""Pages as text: fetched past the guard, parsed in another process, and kept for a quarter of an hour."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from toolwire.web.fetching import PORTS, Fetched, fetch
+from toolwire.web.guard import GuardedTransport
+from toolwire.web.page_reader import TEXT_LIMIT, page_reader
+from toolwire.web.refusals import FetchFailed
+
+DEADLINE_S = 30.0
+"""Maximum seconds of fetching one page, redirects included. Slow sites answer within ten."""
+CACHE_TIME_S = 15 * 60
+"""Seconds for which a page is kept: a model that reads on gets the same page."""
+CACHE_LIMIT_BYTES = 64 * 1024 * 1024
+"""Maximum bytes of all kept texts: 640 articles of 100 KB. The page that was unused for longest leaves first."""
+_HTML = ("text/html", "application/xhtml+xml", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """The text of a page."""
+
+    url: str
+    """The URL after all redirects."""
+    title: str
+    """Empty if the page has none."""
+    content_type: str
+    """Such as text/html; empty if the server names none."""
+    text: str
+    """Markdown of HTML, the text of a PDF, or the source of JSON and all other texts."""
+    is_whole: bool
+    """False if the page has more text than `TEXT_LIMIT`."""
+
+
+class Pages:
+    """Fetches pages and keeps them. Threads and event loops may share it."""
+
+    def __init__(self, allow: Iterable[tuple[str, int]] = (), clock: Callable[[], float] = time.monotonic) -> None:
+        """Takes addresses with ports that may be reached though they are not public."""
+        allowed = frozenset(allow)
+        self._ports = tuple(dict.fromkeys([*PORTS, *(port for _, port in allowed)]))
+        self._transport = GuardedTransport(allow=allowed)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[float, Page]] = OrderedDict()
+        self._size = 0
+
+    async def get(self, url: str) -> Page:
+        """Returns the page of a URL, which may be up to a quarter of an hour old.
+
+        Raises:
+            FetchFailed: It cannot be fetched or read. The message is fit for a model.
+            SandboxUnavailable: This machine cannot confine the process that parses pages.
+        """
+        kept = self._recalled(url)
+        if kept is not None:
+            return kept
+        found = await fetch(url, transport=self._transport, deadline_s=DEADLINE_S, ports=self._ports)
+        if not 200 <= found.status < 300:
+            raise FetchFailed(f"the server answered {_status(found.status)}", may_repeat=found.status in _LATER)
+        page = await asyncio.to_thread(_page, found)
+        self._keep(url, page)
+        return page
+
+    def _recalled(self, url: str) -> Page | None:
+        with self._lock:
+            kept = self._kept.get(url)
+            if kept is None:
+                return None
+            until, page = kept
+            if self._clock() >= until:
+                self._drop(url)
+                return None
+            self._kept.move_to_end(url)
+            return page
+
+    def _keep(self, url: str, page: Page) -> None:
+        with self._lock:
+            if url in self._kept:
+                self._drop(url)
+            self._kept[url] = (self._clock() + CACHE_TIME_S, page)
+            self._size += _size(page)
+            while self._size > CACHE_LIMIT_BYTES:
+                self._drop(next(iter(self._kept)))
+
+    def _drop(self, url: str) -> None:
+        self._size -= _size(self._kept.pop(url)[1])
+
+
+_LATER = (408, 425, 429, 500, 502, 503, 504)
+
+
+def _size(page: Page) -> int:
+    return len(page.text.encode()) + len(page.title.encode())
+
+
+def _status(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _page(found: Fetched) -> Page:
+    is_pdf = found.content_type == "application/pdf" or found.body.startswith(b"%PDF-")
+    title = ""
+    if is_pdf or found.content_type in _HTML:
+        kind = "pdf" if is_pdf else "html"
+        title, text = page_reader().read(kind, found.body, url=found.url, charset=found.charset)
+    else:
+        text = _decoded(found)
+    if not text.strip():
+        raise FetchFailed("the page has no text: it may be made by JavaScript, or of images")
+    return Page(
+        url=found.url,
+        title=title,
+        content_type=found.content_type,
+        text=text[:TEXT_LIMIT],
+        is_whole=len(text) < TEXT_LIMIT,
+    )
+
+
+def _decoded(found: Fetched) -> str:
+    try:
+        return found.body.decode(found.charset or "utf-8-sig", errors="replace")
+    except LookupError:
+        return found.body.decode("utf-8-sig", errors="replace")

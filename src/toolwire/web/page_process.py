@@ -1,0 +1,137 @@
+"""The other process: it stays warm, and forks a confined child for each page.
+
+A child has a channel of its own, reads one page, parses it and ends. It sees no page and no answer of another call. The
+process that forks copies bytes from the host to the child and back, and looks into none of them.
+
+A request is its size in 4 bytes, a line of JSON, and the body. An answer is its size in 4 bytes, one byte, `t` or `e`,
+and a JSON text. It is empty if the child ended without one.
+"""
+
+from __future__ import annotations
+
+import encodings
+import fcntl
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import struct
+import sys
+
+from toolwire.sandbox.child.kernel.lockdown import Allowance, Lockdown, Step, apply
+from toolwire.sandbox.child.kernel.seccomp import FROM_HOST, TO_HOST
+from toolwire.web.page_reader import ANSWER_LIMIT_BYTES
+from toolwire.web.page_texts import SAMPLE_HTML, SAMPLE_LIST, SAMPLE_PDF, UnreadablePage, text_of
+
+MEMORY_LIMIT_BYTES = 512 * 1024 * 1024
+"""Address space of one page above what the warm process has: a page of 1 MB takes 60 MiB."""
+CPU_LIMIT_S = 10
+"""Processor seconds of one page. A page of 1 MB with 9,500 paragraphs takes 3."""
+READY = b"r"
+UNCONFINED = b"u"
+_HIGH = 10
+"""Descriptors below this number belong to the lockdown."""
+_PART_BYTES = 1_048_576
+
+
+def main() -> None:
+    """Serves pages until the host closes the channel."""
+    incoming, outgoing = _high(0), _high(1)
+    # A library that prints must not write into the channel.
+    os.dup2(2, 1)
+    _warm_up()
+    lockdown = Lockdown()
+    if not {"limits", "seccomp"} <= lockdown.present:
+        os.write(outgoing, UNCONFINED)
+        return
+    steps = lockdown.steps(os.getpid(), lockdown.present)
+    os.write(outgoing, READY)
+    while True:
+        child, to_child, from_child = _forked(lockdown, steps)
+        size = _read(incoming, 4)
+        if len(size) < 4:
+            return
+        try:
+            _write(to_child, _read(incoming, *struct.unpack(">I", size)))
+            os.close(to_child)
+            answer = _read(from_child, ANSWER_LIMIT_BYTES + 1)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(from_child)
+        _write(outgoing, struct.pack(">I", len(answer)) + answer)
+
+
+def _forked(lockdown: Lockdown, steps: tuple[Step, ...]) -> tuple[int, int, int]:
+    """Returns a confined child that waits for its page, and the ends of its channel."""
+    child_reads, to_child = map(_high, os.pipe())
+    from_child, child_writes = map(_high, os.pipe())
+    child = os.fork()
+    if not child:
+        try:
+            lockdown.allow(os.getpid(), Allowance(memory_bytes=MEMORY_LIMIT_BYTES, cpu_s=CPU_LIMIT_S))
+            apply(child_writes, child_reads, steps)
+            if _is_confined():
+                _serve()
+        finally:
+            os._exit(0)
+    os.close(child_reads)
+    os.close(child_writes)
+    return child, to_child, from_child
+
+
+def _high(descriptor: int) -> int:
+    """Moves a descriptor out of the numbers that the lockdown uses."""
+    moved: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    os.close(descriptor)
+    return moved
+
+
+def _warm_up() -> None:
+    """Loads all that parsing loads late: a confined child opens no file."""
+    for found in pkgutil.iter_modules(encodings.__path__):
+        if found.name not in ("mbcs", "oem"):
+            importlib.import_module(f"encodings.{found.name}")
+    for kind, sample in (("html", SAMPLE_HTML), ("html", SAMPLE_LIST), ("html", b"<p>x"), ("pdf", SAMPLE_PDF)):
+        text_of(kind, sample, "https://example.org/", "")
+
+
+def _is_confined() -> bool:
+    """True if this process can open nothing, as every page may assume."""
+    try:
+        os.open("/dev/null", os.O_RDONLY)
+    except PermissionError:
+        return True
+    return False
+
+
+def _serve() -> None:
+    head, _, body = _read(FROM_HOST).partition(b"\n")
+    request: dict[str, str] = json.loads(head)
+    try:
+        title, text = text_of(request["kind"], body, request["url"], request["charset"])
+        _answer(b"t", {"title": title, "text": text})
+    except UnreadablePage as error:
+        _answer(b"e", {"why": str(error)})
+
+
+def _answer(kind: bytes, told: dict[str, str]) -> None:
+    _write(TO_HOST, kind + json.dumps(told).encode())
+
+
+def _read(descriptor: int, size: int = sys.maxsize) -> bytes:
+    """Returns so many bytes, or those until the other side closes the channel."""
+    found = bytearray()
+    while len(found) < size:
+        part = os.read(descriptor, min(_PART_BYTES, size - len(found)))
+        if not part:
+            break
+        found += part
+    return bytes(found)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]

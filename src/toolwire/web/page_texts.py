@@ -1,0 +1,89 @@
+"""HTML and PDF as text. Both parsers are C code on hostile bytes, so only the confined process calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import html_to_markdown
+import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
+import trafilatura
+
+from toolwire.web.page_reader import TEXT_LIMIT
+
+SAMPLE_PDF = (
+    b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
+    b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n"
+    b"4 0 obj<</Length 32>>stream\nBT /F 9 Tf 9 9 Td (Sample) Tj ET\nendstream endobj\n"
+    b"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 R>>\n"
+)
+"""A page with one word, for the warm-up."""
+SAMPLE_HTML = (
+    b"<html><head><title>Sample</title><meta charset='latin-1'></head><body><nav><a href='/a'>menu</a></nav><article>"
+    b"<h1>Sample</h1><p>%b <a href='/b'>a link</a></p><table><tr><td>1</td><td>2</td></tr></table><ul><li>one</li></ul>"
+    b"</article></body></html>" % (b"A sentence that is long enough to count as text of an article. " * 9)
+)
+"""A page with the usual parts, for the warm-up: the parsers load tables from files at their first page."""
+
+
+SAMPLE_LIST = b"<html><body><ul><li><a href='/a'>one</a></li></ul></body></html>"
+"""A page without an article, for the warm-up: other parsers are tried on it."""
+
+
+class UnreadablePage(Exception):
+    """The bytes are not the document that they claim to be."""
+
+
+def text_of(kind: str, body: bytes, url: str, charset: str) -> tuple[str, str]:
+    """Returns the title and the text of a page, as Markdown. `kind` is "html" or "pdf".
+
+    Raises:
+        UnreadablePage: The parser refuses the bytes.
+    """
+    return _of_pdf(body) if kind == "pdf" else _of_html(body, url, charset)
+
+
+def _of_html(body: bytes, url: str, charset: str) -> tuple[str, str]:
+    source: bytes | str = body
+    if charset:
+        try:
+            source = body.decode(charset, errors="replace")
+        except (LookupError, ValueError):
+            source = body
+    tree: Any = trafilatura.load_html(source)
+    if tree is None:
+        return "", _whole(source)[:TEXT_LIMIT]
+    title = " ".join((tree.findtext(".//title") or "").split())
+    article = trafilatura.extract(
+        tree, url=url, output_format="markdown", include_links=True, include_tables=True, include_comments=False
+    )
+    return title, (article or _whole(source))[:TEXT_LIMIT]
+
+
+def _whole(source: bytes | str) -> str:
+    """Returns all the text of a page without an article, menus included."""
+    text = source if isinstance(source, str) else _decoded(source)
+    return (html_to_markdown.convert(text).content or "").strip()
+
+
+def _decoded(source: bytes) -> str:
+    return trafilatura.utils.decode_file(source)
+
+
+def _of_pdf(body: bytes) -> tuple[str, str]:
+    try:
+        document: Any = pypdfium2.PdfDocument(body)
+    except pypdfium2.PdfiumError as error:
+        raise UnreadablePage(f"the PDF cannot be opened: {error}") from None
+    named: str = document.get_metadata_value("Title")
+    pages: list[str] = []
+    size = 0
+    for number in range(len(document)):
+        try:
+            text: str = document[number].get_textpage().get_text_bounded()
+        except pypdfium2.PdfiumError:
+            text = f"(page {number + 1} cannot be read)"
+        pages.append(text.replace("\r\n", "\n").strip())
+        size += len(text)
+        if size > TEXT_LIMIT:
+            break
+    return " ".join(named.split()), "\n\n".join(pages)[:TEXT_LIMIT]
