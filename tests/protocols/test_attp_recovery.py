@@ -316,6 +316,41 @@ def test_each_repair_is_told_with_its_place(reply: str, problems: list[tuple[str
     assert len(parsed.calls) == 1
 
 
+TABLE = OTHER[OTHER.index("[tool_call]") :]
+"""A program below the thought of another one."""
+
+
+def test_programs_below_one_thought_are_one_call_each() -> None:
+    parsed = ATTP.parse(WHOLE + TABLE + TABLE.replace("other()", "third()"))
+    assert [call.arguments["code"] for call in parsed.calls] == [
+        "x = f()\n__result__ = x\n",
+        "x = other()\n__result__ = x\n",
+        "x = third()\n__result__ = x\n",
+    ]
+    assert [(problem.place, problem.message, problem.is_loss) for problem in parsed.problems] == [
+        ("line 10", "[tool_call] stands 3 times: each program was run on its own.", False)
+    ]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        TABLE + "Request: go on\nReply:\n" + OTHER,
+        "Request: go on\n" + TABLE,
+        WHOLE[WHOLE.index("[tool_call]") :],
+        TABLE[: TABLE.rindex("'''")],
+        TABLE.replace("success", "fail"),
+        TABLE.replace("x = other()", "x = ("),
+        TABLE.replace("status", "extra = 1\nstatus"),
+    ],
+    ids=["goes on", "after prose", "the same", "cut off", "a failure", "no Python", "another key"],
+)
+def test_the_control_any_other_rest_is_left_out(rest: str) -> None:
+    parsed = ATTP.parse(WHOLE + rest)
+    assert [call.arguments["code"] for call in parsed.calls] == ["x = f()\n__result__ = x\n"]
+    assert any(problem.is_loss for problem in parsed.problems)
+
+
 @pytest.mark.parametrize(
     ("reply", "place", "message"),
     [

@@ -11,7 +11,8 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, cast
 
 from toolwire.protocols.attp.document import Source, reply_of
@@ -47,7 +48,9 @@ def recover(text: str, *, raw: str, problems: tuple[Problem, ...], error: tomlli
     if not problems:
         problems = (Problem(message=f"The reply is not valid TOML: {error}.", repaired=True),)
     prose = "\n".join(part for part in (layout.prose_before, found.prose_after) if part)
-    return reply_of(found.document, Source(raw=raw, text=layout.text, problems=problems, prose=prose))
+    reply = reply_of(found.document, Source(raw=raw, text=layout.text, problems=problems, prose=prose))
+    more = [reply_of(document, Source(raw=raw, text=layout.text)) for document in found.more]
+    return replace(reply, calls=(*reply.calls, *(call for one in more for call in one.calls)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,8 @@ class _Recovered:
     document: Mapping[str, Any]
     problems: tuple[Problem, ...] = ()
     prose_after: str = ""
+    more: tuple[Mapping[str, Any], ...] = ()
+    """The documents of further programs. Small models write a [tool_call] for each, below one thought."""
 
 
 def _strict(layout: AttpLayout) -> _Recovered | None:
@@ -119,6 +124,11 @@ class _Documents:
                 position = self._take_prose(position)
             elif self._is_repeated(found):
                 self._check_first_is_meant(found)
+                more = self._programs(found.start()) if found["header"] and not self.prose else ()
+                if more:
+                    message = f"[tool_call] stands {len(more) + 1} times: each program was run on its own."
+                    self._note(message, position)
+                    return replace(self._found(""), more=more)
                 count = max(len(HEADER.findall(text, self.layout.start)), 2)
                 self._note(f"Only the first of {count} documents was run.", position, is_loss=True)
                 return self._found("")
@@ -130,6 +140,20 @@ class _Documents:
             raise Refusal(_TWO_DOCUMENTS, place=line(text, position))
         self.reader.problems.extend(_around(self.layout, position, "\n".join([*self.prose, rest])))
         return self._found("\n".join([*self.prose, rest]).strip())
+
+    def _programs(self, start: int) -> tuple[Mapping[str, Any], ...]:
+        """Returns the documents from here to the end, if they are whole programs that differ from each other."""
+        text = self.layout.text
+        starts = [found.start() for found in HEADER.finditer(text, start)]
+        tables = [{**self.top, "tool_call": self.table or {}}]
+        for begin, end in pairwise([*starts, len(text)]):
+            try:
+                tables.append(load_toml(text[begin:end]))
+            except (tomllib.TOMLDecodeError, Refusal):
+                return ()
+        codes = [_code_of(document) for document in tables]
+        is_whole = all(code is not None and self.reader.programs.has_result(code) for code in codes)
+        return tuple(tables[1:]) if is_whole and len(set(codes)) == len(codes) else ()
 
     def _found(self, prose_after: str) -> _Recovered:
         document = self.top if self.table is None else {**self.top, "tool_call": self.table}
@@ -197,6 +221,17 @@ class _Documents:
     def _note(self, message: str, position: int, *, is_loss: bool = False) -> None:
         place = line(self.layout.text, position)
         self.reader.problems.append(Problem(message=message, repaired=True, place=place, is_loss=is_loss))
+
+
+def _code_of(document: Mapping[str, Any]) -> str | None:
+    """Returns the program of a document that has a success and nothing else; None for any other."""
+    table = document.get("tool_call")
+    if not isinstance(table, dict) or document.keys() - {"tool_call", "thought"}:
+        return None
+    fields = cast("dict[str, Any]", table)
+    code = fields.get("code")
+    is_success = fields.get("status") == "success" and not fields.keys() - {"status", "target", "code"}
+    return code if is_success and isinstance(code, str) else None
 
 
 def _json(text: str) -> dict[str, Any] | None:
