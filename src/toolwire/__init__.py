@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from toolwire.facade.built_in.raw_files import insert_text_file as insert_text_file
     from toolwire.facade.built_in.raw_files import view_text_file as view_text_file
     from toolwire.facade.built_in.raw_files import write_text_file as write_text_file
+    from toolwire.facade.built_in.web_search_tool import WebSearchTool as WebSearchTool
     from toolwire.facade.built_in.web_tools import WebFetchTool as WebFetchTool
     from toolwire.facade.observing.observation import Observation as Observation
     from toolwire.facade.registry import ToolRegistry as ToolRegistry
@@ -192,6 +193,7 @@ _HOMES = {
     "Turn": "session.turn",
     "UpdateArtifactTool": "facade.built_in.artifact_tools",
     "WebFetchTool": "facade.built_in.web_tools",
+    "WebSearchTool": "facade.built_in.web_search_tool",
     "XMLToolCallParser": "facade.tools.xml_parser",
     "built_in_tools": "facade.built_in.box",
     "create_artifact_tools": "facade.built_in.artifact_tools",

@@ -94,6 +94,7 @@ PUBLIC = [
     "Turn",
     "UpdateArtifactTool",
     "WebFetchTool",
+    "WebSearchTool",
     "XMLToolCallParser",
     "built_in_tools",
     "create_artifact_tools",

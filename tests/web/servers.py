@@ -16,6 +16,8 @@ class LoopbackServer:
     port: int = 0
     requests: list[str] = field(default_factory=list[str])
     """The head of each request."""
+    bodies: list[bytes] = field(default_factory=list[bytes])
+    """The body of each request."""
 
     @property
     def paths(self) -> list[str]:
@@ -48,6 +50,10 @@ async def serving(
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             server.requests.append(head)
+            sizes = [
+                line.partition(":")[2] for line in head.split("\r\n") if line.lower().startswith("content-length:")
+            ]
+            server.bodies.append(await reader.readexactly(int(sizes[0]) if sizes else 0))
             path = head.split(" ")[1]
             if writes:
                 await reply(path, writer)  # type: ignore[call-arg, misc]

@@ -1,0 +1,281 @@
+"""Search engines of the web, each asked by its own API, with one shape of results."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+import httpx2
+
+from toolwire.web.refusals import FetchFailed
+
+DEADLINE_S = 20.0
+"""Maximum seconds of one search. Engines answer within five."""
+ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
+"""Maximum bytes of an engine's answer: 50 results with their summaries have 0.3 MiB."""
+TEXT_LIMIT = 4_000
+"""Maximum characters of one field of a result. Summaries of today have 2,000."""
+ProviderName = Literal["bocha", "tavily", "brave", "searxng", "ddgs"]
+FRESHNESS = ("noLimit", "oneDay", "oneWeek", "oneMonth", "oneYear")
+_PERIODS = {"oneDay": "day", "oneWeek": "week", "oneMonth": "month", "oneYear": "year"}
+_DATES = re.compile(r"(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """One page that a search found. A field that the engine does not fill is empty."""
+
+    title: str
+    url: str
+    snippet: str
+    """Some words of the page."""
+    summary: str
+    """A longer summary of the page."""
+    site: str
+    """The name of the site, or its host."""
+    published: str
+    """The date as the engine writes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One search."""
+
+    query: str
+    freshness: str
+    """One of `FRESHNESS`, a day as 2026-01-31, or days as 2026-01-01..2026-01-31."""
+    count: int
+
+    @property
+    def period(self) -> str:
+        """`day`, `week`, `month` or `year`; empty for other wishes."""
+        return _PERIODS.get(self.freshness, "")
+
+    @property
+    def days(self) -> tuple[str, str] | None:
+        """The first and the last day; None for other wishes."""
+        found = _DATES.match(self.freshness)
+        return None if found is None else (found[1], found[2] or found[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A search engine with an API over HTTP."""
+
+    name: ProviderName
+    variable: str
+    """The environment variable of its key, or of its URL."""
+    url: str
+    """The URL that is asked; empty if each installation has its own."""
+    most: int
+    """The number of results that one request can return."""
+    request: Callable[[Wanted, str, str], httpx2.Request]
+    """Makes the request from the search, the URL and the key."""
+    results: Callable[[Mapping[str, Any]], list[SearchResult]]
+    """Reads the results from the answer, without those that have no URL."""
+
+
+def is_freshness(text: str) -> bool:
+    """True if the text is one of `FRESHNESS`, a day or a range of days."""
+    return text in FRESHNESS or _DATES.match(text) is not None
+
+
+async def search(provider: Provider, wanted: Wanted, *, url: str, key: str) -> list[SearchResult]:
+    """Asks an engine. The URL is the host's own choice, so no guard stands before it.
+
+    Raises:
+        FetchFailed: The engine cannot be reached, or refuses. The message is fit for a model and has no key.
+    """
+    try:
+        async with asyncio.timeout(DEADLINE_S), httpx2.AsyncClient(trust_env=False, timeout=DEADLINE_S) as client:
+            response = await client.send(provider.request(wanted, url, key), stream=True)
+            try:
+                body = await _read(response)
+            finally:
+                await response.aclose()
+    except (TimeoutError, httpx2.HTTPError):
+        raise FetchFailed(f"the search engine {provider.name} cannot be reached", may_repeat=True) from None
+    if not response.is_success:
+        raise _refused(provider.name, response.status_code)
+    try:
+        told: object = json.loads(body)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise FetchFailed(f"the search engine {provider.name} did not answer with JSON", may_repeat=True)
+    answer = cast("dict[str, Any]", told)
+    # Bocha reports an error in the body of an answer with status 200.
+    code = answer.get("code", 200)
+    if str(code) != "200":
+        raise _refused(provider.name, code)
+    return provider.results(answer)[: wanted.count]
+
+
+async def _read(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > ANSWER_LIMIT_BYTES:
+            raise FetchFailed(f"the answer of the search engine has more than {ANSWER_LIMIT_BYTES:,} bytes")
+    return bytes(body)
+
+
+def _refused(name: str, code: object) -> FetchFailed:
+    reasons = {"401": "refuses the key", "403": "refuses the key or the format", "429": "has too many requests now"}
+    why = reasons.get(str(code)[:20], f"answered {str(code)[:20]}")
+    return FetchFailed(f"the search engine {name} {why}", may_repeat=True)
+
+
+def _bocha(wanted: Wanted, url: str, key: str) -> httpx2.Request:
+    body = {"query": wanted.query, "freshness": wanted.freshness, "summary": True, "count": wanted.count}
+    return httpx2.Request("POST", url, json=body, headers={"Authorization": f"Bearer {key}"})
+
+
+def _bocha_results(answer: Mapping[str, Any]) -> list[SearchResult]:
+    items = _items(answer, "data", "webPages", "value")
+    return [
+        _result(item, title="name", snippet="snippet", summary="summary", site="siteName", published="datePublished")
+        for item in items
+    ]
+
+
+def _tavily(wanted: Wanted, url: str, key: str) -> httpx2.Request:
+    body: dict[str, Any] = {"query": wanted.query, "max_results": wanted.count}
+    if wanted.period:
+        body["time_range"] = wanted.period
+    if wanted.days:
+        body["start_date"], body["end_date"] = wanted.days
+    return httpx2.Request("POST", url, json=body, headers={"Authorization": f"Bearer {key}"})
+
+
+def _tavily_results(answer: Mapping[str, Any]) -> list[SearchResult]:
+    return [_result(item, snippet="content", published="published_date") for item in _items(answer, "results")]
+
+
+def _brave(wanted: Wanted, url: str, key: str) -> httpx2.Request:
+    query: dict[str, str] = {"q": wanted.query, "count": str(wanted.count), "text_decorations": "false"}
+    if wanted.period:
+        query["freshness"] = f"p{wanted.period[0]}"
+    if wanted.days:
+        query["freshness"] = "to".join(wanted.days)
+    headers = {"X-Subscription-Token": key, "Accept": "application/json"}
+    return httpx2.Request("GET", url, params=query, headers=headers)
+
+
+def _brave_results(answer: Mapping[str, Any]) -> list[SearchResult]:
+    items = _items(answer, "web", "results")
+    return [_result(item, snippet="description", published="page_age") for item in items]
+
+
+def _searxng(wanted: Wanted, url: str, key: str) -> httpx2.Request:
+    query = {"q": wanted.query, "format": "json"}
+    if wanted.days:
+        raise FetchFailed(f"searxng knows no days: give freshness as one of {', '.join(FRESHNESS)}")
+    if wanted.period:
+        query["time_range"] = wanted.period
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx2.Request("GET", f"{url.rstrip('/')}/search", params=query, headers=headers)
+
+
+def _searxng_results(answer: Mapping[str, Any]) -> list[SearchResult]:
+    return [_result(item, snippet="content", published="publishedDate") for item in _items(answer, "results")]
+
+
+def search_ddgs(wanted: Wanted) -> list[SearchResult]:
+    """Asks by the package ddgs, which needs no key and has an HTTP client of its own. Blocks.
+
+    Raises:
+        FetchFailed: No engine answered.
+        ImportError: The package is not installed.
+    """
+    from ddgs import DDGS  # pyright: ignore[reportUnknownVariableType]
+    from ddgs.exceptions import DDGSException
+
+    limit = wanted.period[:1] or ("..".join(wanted.days) if wanted.days else None)
+    try:
+        found: Any = DDGS().text(wanted.query, timelimit=limit, max_results=wanted.count)
+    except DDGSException as error:
+        if "no results" in str(error).lower():
+            return []
+        raise FetchFailed("the search engines of ddgs cannot be reached", may_repeat=True) from error
+    items = [cast("Mapping[str, Any]", item) for item in found if isinstance(item, dict)]
+    results = [_result(item, url="href", snippet="body") for item in items]
+    return [each for each in results if each.url][: wanted.count]
+
+
+PROVIDERS = (
+    Provider(
+        name="bocha",
+        variable="BOCHA_API_KEY",
+        url="https://api.bochaai.com/v1/web-search",
+        most=50,
+        request=_bocha,
+        results=_bocha_results,
+    ),
+    Provider(
+        name="tavily",
+        variable="TAVILY_API_KEY",
+        url="https://api.tavily.com/search",
+        most=20,
+        request=_tavily,
+        results=_tavily_results,
+    ),
+    Provider(
+        name="brave",
+        variable="BRAVE_API_KEY",
+        url="https://api.search.brave.com/res/v1/web/search",
+        most=20,
+        request=_brave,
+        results=_brave_results,
+    ),
+    Provider(name="searxng", variable="SEARXNG_URL", url="", most=50, request=_searxng, results=_searxng_results),
+)
+"""The engines in the order in which one is taken whose variable is set."""
+
+
+def _items(answer: Mapping[str, Any], *path: str) -> list[Mapping[str, Any]]:
+    """Returns the objects in the list at the path that have a URL; none if the answer has another shape."""
+    found: object = answer
+    for name in path:
+        found = cast("dict[str, object]", found).get(name) if isinstance(found, dict) else None
+    listed = cast("list[object]", found) if isinstance(found, list) else []
+    items = [cast("Mapping[str, Any]", item) for item in listed if isinstance(item, dict)]
+    return [item for item in items if _text(item, "url")]
+
+
+def _result(
+    item: Mapping[str, Any],
+    *,
+    title: str = "title",
+    url: str = "url",
+    snippet: str = "",
+    summary: str = "",
+    site: str = "",
+    published: str = "",
+) -> SearchResult:
+    address = _text(item, url)
+    return SearchResult(
+        title=_text(item, title),
+        url=address,
+        snippet=_text(item, snippet),
+        summary=_text(item, summary),
+        site=_text(item, site) or _host(address),
+        published=_text(item, published),
+    )
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name)
+    return value[:TEXT_LIMIT] if isinstance(value, str) else ""
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
