@@ -25,6 +25,8 @@ from toolwire import __version__
 UV = Path(sys.executable).with_name("uv")
 INSTALLS = {
     "README.md": "`pip install openai`",
+    "docs/built_in/web_fetch.md": "pip install 'toolwire[web]'",
+    "docs/built_in/web_search.md": "pip install 'toolwire[web]'",
     "docs/mcp.md": "pip install 'toolwire[mcp]'",
     "docs/serving_mcp.md": "pip install 'toolwire[mcp]'",
     "docs/tracing.md": "pip install 'toolwire[otel]'",

@@ -18,7 +18,7 @@ REDIRECT_LIMIT = 5
 URL_LIMIT = 2_048
 """Maximum characters of a URL; browsers and servers agree up to here."""
 RATIO_LIMIT = 200
-"""Maximum bytes that one packed byte may become. Pages reach 20; a bomb has 1,000."""
+"""Maximum bytes that one packed byte may become. Texts reach 20, and a bomb 1,000."""
 RATIO_FREE_BYTES = 64 * 1024
 """Unpacked bytes above which the ratio counts: short pages of one character exceed it too."""
 PORTS = (80, 443)

@@ -16,11 +16,11 @@ from toolwire.web.refusals import Blocked
 CONNECT_TIMEOUT_S = 5.0
 """Maximum seconds of one attempt to connect. The public web answers within one; a dead host answers never."""
 HEADER_LIMIT_BYTES = 64 * 1024
-"""Maximum bytes of the head of an answer. Servers of today send at most 16 KiB."""
+"""Maximum bytes of the head of an answer. A longer head is an attack or a mistake."""
 READ_BYTES = 64 * 1024
 """Maximum bytes that httpcore2 reads at once."""
 BODY_LIMIT_BYTES = 10 * 1024 * 1024
-"""Maximum bytes of a body, as sent and as unpacked: 10 MiB, which few documents exceed."""
+"""Maximum bytes of a body, as sent and as unpacked: 10 MiB, enough for most documents."""
 
 
 class Budget:

@@ -16,7 +16,7 @@ from toolwire.web.page_reader import TEXT_LIMIT, page_reader
 from toolwire.web.refusals import FetchFailed
 
 DEADLINE_S = 30.0
-"""Maximum seconds of fetching one page, redirects included. Slow sites answer within ten."""
+"""Maximum seconds of fetching one page, redirects included. A model waits no longer for one page."""
 CACHE_TIME_S = 15 * 60
 """Seconds for which a page is kept: a model that reads on gets the same page."""
 CACHE_LIMIT_BYTES = 64 * 1024 * 1024

@@ -25,7 +25,7 @@ from toolwire.web.page_reader import ANSWER_LIMIT_BYTES
 from toolwire.web.page_texts import SAMPLE_HTML, SAMPLE_LIST, SAMPLE_PDF, UnreadablePage, text_of
 
 MEMORY_LIMIT_BYTES = 512 * 1024 * 1024
-"""Address space of one page above what the warm process has: a page of 1 MB takes 60 MiB."""
+"""Address space of one page above that of the warm process. A page of 1 MB takes 70 MiB."""
 CPU_LIMIT_S = 10
 """Processor seconds of one page. A page of 1 MB with 9,500 paragraphs takes 3."""
 READY = b"r"

@@ -15,11 +15,11 @@ import httpx2
 from toolwire.web.refusals import FetchFailed
 
 DEADLINE_S = 20.0
-"""Maximum seconds of one search. Engines answer within five."""
+"""Maximum seconds of one search. A model waits no longer for one search."""
 ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
-"""Maximum bytes of an engine's answer: 50 results with their summaries have 0.3 MiB."""
+"""Maximum bytes of an engine's answer: 50 results with fields of the greatest length have 1 MiB."""
 TEXT_LIMIT = 4_000
-"""Maximum characters of one field of a result. Summaries of today have 2,000."""
+"""Maximum characters of one field of a result. A longer one is cut; the page itself can be fetched."""
 ProviderName = Literal["bocha", "tavily", "brave", "searxng", "ddgs"]
 FRESHNESS = ("noLimit", "oneDay", "oneWeek", "oneMonth", "oneYear")
 _PERIODS = {"oneDay": "day", "oneWeek": "week", "oneMonth": "month", "oneYear": "year"}

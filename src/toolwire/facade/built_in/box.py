@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
+from toolwire.facade.tools.base_tool import BaseTool
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -46,7 +47,18 @@ def _programs() -> Iterable[Tool]:
     return [ToolSpec.from_function(execute_python_code).__tool__()]
 
 
-_BOX: tuple[Callable[[], Iterable[Tool]], ...] = (_files, _raw_files, _artifacts, _programs)
+def _web() -> Iterable[Tool]:
+    from toolwire.facade.built_in.web_search_tool import WebSearchTool
+    from toolwire.facade.built_in.web_tools import WebFetchTool
+
+    for kind in (WebSearchTool, WebFetchTool):
+        # Their own constructors want packages of an extra, and the search tool wants an engine.
+        shown = kind.__new__(kind)
+        BaseTool.__init__(shown, *kind.described)
+        yield shown.__tool__()
+
+
+_BOX: tuple[Callable[[], Iterable[Tool]], ...] = (_files, _raw_files, _artifacts, _web, _programs)
 """The tools of each kind. Their modules are imported when the list is asked for."""
 
 

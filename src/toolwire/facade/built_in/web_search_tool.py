@@ -31,6 +31,7 @@ class WebSearchTool(BaseTool):
     """
 
     effects = Effects(kinds=frozenset({"read", "send"}), idempotent="natural", labels=frozenset({"untrusted"}))
+    described = ("web_search", "Search the web. Returns titles, URLs and snippets.")
     parameters = (
         ToolParameter("query", "string", "The words to search for"),
         ToolParameter(
@@ -57,7 +58,7 @@ class WebSearchTool(BaseTool):
         Raises:
             ConfigurationError: No engine's variable is set, the name is unknown, or the extra is not installed.
         """
-        super().__init__("web_search", "Search the web. Returns titles, URLs and snippets.")
+        super().__init__(*self.described)
         try:
             from toolwire.web.searching import PROVIDERS
         except ImportError as error:

@@ -37,6 +37,7 @@ class WebFetchTool(BaseTool):
         labels=frozenset({"untrusted"}),
         of_call=effects_of_fetch,
     )
+    described = ("web_fetch", "Read a page of the web as text: HTML as Markdown, PDF, JSON and plain text.")
     parameters = (
         ToolParameter("url", "string", "The whole URL, with https:// or http://"),
         ToolParameter("max_chars", "integer", "How many characters at most, 1 to 1,000,000", False, DEFAULT_CHARS),
@@ -48,7 +49,7 @@ class WebFetchTool(BaseTool):
         Raises:
             ConfigurationError: The extra `web` is not installed.
         """
-        super().__init__("web_fetch", "Read a page of the web as text: HTML as Markdown, PDF, JSON and plain text.")
+        super().__init__(*self.described)
         try:
             from toolwire.web.page_cache import Pages
         except ImportError as error:
