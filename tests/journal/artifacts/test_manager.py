@@ -8,12 +8,14 @@ import random
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from sqlalchemy import text
 
+from tests.journal.artifacts.histories import OPERATIONS, Operation, history, violations
 from tests.journal.world import done
 from tests.session.test_documents import stored_parts
 from toolwire import ArtifactConflict, ArtifactError, ArtifactManager, ConfigurationError, DecisionRefused, Store
@@ -225,38 +227,34 @@ def test_without_a_comparison_of_the_head_edits_are_lost(artifacts: ArtifactMana
     assert "was changed since version 1" in refused(lambda: artifacts.rewrite("board", stale, base_version=1))
 
 
+@pytest.mark.threat(59)
 @pytest.mark.timeout(3_600)
 def test_histories_of_clients_at_the_same_time_are_those_of_one_register(
     artifacts: ArtifactManager, whole: bool
 ) -> None:
-    """Each client sees versions that never go back, and each version has the content that one client wrote."""
-    artifacts.create("register", "start")
-    written: dict[int, str] = {1: "start"}
+    made = history(artifacts, "register", operations=OPERATIONS if whole else 15, seed=1)
+    assert violations(made) == []
 
-    def client(seed: int) -> list[tuple[int, str]]:
-        chance, seen = random.Random(seed), list[tuple[int, str]]()
-        for number in range(2_000 if whole else 15):
-            if chance.random() < 0.5:
-                now = artifacts.read("register")
-                seen.append((now.version, now.content))
-                continue
-            content = f"{seed}:{number}"
-            try:
-                base = seen[-1][0] if seen and chance.random() < 0.5 else None
-                version = artifacts.rewrite("register", content, base_version=base).version
-            except ArtifactConflict:
-                continue
-            assert base is None or version == base + 1
-            assert written.setdefault(version, content) == content
-            seen.append((version, content))
-        return seen
 
-    with ThreadPoolExecutor(WRITERS) as pool:
-        histories = list(pool.map(client, range(WRITERS)))
-    for seen in histories:
-        assert [version for version, _ in seen] == sorted(version for version, _ in seen)
-        assert {(version, written[version]) for version, _ in seen} == set(seen)
-    assert sorted(written) == list(range(1, len(artifacts.history("register")) + 1))
+def _operation(kind: Literal["read", "write"], version: int, began: float) -> Operation:
+    return Operation(kind=kind, began=began, ended=began + 0.5, version=version, content=str(version))
+
+
+@pytest.mark.threat(59)
+@pytest.mark.parametrize(
+    ("last", "wrong"),
+    [
+        (_operation("read", 2, 3), []),
+        (_operation("read", 1, 3), ["order"]),
+        (_operation("write", 2, 3), ["order", "versions"]),
+        (_operation("write", 4, 3), ["versions"]),
+        (replace(_operation("read", 2, 3), content="1"), ["content"]),
+        (_operation("read", 1, 2.2), []),
+    ],
+)
+def test_the_check_of_histories_finds_what_no_register_does(last: Operation, wrong: list[str]) -> None:
+    before = [_operation("write", 1, 1), _operation("write", 2, 2)]
+    assert sorted(each.partition(" ")[0] for each in violations([*before, last])) == wrong
 
 
 @pytest.mark.parametrize("size", [PART_BYTES, PART_BYTES + 1, ARTIFACT_LIMIT_BYTES])
