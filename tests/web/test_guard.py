@@ -226,6 +226,8 @@ async def test_five_redirects_are_followed_and_a_sixth_is_not() -> None:
         ("https://example.org:8443/", "port 8443 is not fetched: use 80 or 443"),
         ("https://user:word@example.org/", "the URL has a user name or a password before '@': leave it out"),
         ("http://exa\nmple.org/", "is not a URL: write it as https://example.org/page"),
+        ("http://example.org/\ud800", "is not a URL: write it as https://example.org/page"),
+        ("http://2xn--", "is not a URL: write it as https://example.org/page"),
         ("http://①②⑦.⓪.⓪.①/", "is not a URL: write it as https://example.org/page"),
         ("https://example.org/" + "a" * URL_LIMIT, "the URL has more than 2,048 characters"),
     ],

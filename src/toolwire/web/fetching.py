@@ -94,9 +94,10 @@ def _checked(url: str | httpx2.URL, ports: Collection[int]) -> httpx2.URL:
         raise Blocked(f"the URL has more than {URL_LIMIT:,} characters")
     try:
         found = httpx2.URL(url)
-    except httpx2.InvalidURL:
+        host = found.host
+    except (httpx2.InvalidURL, UnicodeError):
         raise Blocked(f"{shown} is not a URL: write it as https://example.org/page") from None
-    if found.scheme not in ("http", "https") or not found.host:
+    if found.scheme not in ("http", "https") or not host:
         raise Blocked(f"{shown} is not a page of the web: write a URL that begins with https:// or http://")
     if found.userinfo:
         raise Blocked("the URL has a user name or a password before '@': leave it out")
@@ -109,7 +110,7 @@ def _checked(url: str | httpx2.URL, ports: Collection[int]) -> httpx2.URL:
 def _joined(at: httpx2.URL, location: str) -> httpx2.URL:
     try:
         return at.join(location)
-    except httpx2.InvalidURL:
+    except (httpx2.InvalidURL, UnicodeError):
         raise Blocked("the page redirects to a text that is not a URL") from None
 
 
