@@ -15,13 +15,14 @@ import mcp_types as types
 import pytest
 from mcp.server import Server
 
+from mcp import Client
 from tests.architecture.source import ROOT
 from tests.mcp.client.asking_server import FORM
 from tests.mcp.client.asking_url import asking_url
 from tests.mcp.client.conftest import until
 from tests.mcp.client.tool_server import OBJECT, text
 from tests.patience import PATIENCE_S
-from toolwire import ApprovalRequest, Decision, MCPClient, Session, ToolRegistry
+from toolwire import ApprovalRequest, Decision, MCPClient, Session, ToolRegistry, ToolServer
 from toolwire.journal.store import Store
 from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, LEGS, STATE_CHARACTERS
 from toolwire.mcp.server_log import ServerLog
@@ -149,6 +150,22 @@ def test_with_a_store_the_turn_is_suspended_and_another_session_goes_on(shops: S
     assert [result.text for result in second.results] == ["two"]
     assert shop.answers == [{"q": ("accept", {"size": 3})}]
     assert [leg.request_state for leg in shop.legs] == [None, "s1"]
+
+
+async def test_a_question_passes_through_a_server_of_ours_to_its_client(shops: Shops, tmp_path: Path) -> None:
+    shop, forms = shops(wanted(), text("two")), list[Any]()
+
+    async def fill_in(context: Any, params: Any) -> types.ElicitResult:
+        forms.append(params.requested_schema["properties"])
+        return types.ElicitResult(action="accept", content={"size": 4})
+
+    registry = await asyncio.to_thread(shop.registry)
+    server = ToolServer(registry, name="shops", store=f"sqlite:///{tmp_path}/runs.db")
+    async with Client(server.in_memory(), elicitation_callback=fill_in) as client:
+        (tool,) = (await client.list_tools()).tools
+        result: Any = await client.call_tool(tool.name, {})
+    assert ([block.text for block in result.content], forms) == (["two"], [FORM["properties"]])
+    assert shop.answers == [{"q": ("accept", {"size": 4})}]
 
 
 def test_a_state_without_a_question_is_sent_back_at_once(shops: Shops) -> None:
