@@ -87,7 +87,9 @@ def test_threads_share_one_process(reader: PageReader) -> None:
     assert sorted(titles) == [str(number) for number in range(8)]
 
 
-def hostile_reader(monkeypatch: pytest.MonkeyPatch, folder: Path, body: str, *, is_confined: bool = True) -> PageReader:
+def hostile_reader(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, body: str, *, is_confined: bool = True, setup: str = ""
+) -> PageReader:
     """Returns a reader whose parser runs `body` instead, as one that a page has taken over would."""
     lines = [
         "import ctypes, os, socket, sys, time",
@@ -97,6 +99,7 @@ def hostile_reader(monkeypatch: pytest.MonkeyPatch, folder: Path, body: str, *, 
         "        return '', 'honest'",
         *(f"    {line}" for line in body.split("; ")),
         "page_process.text_of = text_of",
+        setup,
     ]
     if not is_confined:
         lines += [
@@ -177,6 +180,18 @@ def test_a_page_that_breaks_its_parser_is_told_and_the_next_is_read(
         with pytest.raises(FetchFailed, match="it needs more than 10 seconds or 512 MiB, or it is damaged"):
             html(reader, b"attack")
     assert html(reader, b"honest") == ("", "honest")
+    reader.close()
+
+
+@pytest.mark.threat(49)
+def test_the_kernel_ends_a_page_at_its_processor_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    reader = hostile_reader(monkeypatch, tmp_path, "while True: pass", setup="page_process.CPU_LIMIT_S = 1")
+    assert html(reader, b"honest") == ("", "honest")
+    before = reader.process_id
+    with pytest.raises(FetchFailed, match="it needs more than 10 seconds or 512 MiB, or it is damaged"):
+        html(reader, b"attack")
+    # The host's own timer would have ended the warm process with it.
+    assert (html(reader, b"honest"), reader.process_id) == (("", "honest"), before)
     reader.close()
 
 
