@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
+import sys
 import uuid
 import zoneinfo
 from collections.abc import Callable
@@ -135,6 +136,11 @@ def test_zones_of_the_tzdata_package_count_where_the_machine_has_none(
     (tmp_path / "tzdata" / "__init__.py").touch()
     (folder / "Place").write_bytes(paris.read_bytes())
     monkeypatch.setattr(zoneinfo, "TZPATH", ())
+    # Another package may have brought tzdata: an empty one stands before it.
+    (tmp_path / "empty" / "tzdata").mkdir(parents=True)
+    (tmp_path / "empty" / "tzdata" / "__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "tzdata", raising=False)
+    monkeypatch.syspath_prepend(tmp_path / "empty")
     without = started()
     source = "import zoneinfo\n[list(zoneinfo.available_timezones()), str(zoneinfo.ZoneInfo('Test/Place'))]"
     missing = without.run(Program(source=source), answer)
