@@ -22,6 +22,7 @@ from toolwire import (
     ToolSpec,
     Turn,
 )
+from toolwire.approvals import Decider
 from toolwire.permission.policy import Policy, Rule
 from toolwire.session.resume import RunStore
 
@@ -199,10 +200,26 @@ async def test_a_decision_that_the_tools_own_policy_refuses_lets_nothing_run(sto
     office = Office()
     office.own.use_policy(Policy([Rule(tool="pay", effect="confirm")], approvers={"spend": {"ada"}}))
     (request,) = waiting(await office.session(store).turn(calls(("buy_apart", {"amount": 7}))))
-    by = {"principal": "bob", "channel": "console"}
-    turn = await office.session(store).resume(request.run_id, approved(request, by=by))
+    bob, ada = ({"principal": name, "channel": "console"} for name in ("bob", "ada"))
+    with pytest.raises(DecisionRefused, match="not among those who may approve"):
+        await office.session(store).resume(request.run_id, approved(request, by=bob))
+    with pytest.raises(DecisionRefused, match="not among those who may approve"):
+        store.decide(request.id, Decision(verdict="approve", by=Decider(**bob)))
+    # The request goes on waiting. A policy that is stricter when the call runs counts then.
+    store.decide(request.id, Decision(verdict="approve", by=Decider(**ada)))
+    office.own.use_policy(Policy([Rule(tool="pay", effect="confirm")], approvers={"spend": {"eve"}}))
+    turn = await office.session(store).resume(request.run_id)
     assert "not among those who may approve" in texts(turn.messages)[0]
     assert office.did == [("note", "apart")]
+
+
+async def test_those_whom_the_tools_own_policy_names_may_approve(store: RunStore) -> None:
+    office = Office()
+    office.own.use_policy(Policy([Rule(tool="pay", effect="confirm")], approvers={"spend": {"ada"}}))
+    (request,) = waiting(await office.session(store).turn(calls(("buy_apart", {"amount": 7}))))
+    by = {"principal": "ada", "channel": "console"}
+    turn = await office.session(store).resume(request.run_id, approved(request, by=by))
+    assert texts(turn.messages) == ["wired 7"]
 
 
 async def test_a_tool_of_its_own_that_changed_since_the_request_does_not_run(store: RunStore) -> None:

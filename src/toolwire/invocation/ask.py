@@ -162,6 +162,7 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
     # An approver is the host's code and may change its arguments, so it gets a copy.
     arguments = plain(prepared.canonical(scope))
     given = _given(call.arguments)
+    approvers = scope.policy.approvers if scope.depth else {}
     return ApprovalRequest(
         id=new_request_id(),
         call_id=call.id,
@@ -182,6 +183,7 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
         created_at=now,
         expires_at=now + REQUEST_LIFE_S,
         depth=scope.depth,
+        approvers={effect: tuple(sorted(names)) for effect, names in approvers.items()},
     )
 
 

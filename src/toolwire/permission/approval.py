@@ -98,6 +98,8 @@ class ApprovalRequest:
         created_at: Time of the request, in seconds since the epoch.
         expires_at: Time after which a decision is refused, in seconds since the epoch; 0 means never.
         depth: Number of catalogues above the call's own (`CallContext.using`). Above 0, the session lacks the tool.
+        approvers: The principals who may approve, by effect, as the call's own policy named them. Only with a depth
+            above 0, because the policy of the session judges all other requests.
     """
 
     id: str
@@ -122,6 +124,7 @@ class ApprovalRequest:
     created_at: float = 0.0
     expires_at: float = 0.0
     depth: int = 0
+    approvers: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _NOTHING)
 
 
 def _check_text(record: Decider | Decision, name: str) -> None:

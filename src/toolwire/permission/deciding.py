@@ -120,7 +120,8 @@ def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = Fal
         raise refused("approval_mismatch", "the decision is for other arguments than the request's")
     # Only the owner of the policy knows whether the policy names a model as an approver.
     by = replace(decision.by, channel="") if is_vetted else decision.by
-    why = undecidable(by, request, decision.verdict, {}) or too_wide(decision, request)
+    named = {} if is_vetted else {effect: frozenset(names) for effect, names in request.approvers.items()}
+    why = undecidable(by, request, decision.verdict, named) or too_wide(decision, request)
     if why is not None:
         raise refused("not_permitted", why)
     check_fits(request, decision)

@@ -9,7 +9,7 @@ from toolwire.invocation.authorize import with_edits
 from toolwire.invocation.scope import Run, Scope
 from toolwire.invocation.validate import validate
 from toolwire.permission.approval import ApprovalRequest, Decision, DecisionRefused
-from toolwire.permission.deciding import check_fits
+from toolwire.permission.deciding import check, check_fits
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
@@ -20,7 +20,9 @@ def look_at(request: ApprovalRequest, decision: Decision, scope: Scope, secret_k
     Raises:
         DecisionRefused: `tool_changed`, `not_permitted` or `invalid_edit`.
     """
-    # The tool of a deeper catalogue is not here. The record judges its edit, and the call's own policy all of it.
+    if request.depth:
+        # The tool and its policy are not here. The request has what they say of a decision.
+        check(request, decision)
     entry = None if request.depth else scope.catalogue.find(request.tool)
     if entry is not None and entry.tool.digest != request.tool_digest:
         raise DecisionRefused(
@@ -30,7 +32,7 @@ def look_at(request: ApprovalRequest, decision: Decision, scope: Scope, secret_k
     if reason is not None:
         raise DecisionRefused("not_permitted", reason, request_id=request.id)
     check_fits(request, decision)
-    # The call of a removed tool ends as `unknown_tool`, whatever the decision is. The store checks an edit once more.
+    # The call of a removed tool ends as `unknown_tool`, whatever the decision is.
     if decision.verdict != "edit" or entry is None:
         return
     problem = _problem_of(request, entry, decision, scope, secret_key)

@@ -268,7 +268,7 @@ def request_written(request: ApprovalRequest) -> bytes:
     """Encodes a request. An approval has the form that it has had since the first store."""
     form = plain_form(request)
     if not request.depth:
-        del form["depth"]
+        del form["depth"], form["approvers"]
     if request.kind == "question":
         return written(form, ASKING)
     return written({name: value for name, value in form.items() if name not in ("kind", "question", "answer_schema")})
