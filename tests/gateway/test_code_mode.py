@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,25 @@ async def test_a_person_decides_in_the_middle_of_a_program(tmp_path: Path, era: 
         assert await called(client, "run_program", code=code) == ("done", False)
     assert files.ran == ["fs/read a", "fs/write b", "git/read c"]
     assert len(asked) == 1
+
+
+async def test_a_long_result_of_a_program_is_read_on_to_its_end() -> None:
+    code = "'\\n'.join(str(number) for number in range(20_000))"
+    async with Client(Files().server().in_memory()) as client:
+        result: Any = await client.call_tool("run_program", {"code": code})
+        text, note = result.content[0].text.rsplit("\n", 1)
+        found = re.search(r"of ([\d,]+) characters; call read_result with id='(\w+)' and offset=(\d+)", note)
+        assert found is not None
+        assert int(found[1].replace(",", "")) == len("\n".join(map(str, range(20_000))))
+        offset = int(found[3])
+        while True:
+            page, _ = await called(client, "read_result", id=found[2], offset=offset)
+            text, note = f"{text}\n{page}".rsplit("\n", 1)
+            more = re.search(r"read on with offset=(\d+)", note)
+            if more is None:
+                break
+            offset = int(more[1])
+    assert {"0", "9999", "19999"} <= set(text.split("\n"))
 
 
 async def test_a_call_of_a_program_is_on_record(tmp_path: Path) -> None:

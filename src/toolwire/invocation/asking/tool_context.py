@@ -41,6 +41,8 @@ def context_of(
             run=run,
             deadline=None if deadline is None else questions.clock.moved(deadline),
             is_inside_tool=True,
+            # The tool reads the whole result. Its own is bounded for the model.
+            result_limit_bytes=None,
             waits=questions.waits,
             sink=None,
         )
