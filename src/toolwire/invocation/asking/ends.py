@@ -1,4 +1,4 @@
-"""The ends of a tool that asked: the person declined, or the tool did not keep to what it may ask."""
+"""The failures of a tool that asks a person, and of a tool that makes other calls than in an earlier pass."""
 
 from __future__ import annotations
 

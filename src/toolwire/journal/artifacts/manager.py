@@ -35,7 +35,7 @@ VERSIONS_LIMIT = 10_000
 ATTEMPTS = 1_000
 """Number of times that a change without a base version starts again because someone else was quicker.
 
-Of eight writers without a pause on a busy machine, a slow one loses more than 100 times in a row.
+On a busy machine, eight writers without a pause let a slow one lose more than 100 times in a row.
 """
 
 ID_PATTERN = r"\w[\w.-]{0,59}"
@@ -129,7 +129,8 @@ class ArtifactManager:
         of 100, and 3 above that of any other place. `score` and `replaced` of the new version say so.
 
         Raises:
-            ArtifactError: There is no such artifact, or not one place of this text. The message names the places.
+            ArtifactError: There is no such artifact, or it does not have this text exactly once. The message
+                names the places.
         """
 
         def edited(now: Artifact) -> _Change:
