@@ -15,10 +15,12 @@ _LOG = logging.getLogger("toolwire.registry")
 
 
 def watch_pins(path: Path, is_wanted: Callable[[], bool], changed: Callable[[], None]) -> None:
-    """Calls `changed` in a thread of its own whenever the file is another than before, until it is not wanted."""
+    """Calls `changed` in a thread of its own whenever the file is another than at this call, until it is not wanted."""
+    # The thread may start late: a change made meanwhile counts too.
+    first = _stamp(path)
 
     def run() -> None:
-        seen = told = _stamp(path)
+        seen = told = first
         while is_wanted():
             time.sleep(LOOK_S)
             found = _stamp(path)
