@@ -40,8 +40,19 @@ def calls_in(name: str, text: str, tools: list[Tool]) -> Found | None:
         return None
     if name != "attp":
         return [(call.name, dict(call.arguments)) for call in reply.calls]
-    assert reply.problems == ()
-    return list(program_calls(reply.calls[0].arguments["code"], tools))
+    programs = [call.arguments["code"] for call in reply.calls]
+    assert [item.message for item in reply.problems] == _told(text, programs), text
+    return [call for code in programs for call in program_calls(code, tools)]
+
+
+def _told(text: str, programs: list[str]) -> list[str]:
+    """What a reply of several programs is told: each runs, unless two of them are the same."""
+    written = len(re.findall(r"^\[tool_call\]$", text, re.MULTILINE))
+    if written == 1:
+        return []
+    if len(programs) == 1:
+        return [f"Only the first of {written} documents was run."]
+    return [f"[tool_call] stands {written} times: each program was run on its own."]
 
 
 def program_calls(code: str, tools: list[Tool]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -199,6 +210,22 @@ def program(code: str) -> str:
 @pytest.mark.parametrize("code", PROGRAMS)
 def test_a_program_may_quote_and_name_as_models_do(code: str) -> None:
     assert Gbnf(get("attp").grammar([search, now])).accepts(program(code))
+
+
+def test_a_reply_may_have_four_programs_and_a_fifth_is_refused() -> None:
+    thought, _, table = program(PROGRAMS[0]).partition("\n\n")
+    accepts = Gbnf(get("attp").grammar([search, now])).accepts
+    assert [accepts("\n\n".join([thought, *[table.strip()] * count])) for count in range(6)] == [
+        False,
+        *[True] * 4,
+        False,
+    ]
+
+
+def test_no_program_follows_one_that_may_end_the_turn() -> None:
+    thought, _, table = program('answer(answer="x")\n').partition("\n\n")
+    accepts = Gbnf(get("attp").grammar([search, FINISH])).accepts
+    assert [accepts("\n\n".join([thought, *[table.strip()] * count])) for count in (1, 2)] == [True, False]
 
 
 @pytest.mark.parametrize("code", REFUSED)

@@ -1,7 +1,8 @@
-"""The GBNF grammar of ATTP replies: one program that makes one to eight explicit calls.
+"""The GBNF grammar of ATTP replies: programs that make one to eight explicit calls each.
 
 The grammar does not allow free program text, because small models write programs that do not run. Such a model needs
-several replies for the work of a loop.
+several replies for the work of a loop. A small model also writes a program for each of several calls, below one
+thought: the grammar allows it, since a model that may not go on answers half of the request.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from toolwire.protocols.grammar.schema_rules import Values, sequence, space
 
 _THOUGHT_LIMIT = 1_024
 """Maximum length in characters of the thought and of the target."""
+
+_PROGRAMS_LIMIT = 4
+"""Maximum number of programs in a reply. A small model that may always go on calls every tool of its prompt."""
 
 _PAIRED_TOOLS = 8
 """Maximum number of tools for pairs of calls with results named after their tools. More would need too many rules."""
@@ -47,15 +51,16 @@ def attp_grammar(tools: Iterable[Any]) -> str:
     program = " | ".join(_programs(grammar, found, calls, finish))
     line, block = _spoken(grammar)
     parts = [
-        f'"thought = " ({line} | {block}) "\\n" "\\n"?',
         literal('[tool_call]\nstatus = "success"\ntarget = '),
         line,
         literal("\ncode = '''\n"),
         grammar.rule("program", program),
         literal("'''"),
-        '"\\n"?',
     ]
-    return grammar.text(" ".join(parts))
+    table = grammar.rule("table", " ".join(parts))
+    # Where a program may end the turn, no other may follow it.
+    more = "" if finish else f'("\\n" "\\n"? {table}){{0,{_PROGRAMS_LIMIT - 1}}}'
+    return grammar.text(f'"thought = " ({line} | {block}) "\\n" "\\n"? {table} {more} "\\n"?')
 
 
 def _call(grammar: Grammar, callee: Callee) -> str:
