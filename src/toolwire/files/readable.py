@@ -1,4 +1,4 @@
-"""The content of files: text in UTF-8, or an image."""
+"""The content of files: text in UTF-8, an image, or a PDF."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def image_type(content: bytes) -> str | None:
     return next((kind for signature, kind in _SIGNATURES if content.startswith(signature)), None)
 
 
+def is_pdf(content: bytes) -> bool:
+    """True for the first bytes of a PDF."""
+    return content.startswith(b"%PDF-")
+
+
 def image_of(content: bytes, media_type: str, path: FilePath) -> ImageBlock:
     """Returns the image as a block.
 
@@ -48,8 +53,8 @@ def text_of(content: bytes, path: FilePath) -> str:
     Raises:
         FileRefused: It is an image, a PDF, or not UTF-8.
     """
-    if content.startswith(b"%PDF-"):
-        raise FileRefused(f"{path} is a PDF, which cannot be read here: ask the user for its text")
+    if is_pdf(content):
+        raise FileRefused(f"{path} is a PDF, which cannot be changed here: read it with read_text_file")
     if image_type(content) is not None:
         raise FileRefused(f"{path} is an image, and not text: read it alone with read_text_file")
     try:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from toolwire.files.disk import Disk, FileInfo
 from toolwire.files.paths import FileConflict, FilePath, FileRefused, read_path
-from toolwire.files.readable import digest_of, encoded, image_of, image_type, lines_of, text_of
+from toolwire.files.readable import digest_of, encoded, image_of, image_type, is_pdf, lines_of, text_of
 from toolwire.vocabulary.blocks import ImageBlock
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -133,28 +133,29 @@ class FileService:
     Each method takes paths as models write them, and raises `FileRefused` where it cannot do what was asked.
     """
 
-    def __init__(self, handle: FileHandle) -> None:
-        """Takes a handle of `DiskFileSystem.create_handle`."""
+    def __init__(self, handle: FileHandle, pdf_text: Callable[[bytes, FilePath], str]) -> None:
+        """Takes the rights, and the function that gives the text of a PDF or raises `FileRefused`."""
         self._handle = handle
+        self._pdf_text = pdf_text
         self._disk = handle.disk
         self._lock = threading.Lock()
         self._written_bytes = self._written_files = 0
 
     def read(self, path: str, start_line: int = 1, read_lines: int | None = None) -> str | ImageBlock:
-        """Returns lines of a text file with their ends, or an image as a block. An image needs `read_binary` too."""
+        """Returns lines of a text file or PDF, or an image as a block. An image needs `read_binary` too."""
         checked = self._handle.checked("read_file", path)
         content = self._disk.read(checked)
         media_type = image_type(content)
         if media_type is None:
-            return lines_of(text_of(content, checked), start_line, read_lines, checked)
+            return lines_of(self._text(content, checked), start_line, read_lines, checked)
         if start_line != 1 or read_lines is not None:
             raise FileRefused(f"{checked} is an image, which has no lines: leave start_line and read_lines out")
         return image_of(content, media_type, self._handle.checked("read_binary", path))
 
     def read_text(self, path: str, start_line: int = 1, read_lines: int | None = None) -> str:
-        """Returns lines of a text file, with their ends."""
+        """Returns lines of a text file or PDF, with their ends."""
         checked = self._handle.checked("read_file", path)
-        return lines_of(text_of(self._disk.read(checked), checked), start_line, read_lines, checked)
+        return lines_of(self._text(self._disk.read(checked), checked), start_line, read_lines, checked)
 
     def info(self, path: str) -> FileInfo:
         """Returns facts about a file or folder."""
@@ -226,6 +227,9 @@ class FileService:
                 if matches(line):
                     found.append(f"{file}:{number}: {line[:500]}")
         return _page(found, start)
+
+    def _text(self, content: bytes, path: FilePath) -> str:
+        return self._pdf_text(content, path) if is_pdf(content) else text_of(content, path)
 
     def _walk(self, top: FilePath) -> Iterator[FilePath]:
         until = time.monotonic() + SEARCH_TIME_S

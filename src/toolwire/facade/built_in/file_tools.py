@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 
 from toolwire.definition.author_options import FunctionOptions
 from toolwire.definition.json_schema.patterns import searching
+from toolwire.facade.built_in.pdf_text import pdf_text
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.files.disk import Disk
 from toolwire.files.paths import FileRefused
@@ -33,6 +34,10 @@ class FileEdit(TypedDict):
 
 class FileDomainService(FileService):
     """The file operations of one run: a handle's rights, and what the run may write in total."""
+
+    def __init__(self, handle: FileHandle) -> None:
+        """Takes a handle of `DiskFileSystem.create_handle`."""
+        super().__init__(handle, pdf_text)
 
     def tools(self) -> list[tuple[ToolSpec, FileDomainService]]:
         """Returns each tool with this service, for `register_tool_function(..., preset_kwargs={"service": service})`.
@@ -117,7 +122,7 @@ def workspace_tools(path: str | os.PathLike[str], read_only: bool = False) -> li
 def read_text_file(
     service: FileDomainService, path: str, start_line: int = 1, read_lines: int | None = None
 ) -> str | list[ImageBlock]:
-    """Reads a text file, or some of its lines. Shows an image (PNG, JPEG, GIF or WebP).
+    """Reads a text file or the text of a PDF, whole or some lines. Shows an image (PNG, JPEG, GIF or WebP).
 
     Args:
         path: Such as /workspace/notes.txt
@@ -129,7 +134,7 @@ def read_text_file(
 
 
 def read_multiple_files(service: FileDomainService, paths: list[str]) -> dict[str, str]:
-    """Reads several text files. A file that cannot be read has the reason in place of its text.
+    """Reads several text files and PDFs. A file that cannot be read has the reason in place of its text.
 
     Args:
         paths: At most 20 paths

@@ -1,0 +1,38 @@
+"""The text of a PDF in a folder, by the confined process that parses the pages of the web."""
+
+from __future__ import annotations
+
+import logging
+from importlib.util import find_spec
+
+from toolwire.files.paths import FilePath, FileRefused
+from toolwire.vocabulary.errors import SandboxUnavailable
+
+_NEEDED = ("pypdfium2", "trafilatura", "html_to_markdown")
+"""The packages of the extra `web`, which that process imports."""
+_LOG = logging.getLogger("toolwire.tools")
+
+
+def pdf_text(content: bytes, path: FilePath) -> str:
+    """Returns the text of a PDF, at most 1,000,000 characters. A line at its end says where it is cut.
+
+    Raises:
+        FileRefused: The PDF is damaged, has no text, or takes too much time or memory. Or this machine has no extra
+            `web`, or cannot confine a process: then a warning in the log `toolwire.tools` says what to do.
+    """
+    from toolwire.web.page_reader import TEXT_LIMIT, page_reader
+    from toolwire.web.refusals import FetchFailed
+
+    if not all(find_spec(name) for name in _NEEDED):
+        _LOG.warning("A PDF was not read, because packages are missing: pip install 'toolwire[web]'")
+        raise FileRefused(f"{path} is a PDF, which cannot be read here: ask the user for its text")
+    try:
+        _, text = page_reader().read("pdf", content, url="", charset="")
+    except SandboxUnavailable as error:
+        _LOG.warning("A PDF was not read: %s", error)
+        raise FileRefused(f"{path} is a PDF, which cannot be read here: ask the user for its text") from error
+    except FetchFailed as error:
+        raise FileRefused(f"{path}: {error}") from error
+    if not text.strip():
+        raise FileRefused(f"{path} is a PDF without text, perhaps of scanned pages: ask the user for its text")
+    return text if len(text) < TEXT_LIMIT else f"{text}\n(The text is cut here, after {TEXT_LIMIT:,} characters.)\n"
