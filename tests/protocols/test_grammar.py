@@ -212,20 +212,34 @@ def test_a_program_may_quote_and_name_as_models_do(code: str) -> None:
     assert Gbnf(get("attp").grammar([search, now])).accepts(program(code))
 
 
-def test_a_reply_may_have_four_programs_and_a_fifth_is_refused() -> None:
-    thought, _, table = program(PROGRAMS[0]).partition("\n\n")
+ONE_CALL = '__result__ = search(query="q")\n'
+OTHER_FORMS = ['__result__ = [search(query="q")]\n', 'result = search(query="q")\n__result__ = result\n']
+
+
+def several(*codes: str) -> str:
+    thought = program("").partition("\n\n")[0]
+    return "\n\n".join([thought, *(program(code).partition("\n\n")[2].strip() for code in codes)])
+
+
+def test_a_reply_may_have_four_programs_of_one_call_and_a_fifth_is_refused() -> None:
     accepts = Gbnf(get("attp").grammar([search, now])).accepts
-    assert [accepts("\n\n".join([thought, *[table.strip()] * count])) for count in range(6)] == [
+    accepted = [accepts(several(*[ONE_CALL] * count)) for count in range(6)]
+    assert accepted == [False, True, True, True, True, False]
+
+
+@pytest.mark.parametrize("code", OTHER_FORMS)
+def test_a_call_cannot_be_written_once_more_in_another_form(code: str) -> None:
+    accepts = Gbnf(get("attp").grammar([search, now])).accepts
+    assert [accepts(several(code)), accepts(several(ONE_CALL, code)), accepts(several(code, ONE_CALL))] == [
+        True,
         False,
-        *[True] * 4,
         False,
     ]
 
 
 def test_no_program_follows_one_that_may_end_the_turn() -> None:
-    thought, _, table = program('answer(answer="x")\n').partition("\n\n")
     accepts = Gbnf(get("attp").grammar([search, FINISH])).accepts
-    assert [accepts("\n\n".join([thought, *[table.strip()] * count])) for count in (1, 2)] == [True, False]
+    assert [accepts(several(*[ONE_CALL] * count)) for count in (1, 2)] == [True, False]
 
 
 @pytest.mark.parametrize("code", REFUSED)

@@ -21,7 +21,14 @@ _THOUGHT_LIMIT = 1_024
 """Maximum length in characters of the thought and of the target."""
 
 _PROGRAMS_LIMIT = 4
-"""Maximum number of programs in a reply. A small model that may always go on calls every tool of its prompt."""
+"""Maximum number of programs in a reply. A small model that may always go on calls every tool of its prompt.
+
+Each of several programs is one call whose value is the result. With free forms a small model wrote its only call once
+more in another form, and it ran twice. A program that is the same as another runs once.
+"""
+
+_CODE = "\ncode = '''\n"
+_END = "'''"
 
 _PAIRED_TOOLS = 8
 """Maximum number of tools for pairs of calls with results named after their tools. More would need too many rules."""
@@ -50,17 +57,14 @@ def attp_grammar(tools: Iterable[Any]) -> str:
     finish = next((f'{rule} "\\n"' for callee, rule in zip(found, calls, strict=True) if callee.tool.ends_turn), "")
     program = " | ".join(_programs(grammar, found, calls, finish))
     line, block = _spoken(grammar)
-    parts = [
-        literal('[tool_call]\nstatus = "success"\ntarget = '),
-        line,
-        literal("\ncode = '''\n"),
-        grammar.rule("program", program),
-        literal("'''"),
-    ]
-    table = grammar.rule("table", " ".join(parts))
+    opening = literal('[tool_call]\nstatus = "success"\ntarget = ')
+    table = grammar.rule("table", f"{opening} {line} {literal(_CODE)}")
+    written = f"{table} {grammar.rule('program', program)} {literal(_END)}"
     # Where a program may end the turn, no other may follow it.
-    more = "" if finish else f'("\\n" "\\n"? {table}){{0,{_PROGRAMS_LIMIT - 1}}}'
-    return grammar.text(f'"thought = " ({line} | {block}) "\\n" "\\n"? {table} {more} "\\n"?')
+    if not finish:
+        alone = grammar.rule("alone", f'{table} "__result__ = " ({" | ".join(calls)}) "\\n" {literal(_END)}')
+        written = f'({written} | {alone} ("\\n" "\\n"? {alone}){{1,{_PROGRAMS_LIMIT - 1}}})'
+    return grammar.text(f'"thought = " ({line} | {block}) "\\n" "\\n"? {written} "\\n"?')
 
 
 def _call(grammar: Grammar, callee: Callee) -> str:
