@@ -1,8 +1,11 @@
-"""Reports which layers hold a program on this machine, as `toolwire doctor` does."""
+"""Reports what holds a program on this machine, and which MCP servers answer, as the commands `doctor` do."""
 
+from toolwire.mcp.diagnosis import McpServerDiagnosis, diagnose_mcp
 from toolwire.sandbox.isolation import Diagnosis, diagnose
 
 __all__ = [
     "Diagnosis",
+    "McpServerDiagnosis",
     "diagnose",
+    "diagnose_mcp",
 ]

@@ -200,7 +200,7 @@ TYPES = [
 ]
 SEAMS = {
     "approvals": sorted(name for name, home in toolwire._MOVED.items() if home == "approvals"),
-    "doctor": ["Diagnosis", "diagnose"],
+    "doctor": ["Diagnosis", "McpServerDiagnosis", "diagnose", "diagnose_mcp"],
     "log": ["CallStats", "Follow", "LogCheck", "LogFilter", "LogRow", "RecordedCall"],
     "types": TYPES,
 }

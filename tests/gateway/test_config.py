@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -92,3 +94,43 @@ def test_a_file_that_is_not_json_is_wrong_usage(tmp_path: Path) -> None:
     ended = run_here("serve", "--config", str(tmp_path / "mcp.json"))
     assert ended.code == 2
     assert "cannot be read" in ended.stderr
+
+
+async def test_a_changed_file_and_sighup_change_the_servers_of_a_running_process(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    config = written(tmp_path / "mcp.json", {"one": upstream(record)})
+    process = serve_config("--config", config, cwd=tmp_path)
+    assert process.stderr is not None
+    try:
+        *_, served = said_until_served(process)
+        async with Client(served.split(" at ")[1].strip()) as client:
+            assert await servers_of(client) == {"one"}
+            written(tmp_path / "mcp.json", {"one": upstream(record), "two": upstream(record)})
+            await said(process, f"read {config} again")
+            assert await servers_of(client) == {"one", "two"}
+            (tmp_path / "mcp.json").write_text("{")
+            await said(process, "the servers stay as they were")
+            assert await servers_of(client) == {"one", "two"}
+            written(tmp_path / "mcp.json", {"two": upstream(record), "gone": GONE})
+            await said(process, f"read {config} again; 1 of its servers cannot be used")
+            assert await servers_of(client) == {"two"}
+            process.send_signal(signal.SIGHUP)
+            await said(process, f"read {config} again; 1 of its servers cannot be used")
+            assert await servers_of(client) == {"two"}
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+
+
+async def servers_of(client: Client) -> set[str]:
+    return {tool.name.split("_")[0] for tool in (await client.list_tools(cache_mode="refresh")).tools}
+
+
+async def said(process: subprocess.Popen[str], text: str) -> None:
+    """Reads the lines of the process up to the one with the text."""
+    stderr = process.stderr
+    assert stderr is not None
+    line = ""
+    while text not in line:
+        line = await asyncio.to_thread(stderr.readline)
+        assert line, text

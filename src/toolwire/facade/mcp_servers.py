@@ -48,6 +48,11 @@ class McpServers:
         return self.__dict__.setdefault("_mcp_clients_by_name", {})
 
     @property
+    def _mcp_entries(self) -> dict[str, Mapping[str, Any]]:
+        """The entries of the servers that a configuration added, by server."""
+        return self.__dict__.setdefault("_mcp_entries_by_name", {})
+
+    @property
     def _mcp_offers(self) -> dict[str, Offer]:
         return self.__dict__.setdefault("_mcp_offers_by_name", {})
 
@@ -78,8 +83,8 @@ class McpServers:
         Args:
             client: An `MCPClient`, or another `MCPClientBase`.
             group_name: The group of its tools, in a toolkit.
-            enable_funcs: The tools to add; None adds all.
-            disable_funcs: Tools to leave out.
+            enable_funcs: The tools to add, by name or by pattern such as `read_*`; None adds all.
+            disable_funcs: Tools to leave out, by name or pattern.
             preset_kwargs_mapping: Arguments by tool that are passed at each call; no model sees or gives them.
             postprocess_func: Gets each response first; its return value replaces the response, and None keeps it.
             wrap_tool_result: False makes the SDK's `CallToolResult` the data of each result.
@@ -199,24 +204,59 @@ class McpServers:
                 not installed.
             RegistrationError: The group does not exist.
         """
+        _check_group(self._call_scope, group_name)
+        return self._take_configuration(
+            config, {"group_name": group_name, "permission": permission, "pins": pins, "accept": accept}
+        )
+
+    def update_mcp_servers(
+        self,
+        config: Mapping[str, Any] | str | Path,
+        /,
+        *,
+        group_name: str | Literal["basic"] = BASIC,
+        permission: Permission | None = None,
+        pins: str | Path | None = None,
+        accept: Accept = "first",
+    ) -> list[McpServerProblem]:
+        """Makes the servers of a configuration those that it names now: adds, removes and replaces them.
+
+        A server whose entry is unchanged goes on, with its connection. One that could not be reached is tried again.
+        Servers of `register_mcp_client` stay. The arguments and problems are those of `register_mcp_server`.
+
+        Raises:
+            ConfigurationError: The file cannot be read or holds no table of servers. All servers stay as they were.
+            RegistrationError: The group does not exist.
+        """
+        _check_group(self._call_scope, group_name)
+        return self._take_configuration(
+            config,
+            {"group_name": group_name, "permission": permission, "pins": pins, "accept": accept},
+            is_update=True,
+        )
+
+    def _take_configuration(
+        self, config: Mapping[str, Any] | str | Path, options: Mapping[str, Any], *, is_update: bool = False
+    ) -> list[McpServerProblem]:
         from toolwire.mcp.config import McpServerProblem, read_servers
 
-        _check_group(self._call_scope, group_name)
         servers, problems = read_servers(config)
-        for server, error in zip(servers, _connected(server.client for server in servers), strict=True):
+        kept: set[str] = set()
+        if is_update:
+            entries = {server.client.name: server.entry for server in servers}
+            kept = {name for name, entry in self._mcp_entries.items() if entries.get(name) == entry}
+        new = [server for server in servers if server.client.name not in kept]
+        connected = _connected(server.client for server in new)
+        if is_update:
+            # After the new servers are connected, so that no tool is missing while they start.
+            self.remove_mcp_servers(self._mcp_entries.keys() - kept)
+        for server, error in zip(new, connected, strict=True):
             client = server.client
             try:
                 if error is not None:
                     raise error
-                self.register_mcp_client(
-                    client,
-                    group_name=group_name,
-                    enable_funcs=server.enabled,
-                    disable_funcs=server.disabled,
-                    permission=permission,
-                    pins=pins,
-                    accept=accept,
-                )
+                self.register_mcp_client(client, enable_funcs=server.enabled, disable_funcs=server.disabled, **options)
+                self._mcp_entries[client.name] = server.entry
             except (ServerUnavailable, RegistrationError, ConfigurationError) as wrong:
                 client.close()
                 reason = str(wrong).removeprefix("enable_funcs: ").removeprefix("disable_funcs: ")
@@ -243,6 +283,7 @@ class McpServers:
                 if server_of(entry) == name:
                     catalogue.remove(entry.name)
             self._mcp_offers.pop(name)
+            self._mcp_entries.pop(name, None)
             _close(self._mcp_clients.pop(name))
 
 

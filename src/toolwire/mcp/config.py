@@ -61,12 +61,14 @@ class ConfiguredServer:
     Attributes:
         client: Its client, which is not connected yet.
         place: The file, and the key in it.
-        enabled: The tools to offer; None offers all.
-        disabled: The tools to leave out.
+        entry: The entry as it stands in the configuration.
+        enabled: The tools to offer, by name or pattern such as `read_*`; None offers all.
+        disabled: The tools to leave out, by name or pattern.
     """
 
     client: MCPClient
     place: str
+    entry: Mapping[str, Any]
     enabled: tuple[str, ...] | None = None
     disabled: tuple[str, ...] = ()
 
@@ -132,14 +134,14 @@ class _Entry:
             entry = self._table("", self._entry)
             if entry.pop("disabled", False) is True or entry.pop("enabled", True) is False:
                 return None
-            return self._made(entry)
+            return self._made(entry, dict(entry))
         except _Wrong as wrong:
             self._report(wrong.key, wrong.reason, is_off=True)
         except ConfigurationError as error:
             self._report("", str(error), is_off=True)
         return None
 
-    def _made(self, entry: dict[str, Any]) -> ConfiguredServer:
+    def _made(self, entry: dict[str, Any], written: Mapping[str, Any]) -> ConfiguredServer:
         for key in [key for key in _GRANTS if entry.pop(key, None)]:
             self._report(key, "grants nothing here: write a rule with effect='auto' for tools that may run unasked")
         for key in _SILENT:
@@ -162,7 +164,7 @@ class _Entry:
             client = make(self._name, self._text(entry, "url"), self._pairs(entry, "headers"), **limits)
         for key in entry:
             self._report(key, "is not known, and was not read")
-        return ConfiguredServer(client=client, place=self._place, enabled=enabled, disabled=disabled)
+        return ConfiguredServer(client=client, place=self._place, entry=written, enabled=enabled, disabled=disabled)
 
     def _transport(self, entry: dict[str, Any]) -> Transport:
         given = {key: entry.pop(key) for key in ("type", "transport") if key in entry}

@@ -1,7 +1,8 @@
-"""`toolwire mcp`: lists the pinned tools of MCP servers, and accepts new and changed definitions."""
+"""`toolwire mcp`: tries MCP servers, lists their pinned tools, and accepts new and changed definitions."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -19,10 +20,12 @@ Examples:
   toolwire mcp list --pins mcp-pins.json
   toolwire mcp accept fs read_file --pins mcp-pins.json
   toolwire mcp accept fs --pins mcp-pins.json
+  toolwire mcp doctor --config mcp.json
 
-The file is the one of register_mcp_client(..., pins=...).
+The file of --pins is the one of register_mcp_client(..., pins=...), that of
+--config the one of register_mcp_server(...).
 
-{exit_codes("there is no such server, or a tool does not wait")}"""
+{exit_codes("no such server or waiting tool, or a server does not answer")}"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EPILOG)
 
@@ -31,7 +34,7 @@ PinsOption = Annotated[Path, typer.Option("--pins", metavar="FILE", exists=True,
 
 @app.callback(epilog=EPILOG)
 def _mcp() -> None:  # pyright: ignore[reportUnusedFunction] - typer keeps it
-    """MCP servers: see which tools they have, and accept them."""
+    """MCP servers: try them, see which tools they have, and accept them."""
 
 
 @app.command("list", epilog=EPILOG)
@@ -77,3 +80,32 @@ def accept(
     for name in accepted:
         output.result(f"{server}/{name}")
     output.say(f"{len(accepted)} tools accepted")
+
+
+@app.command("doctor", epilog=EPILOG)
+def doctor(
+    context: typer.Context,
+    config: Annotated[
+        Path, typer.Option("--config", metavar="FILE", exists=True, dir_okay=False, help="The servers to try.")
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Try each server of a file, and print what is wrong."""
+    from toolwire.doctor import diagnose_mcp
+
+    output: Output = context.obj
+    output.keep_stdout()
+    try:
+        found = diagnose_mcp(config)
+    except toolwire.ConfigurationError as error:
+        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+    if json:
+        output.result_json([dataclasses.asdict(each) for each in found])
+    else:
+        table = Table(*("SERVER", "STATE", "TOOLS", "AFTER"))
+        for each in found:
+            row = (f"{each.tools}", f"{each.seconds:.1f} s") if each.is_on else ("", "")
+            add_row(table, each.server, "on" if each.is_on else "off", *row)
+        problems = [problem for each in found for problem in each.problems]
+        output.result("\n".join([table_text(table, is_terminal=output.is_terminal), *problems]))
+    raise typer.Exit(ExitCode.DONE if all(each.is_on for each in found) else ExitCode.FAILED)

@@ -11,6 +11,7 @@ import typer
 
 import toolwire
 from toolwire.cli.commands.policy_command import honour
+from toolwire.cli.config_watch import watch_config
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import OptionalToolsOption, PolicyOption
@@ -30,7 +31,9 @@ standard input and output. With --http, clients connect to /mcp.
 
 --config serves the tools of other MCP servers: of each server in the table
 mcpServers of a JSON or TOML file. All clients share one process a server.
-A server that cannot be used is left out, with a warning that says why.
+A server that cannot be used is left out, with a warning that says why. The
+file is read again when it changes, and on SIGHUP: servers are added, removed
+and replaced, and clients hear of it.
 
 Calls are on record in the store (--store). What needs a person is asked by
 the client, or waits there: decide with `toolwire approvals`.
@@ -80,6 +83,8 @@ def serve(
     token = _token(token_env, http)
     registry, source = _tools_of(tools or [], config, pins)
     honour(policy, registry, output)
+    if config is not None:
+        watch_config(config, lambda: registry.update_mcp_servers(config, pins=pins), output)
     with closing(registry), open_store(store, make=True) as opened:
         try:
             server = toolwire.ToolServer(

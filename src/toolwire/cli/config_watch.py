@@ -1,0 +1,55 @@
+"""Reads a configuration of MCP servers again when its file changes, and on SIGHUP."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import toolwire
+from toolwire.cli.output import Output
+
+if TYPE_CHECKING:
+    from toolwire.types import McpServerProblem
+
+LOOK_S = 1.0
+"""Seconds between two looks at the file. A person who has just saved it expects the change at once."""
+
+
+def watch_config(config: Path, update: Callable[[], list[McpServerProblem]], output: Output) -> None:
+    """Calls `update` in a thread of its own after each change of the file and each SIGHUP, as long as the process runs.
+
+    A file that cannot be read leaves the servers as they were, and a line on stderr says so.
+    """
+    told = threading.Event()
+    first = _stamp(config)
+
+    def run() -> None:
+        seen = first
+        while True:
+            is_told = told.wait(LOOK_S)
+            told.clear()
+            found = _stamp(config)
+            if found == seen and not is_told:
+                continue
+            seen = found
+            try:
+                off = sum(problem.is_off for problem in update())
+            except toolwire.ToolwireError as error:
+                output.say(f"{error}; the servers stay as they were")
+            else:
+                output.say(f"read {config} again" + (f"; {off} of its servers cannot be used" if off else ""))
+
+    signal.signal(signal.SIGHUP, lambda _number, _frame: told.set())
+    threading.Thread(target=run, name="toolwire-config", daemon=True).start()
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Returns what tells one version of the file from the next; None without a file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino

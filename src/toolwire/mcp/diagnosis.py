@@ -1,0 +1,76 @@
+"""Tries the servers of a configuration, as `toolwire mcp doctor` does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolwire.mcp.config import ConfiguredServer, read_servers
+from toolwire.vocabulary.errors import ServerUnavailable
+
+TRIED_AT_ONCE = 16
+"""Servers that are tried at the same time, as many as `register_mcp_server` starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServerDiagnosis:
+    """What was seen of one server.
+
+    Attributes:
+        server: Its name.
+        is_on: True if it answered with its tools.
+        tools: Number of its tools; 0 if it is off.
+        seconds: Seconds until its tools were known, or until it was given up; 0.0 if it was not tried.
+        problems: What is wrong with its entry or with the server, with the place and what to write instead.
+    """
+
+    server: str
+    is_on: bool
+    tools: int
+    seconds: float
+    problems: tuple[str, ...]
+
+
+def diagnose_mcp(config: Mapping[str, Any] | str | Path) -> list[McpServerDiagnosis]:
+    """Connects to each server of a configuration, and ends the connection. A server that is disabled is left out.
+
+    `config` is what `ToolRegistry.register_mcp_server` takes.
+
+    Raises:
+        ConfigurationError: The file cannot be read or holds no table of servers, or the extra `toolwire[mcp]` is not
+            installed.
+    """
+    servers, problems = read_servers(config)
+    wrong: dict[str, list[str]] = {}
+    for problem in problems:
+        wrong.setdefault(problem.server, []).append(f"{problem.place}: {problem.reason}")
+    with ThreadPoolExecutor(TRIED_AT_ONCE, thread_name_prefix="toolwire-mcp-doctor") as pool:
+        tried = list(pool.map(lambda server: _tried(server, wrong.get(server.client.name, [])), servers))
+    unread = wrong.keys() - {each.server for each in tried}
+    return tried + [
+        McpServerDiagnosis(server=name, is_on=False, tools=0, seconds=0.0, problems=tuple(wrong[name]))
+        for name in wrong
+        if name in unread
+    ]
+
+
+def _tried(server: ConfiguredServer, wrong: list[str]) -> McpServerDiagnosis:
+    began = time.monotonic()
+    tools, is_on, why = 0, True, list[str]()
+    try:
+        tools = len(server.client.list_tools())
+    except ServerUnavailable as error:
+        is_on, why = False, [f"{server.place}: {error}"]
+    finally:
+        server.client.close()
+    return McpServerDiagnosis(
+        server=server.client.name,
+        is_on=is_on,
+        tools=tools,
+        seconds=time.monotonic() - began,
+        problems=(*wrong, *why),
+    )

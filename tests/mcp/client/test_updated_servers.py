@@ -1,0 +1,135 @@
+"""The servers of a configuration that is read again, patterns of tool names, and a try of each server."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.architecture.source import ROOT
+from tests.cli.command_line import run_process
+from tests.mcp.client.tool_server import tool_server
+from toolwire import ConfigurationError, MCPClient, RegistrationError, ToolRegistry
+from toolwire.doctor import diagnose_mcp
+
+GONE = {"command": "/no/such/command"}
+
+
+def local(record: Path, **more: Any) -> dict[str, Any]:
+    arguments = ["-m", "tests.mcp.client.tool_server", str(record)]
+    return {"command": sys.executable, "args": arguments, "cwd": str(ROOT), **more}
+
+
+def process_of(registry: ToolRegistry, server: str) -> str:
+    """The number of the server's process."""
+    return registry.invoke(f"{server}/process").text
+
+
+def names(registry: ToolRegistry) -> list[str]:
+    return list(registry.tool_library)
+
+
+def test_an_update_adds_removes_and_replaces_servers_and_leaves_the_others(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    registry = ToolRegistry()
+    own = MCPClient.in_memory("own", tool_server())
+    registry.register_mcp_client(own, enable_funcs=["add"])
+    before = {name: local(record) for name in ("kept", "changed", "left")}
+    registry.register_mcp_server({"mcpServers": before}, permission="auto")
+    kept, changed = process_of(registry, "kept"), process_of(registry, "changed")
+
+    after = {"kept": local(record), "changed": local(record, excludeTools=["die"]), "new": local(record)}
+    assert registry.update_mcp_servers({"mcpServers": after}, permission="auto") == []
+    assert {name.split("/")[0] for name in names(registry)} == {"own", "kept", "changed", "new"}
+    assert process_of(registry, "kept") == kept
+    assert process_of(registry, "changed") != changed
+    assert "changed/die" not in names(registry)
+    registry.close()
+
+
+def test_an_update_tries_a_missing_server_again_and_takes_a_broken_entry_away(tmp_path: Path) -> None:
+    registry = ToolRegistry()
+    (problem,) = registry.register_mcp_server({"mcpServers": {"a": GONE, "b": local(tmp_path / "record")}})
+    assert (problem.server, problem.is_off) == ("a", True)
+    found = registry.update_mcp_servers({"mcpServers": {"a": local(tmp_path / "record"), "b": {"args": []}}})
+    assert [(each.server, each.is_off) for each in found] == [("b", True)]
+    assert {name.split("/")[0] for name in names(registry)} == {"a"}
+    registry.close()
+
+
+def test_a_file_that_cannot_be_read_leaves_all_servers_as_they_were(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"a": local(tmp_path / "record")}}))
+    registry = ToolRegistry()
+    registry.register_mcp_server(config, permission="auto")
+    before = process_of(registry, "a")
+    config.write_text("{")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        registry.update_mcp_servers(config)
+    assert process_of(registry, "a") == before
+    registry.close()
+
+
+def test_a_server_that_was_registered_by_hand_keeps_its_name() -> None:
+    registry = ToolRegistry()
+    registry.register_mcp_client(MCPClient.in_memory("own", tool_server()))
+    (problem,) = registry.update_mcp_servers({"mcpServers": {"own": GONE}})
+    assert problem.is_off
+    assert "own/add" in names(registry)
+    with pytest.raises(RegistrationError, match="only a toolkit has groups"):
+        registry.update_mcp_servers({"mcpServers": {}}, group_name="other")
+    registry.close()
+
+
+PATTERNS: list[tuple[dict[str, Any], set[str]]] = [
+    ({"enable_funcs": ["p*"]}, {"progress", "process"}),
+    ({"enable_funcs": ["p*", "add"], "disable_funcs": ["*ess"]}, {"add"}),
+    ({"disable_funcs": ["?a*", "progress", "[a-f]*"]}, {"process"}),
+]
+
+
+@pytest.mark.parametrize(("chosen", "offered"), PATTERNS)
+def test_tools_are_chosen_by_name_or_pattern(chosen: dict[str, Any], offered: set[str]) -> None:
+    registry = ToolRegistry()
+    registry.register_mcp_client(MCPClient.in_memory("local", tool_server()), **chosen)
+    assert {name.removeprefix("local/") for name in names(registry)} == offered
+    registry.close()
+
+
+def test_a_pattern_that_fits_no_tool_is_an_error_and_a_preset_names_its_tool_exactly() -> None:
+    for chosen in ({"enable_funcs": ["x*"]}, {"disable_funcs": ["Add"]}, {"preset_kwargs_mapping": {"a*": {"a": 1}}}):
+        with pytest.raises(ConfigurationError, match="has no tool"):
+            ToolRegistry().register_mcp_client(MCPClient.in_memory("local", tool_server()), **chosen)
+
+
+def test_the_doctor_says_which_servers_answer_and_what_is_wrong_with_the_others(tmp_path: Path) -> None:
+    servers = {"local": local(tmp_path / "record", trust=True), "gone": GONE, "bad": {}, "off": {"disabled": True}}
+    found = {each.server: each for each in diagnose_mcp({"mcpServers": servers})}
+    assert {name: (each.is_on, each.tools) for name, each in found.items()} == {
+        "local": (True, 9),
+        "gone": (False, 0),
+        "bad": (False, 0),
+    }
+    assert (found["local"].seconds > 0, found["bad"].seconds) == (True, 0.0)
+    assert found["bad"].problems == ("config: mcpServers.bad.command: is missing: a server with stdio needs it",)
+    assert "grants nothing here" in found["local"].problems[0]
+    assert "No such file or directory" in found["gone"].problems[0]
+
+
+def test_the_command_prints_a_table_and_the_problems_and_exits_with_one(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"local": local(tmp_path / "record"), "gone": GONE}}))
+    ended = run_process("mcp", "doctor", "--config", str(config))
+    head, first, second, problem = ended.stdout.splitlines()
+    assert head.split() == ["SERVER", "STATE", "TOOLS", "AFTER"]
+    assert (first.split()[:3], second.split()) == (["local", "on", "9"], ["gone", "off"])
+    assert problem.startswith(f"{config}: mcpServers.gone: the MCP server 'gone' cannot be used: No such file")
+    assert ended.code == 1
+    config.write_text(json.dumps({"mcpServers": {"local": local(tmp_path / "record")}}))
+    ended = run_process("mcp", "doctor", "--config", str(config), "--json")
+    assert (ended.code, [each["tools"] for each in json.loads(ended.stdout)]) == (0, [9])
+    config.write_text("{")
+    assert run_process("mcp", "doctor", "--config", str(config)).code == 2
