@@ -26,9 +26,9 @@ def pdf(*pages: str) -> bytes:
     for number, page in zip(numbers, pages, strict=True):
         lines = " ".join(f"({line}) Tj 0 -12 Td" for line in page.split("\n"))
         drawn = f"BT /F 9 Tf 9 900 Td {lines} ET" if page else ""
+        resources = "/MediaBox[0 0 999 999]/Resources<</Font<</F 3 0 R>>>>"
         objects += [
-            f"{10 + number} 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 999 999]/Contents {5_000 + number} 0 R"
-            "/Resources<</Font<</F 3 0 R>>>>>>endobj",
+            f"{10 + number} 0 obj<</Type/Page/Parent 2 0 R{resources}/Contents {5_000 + number} 0 R>>endobj",
             f"{5_000 + number} 0 obj<</Length {len(drawn)}>>stream\n{drawn}\nendstream endobj",
         ]
     return "\n".join(["%PDF-1.4", *objects, "trailer<</Root 1 0 R>>\n"]).encode()

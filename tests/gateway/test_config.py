@@ -106,16 +106,16 @@ async def test_a_changed_file_and_sighup_change_the_servers_of_a_running_process
         async with Client(served.split(" at ")[1].strip()) as client:
             assert await servers_of(client) == {"one"}
             written(tmp_path / "mcp.json", {"one": upstream(record), "two": upstream(record)})
-            await said(process, f"read {config} again")
+            await said(process, f"the servers are those of {config} now")
             assert await servers_of(client) == {"one", "two"}
             (tmp_path / "mcp.json").write_text("{")
             await said(process, "the servers stay as they were")
             assert await servers_of(client) == {"one", "two"}
             written(tmp_path / "mcp.json", {"two": upstream(record), "gone": GONE})
-            await said(process, f"read {config} again; 1 of its servers cannot be used")
+            await said(process, f"the servers are those of {config} now; 1 cannot be used")
             assert await servers_of(client) == {"two"}
             process.send_signal(signal.SIGHUP)
-            await said(process, f"read {config} again; 1 of its servers cannot be used")
+            await said(process, f"the servers are those of {config} now; 1 cannot be used")
             assert await servers_of(client) == {"two"}
     finally:
         process.terminate()

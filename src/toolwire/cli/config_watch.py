@@ -40,7 +40,7 @@ def watch_config(config: Path, update: Callable[[], list[McpServerProblem]], out
             except toolwire.ToolwireError as error:
                 output.say(f"{error}; the servers stay as they were")
             else:
-                output.say(f"read {config} again" + (f"; {off} of its servers cannot be used" if off else ""))
+                output.say(f"the servers are those of {config} now" + (f"; {off} cannot be used" if off else ""))
 
     signal.signal(signal.SIGHUP, lambda _number, _frame: told.set())
     threading.Thread(target=run, name="toolwire-config", daemon=True).start()
