@@ -48,13 +48,13 @@ def diagnose_mcp(config: Mapping[str, Any] | str | Path) -> list[McpServerDiagno
     wrong: dict[str, list[str]] = {}
     for problem in problems:
         wrong.setdefault(problem.server, []).append(f"{problem.place}: {problem.reason}")
+    read = [server.client.name for server in servers]
     with ThreadPoolExecutor(TRIED_AT_ONCE, thread_name_prefix="toolwire-mcp-doctor") as pool:
-        tried = list(pool.map(lambda server: _tried(server, wrong.get(server.client.name, [])), servers))
-    unread = wrong.keys() - {each.server for each in tried}
+        tried = list(pool.map(_tried, servers, [wrong.get(name, []) for name in read]))
     return tried + [
-        McpServerDiagnosis(server=name, is_on=False, tools=0, seconds=0.0, problems=tuple(wrong[name]))
-        for name in wrong
-        if name in unread
+        McpServerDiagnosis(server=name, is_on=False, tools=0, seconds=0.0, problems=tuple(told))
+        for name, told in wrong.items()
+        if name not in read
     ]
 
 
