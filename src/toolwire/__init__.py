@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from toolwire.facade.tools.xml_parser import parse_tool_calls as parse_tool_calls
     from toolwire.files.paths import FileConflict as FileConflict
     from toolwire.files.paths import FileRefused as FileRefused
+    from toolwire.gateway.client_profiles import ClientProfiles as ClientProfiles
     from toolwire.gateway.tool_server import ToolServer as ToolServer
     from toolwire.journal.artifacts.artifact import ArtifactConflict as ArtifactConflict
     from toolwire.journal.artifacts.artifact import ArtifactError as ArtifactError
@@ -125,6 +126,7 @@ _HOMES = {
     "CallNotAnswered": "vocabulary.errors",
     "CallNotSent": "vocabulary.errors",
     "Caller": "vocabulary.calls",
+    "ClientProfiles": "gateway.client_profiles",
     "CodeExecutionTool": "facade.built_in.code_execution_tool",
     "Condition": "permission.condition",
     "ConfigurationError": "vocabulary.errors",

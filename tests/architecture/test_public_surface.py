@@ -26,6 +26,7 @@ PUBLIC = [
     "CallNotAnswered",
     "CallNotSent",
     "Caller",
+    "ClientProfiles",
     "CodeExecutionTool",
     "Condition",
     "ConfigurationError",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry, Middleware
+from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
 from toolwire.facade.driving import awaited, new_scope
 from toolwire.facade.mcp_servers import McpServers, close_mcp_clients
@@ -164,6 +165,16 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
     def use_middleware(self, *layers: Middleware) -> None:
         """Adds middleware around every call, inside of the present layers; also for toolkits that exist already."""
         self._parts.change(lambda scope: scope.with_middleware(layers))
+
+    def use_visibility(self, visible: Visible) -> None:
+        """Hides tools from callers, besides those that are hidden already; also for toolkits that exist already.
+
+        `visible(tool_name, caller)` returns True if the caller may see the tool.
+
+        Raises:
+            ConfigurationError: It is not a function, or a coroutine function.
+        """
+        self._parts.change(lambda scope: scope.narrowed(visible=visible))
 
     # -- the log ------------------------------------------------------------------------------------------------
 

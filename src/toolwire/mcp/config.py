@@ -97,13 +97,7 @@ def read_servers(
 
 
 def _servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapping[str, Any], str]:
-    content: object = config
-    if isinstance(config, str | Path):
-        try:
-            text = Path(config).read_text("utf-8")
-            content = tomllib.loads(text) if str(config).endswith(".toml") else json.loads(text)
-        except (OSError, ValueError, RecursionError) as error:
-            raise ConfigurationError(f"{where} cannot be read: {error}") from error
+    content = content_of(config, where) if isinstance(config, str | Path) else config
     for key in TABLES:
         table = cast("Mapping[str, object]", content).get(key) if isinstance(content, Mapping) else None
         if isinstance(table, Mapping):
@@ -111,6 +105,43 @@ def _servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Map
     raise ConfigurationError(
         f"{where} has no table of servers: write {{'mcpServers': {{'fs': {{'command': 'npx', 'args': [...]}}}}}}"
     )
+
+
+def content_of(file: str | Path, where: str) -> object:
+    """Returns what a JSON or TOML file holds.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    try:
+        text = Path(file).read_text("utf-8")
+        return tomllib.loads(text) if str(file).endswith(".toml") else json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{where} cannot be read: {error}") from error
+
+
+def filled(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """Returns a text with its variables filled in. `environ` gives them; None: the process's.
+
+    Raises:
+        ValueError: A variable is not set, or is written wrongly. The message says what to do.
+    """
+    variables = os.environ if environ is None else environ
+
+    def value_of(found: re.Match[str]) -> str:
+        name, has_default, default = found[1].removeprefix("env:").partition(":-")
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ValueError(
+                f"${{{found[1]}}} cannot be filled in: write ${{NAME}}, ${{NAME:-default}} or ${{env:NAME}}"
+            )
+        value = variables.get(name)
+        if has_default:
+            return value or default
+        if value is None:
+            raise ValueError(f"the environment has no variable {name}: set it, or write ${{{name}:-default}}")
+        return value
+
+    return _VARIABLE.sub(value_of, text)
 
 
 class _Wrong(Exception):
@@ -217,20 +248,10 @@ class _Entry:
         """Returns a text with its variables filled in."""
         if not isinstance(text, str):
             raise _Wrong(key, "write a text")
-        return _VARIABLE.sub(lambda found: self._variable(key, found[1]), text)
-
-    def _variable(self, key: str, written: str) -> str:
-        name, has_default, default = written.removeprefix("env:").partition(":-")
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise _Wrong(
-                key, f"${{{written}}} cannot be filled in: write ${{NAME}}, ${{NAME:-default}} or ${{env:NAME}}"
-            )
-        value = self._environ.get(name)
-        if has_default:
-            return value or default
-        if value is None:
-            raise _Wrong(key, f"the environment has no variable {name}: set it, or write ${{{name}:-default}}")
-        return value
+        try:
+            return filled(text, self._environ)
+        except ValueError as error:
+            raise _Wrong(key, str(error)) from None
 
     def _report(self, key: str, reason: str, *, is_off: bool = False) -> None:
         place = f"{self._place}.{key}" if key else self._place

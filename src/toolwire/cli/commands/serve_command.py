@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -17,6 +17,9 @@ from toolwire.cli.loading import registry_of
 from toolwire.cli.options import OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, open_store
+
+if TYPE_CHECKING:
+    from toolwire.types import McpServerProblem
 
 EPILOG = f"""\b
 Examples:
@@ -33,7 +36,8 @@ standard input and output. With --http, clients connect to /mcp.
 mcpServers of a JSON or TOML file. All clients share one process a server.
 A server that cannot be used is left out, with a warning that says why. The
 file is read again when it changes, and on SIGHUP: servers are added, removed
-and replaced, and clients hear of it.
+and replaced, and clients hear of it. With a table profiles in the file, each
+client has a token of its own, and sees only the tools of its profile.
 
 Calls are on record in the store (--store). What needs a person is asked by
 the client, or waits there: decide with `toolwire approvals`.
@@ -81,14 +85,21 @@ def serve(
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
     token = _token(token_env, http)
+    profiles = _profiles(config, http, token_env)
     registry, source = _tools_of(tools or [], config, pins)
     honour(policy, registry, output)
     if config is not None:
-        watch_config(config, lambda: registry.update_mcp_servers(config, pins=pins), output)
+        _follow(config, registry, profiles, pins, output)
     with closing(registry), open_store(store, make=True) as opened:
         try:
             server = toolwire.ToolServer(
-                registry, name or source, mode=mode, store=opened, token=token, hosts=allow_host or ()
+                registry,
+                name or source,
+                mode=mode,
+                store=opened,
+                token=token,
+                token_verifier=profiles,
+                hosts=allow_host or (),
             )
             if http is None:
                 output.give_back()
@@ -117,6 +128,45 @@ def _tools_of(tools: list[str], config: Path | None, pins: Path | None) -> tuple
         if any(problem.is_off for problem in problems) and not len(registry):
             raise Stop(ExitCode.UNUSABLE_TOOLS, f"no server of {config} can be used", hint="The warnings say why.")
     return registry, Path(tools[0]).stem if tools else cast("Path", config).stem
+
+
+def _profiles(config: Path | None, http: int | None, token_env: str | None) -> toolwire.ClientProfiles | None:
+    """Returns the profiles of the configuration; None without any."""
+    if config is None:
+        return None
+    try:
+        profiles = toolwire.ClientProfiles(config)
+    except toolwire.ConfigurationError as error:
+        raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+    if not len(profiles):
+        return None
+    if http is None:
+        raise Stop(ExitCode.WRONG_USAGE, f"the profiles of {config} are for --http", hint="Give --http PORT.")
+    if token_env is not None:
+        raise Stop(ExitCode.WRONG_USAGE, f"{config} has profiles with tokens", hint="Leave --token-env out.")
+    return profiles
+
+
+def _follow(
+    config: Path,
+    registry: toolwire.ToolRegistry,
+    profiles: toolwire.ClientProfiles | None,
+    pins: Path | None,
+    output: Output,
+) -> None:
+    """Keeps the servers and profiles those of the file."""
+    if profiles is not None:
+        registry.use_visibility(profiles.sees)
+
+    def update() -> list[McpServerProblem]:
+        found = toolwire.ClientProfiles(config)
+        if profiles is None and len(found):
+            raise toolwire.ConfigurationError(f"{config} has profiles now: restart the server to use them")
+        if profiles is not None:
+            profiles.update(config)
+        return registry.update_mcp_servers(config, pins=pins)
+
+    watch_config(config, update, output)
 
 
 def _token(variable: str | None, http: int | None) -> str | None:

@@ -1,0 +1,140 @@
+"""Profiles: each client of a server has a token of its own, and sees only the tools of its profile."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from toolwire.mcp.config import content_of, filled
+from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS, Caller
+from toolwire.vocabulary.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from mcp.server.auth.provider import AccessToken
+
+TABLE = "profiles"
+"""The key under which a configuration keeps its profiles."""
+WAYS = (CODE_EXECUTION, SEARCH_TOOLS)
+"""Tools that each profile sees unless it excludes them, where a server has them: by them code mode runs programs and
+finds tools. They lead to no tool that the profile lacks."""
+_KEYS = {"token", "tools", "excludeTools"}
+_VARIABLE = re.compile(r"\$\{(env:)?[A-Za-z_]\w*\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Profile:
+    token: bytes
+    tools: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+
+class ClientProfiles:
+    """The clients of a server by their tokens, and the tools that each of them sees. Give it to both parts:
+
+    >>> profiles = ClientProfiles({"support": {"token": "${SUPPORT_TOKEN}", "tools": ["issues/*"]}})
+    >>> registry = ToolRegistry(visible=profiles.sees)
+    >>> server = ToolServer(registry, "gateway", token_verifier=profiles)
+
+    A tool that a client does not see is unknown to it, in lists, searches, calls and programs. The principal of a
+    client is the name of its profile; any other principal sees nothing.
+    """
+
+    def __init__(self, profiles: Mapping[str, Any] | str | Path) -> None:
+        """Takes the profiles by name, or the path of a JSON or TOML file with a table `profiles`.
+
+        Each has `token`, a variable of the environment such as `${SUPPORT_TOKEN}`; `tools`, names or patterns of the
+        tools that the client sees, such as `issues/*`; and perhaps `excludeTools`, which it does not see. A profile
+        has `code_execution` and `search_tools` too, where a server has them, unless it excludes them.
+
+        Raises:
+            ConfigurationError: A profile cannot be used, or two have the same token.
+        """
+        self._profiles = _read(profiles)
+
+    def __len__(self) -> int:
+        return len(self._profiles)
+
+    def update(self, profiles: Mapping[str, Any] | str | Path) -> None:
+        """Replaces all profiles. They are in force at the next request.
+
+        Raises:
+            ConfigurationError: As above. All profiles stay as they were.
+        """
+        self._profiles = _read(profiles)
+
+    def sees(self, tool: str, caller: Caller) -> bool:
+        """True if the caller's profile has the tool. It is a `visible` of `ToolRegistry`."""
+        profile = self._profiles.get(caller.principal)
+        return profile is not None and _fits(tool, (*WAYS, *profile.tools)) and not _fits(tool, profile.excluded)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Returns the access of the profile with this token, or None. It is a `token_verifier` of `ToolServer`."""
+        from mcp.server.auth.provider import AccessToken
+
+        # The middleware decodes headers as Latin-1. Each token is compared, in constant time.
+        given = token.encode("latin-1", "replace")
+        found = [name for name, profile in self._profiles.items() if hmac.compare_digest(given, profile.token)]
+        return AccessToken(token=token, client_id=found[0], scopes=[]) if found else None
+
+
+def _fits(tool: str, patterns: Iterable[str]) -> bool:
+    return any(tool == pattern or fnmatchcase(tool, pattern) for pattern in patterns)
+
+
+def _table(profiles: Mapping[str, Any] | str | Path) -> tuple[object, str]:
+    """Returns the profiles, and the place where they stand."""
+    if not isinstance(profiles, str | Path):
+        return profiles, TABLE
+    content = content_of(profiles, str(profiles))
+    found = cast("Mapping[str, object]", content).get(TABLE) if isinstance(content, Mapping) else None
+    return {} if found is None else found, f"{profiles}: {TABLE}"
+
+
+def _read(profiles: Mapping[str, Any] | str | Path) -> dict[str, _Profile]:
+    table, where = _table(profiles)
+    if not isinstance(table, Mapping):
+        raise ConfigurationError(f"{where}: write a table such as {{'support': {{'token': '${{NAME}}', 'tools': []}}}}")
+    read = {name: _profile(name, entry, f"{where}.{name}") for name, entry in cast("Mapping[str, Any]", table).items()}
+    owners: dict[bytes, str] = {}
+    for name, profile in read.items():
+        if profile.token in owners:
+            raise ConfigurationError(
+                f"{where}.{name}.token is that of {owners[profile.token]!r} too: give each its own"
+            )
+        owners[profile.token] = name
+    return read
+
+
+def _profile(name: str, entry: Any, where: str) -> _Profile:
+    if not name.strip() or not isinstance(entry, Mapping) or not {"token", "tools"} <= set(cast("Any", entry)):
+        raise ConfigurationError(f"{where}: write a name, and its 'token' and 'tools'")
+    written = dict(cast("Mapping[str, Any]", entry))
+    if unknown := sorted(map(str, written.keys() - _KEYS)):
+        raise ConfigurationError(f"{where}.{unknown[0]} is not known: write {', '.join(sorted(_KEYS))}")
+    if not isinstance(written["token"], str) or not _VARIABLE.fullmatch(written["token"]):
+        raise ConfigurationError(f"{where}.token: write a variable of the environment, as ${{NAME}}, and no token")
+    try:
+        token = filled(written["token"])
+    except ValueError as error:
+        raise ConfigurationError(f"{where}.token: {error}") from None
+    if not token.strip():
+        raise ConfigurationError(f"{where}.token: the variable has no token: set it")
+    return _Profile(
+        token=token.encode(),
+        tools=_texts(written["tools"], f"{where}.tools"),
+        excluded=_texts(written.get("excludeTools", ()), f"{where}.excludeTools"),
+    )
+
+
+def _texts(given: Any, where: str) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ConfigurationError(f"{where}: write a list of names or patterns, such as ['issues/*']")
+    texts = tuple(cast("Iterable[Any]", given))
+    if not all(isinstance(text, str) for text in texts):
+        raise ConfigurationError(f"{where}: write a list of names or patterns, such as ['issues/*']")
+    return texts
