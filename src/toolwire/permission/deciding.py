@@ -125,7 +125,7 @@ def check(request: ApprovalRequest, decision: Decision, *, is_vetted: bool = Fal
     if why is not None:
         raise refused("not_permitted", why)
     check_fits(request, decision)
-    if decision.verdict == "edit" and decision.arguments is not None:
+    if decision.verdict == "edit":
         # Imported here: the JSON schema validator takes a tenth of a second, and most decisions edit nothing.
         from toolwire.permission.edits import check_edit
 
