@@ -97,14 +97,18 @@ WRONG_VERDICTS = [
     (
         request(),
         decision("answer", answer={"seats": 2}),
-        "request a_1 is a request for approval, and the verdict is 'answer': "
-        "write 'approve' or 'edit' or 'deny' or 'stop_run'",
+        (
+            "request a_1 is a request for approval, and the verdict is 'answer': "
+            "write 'approve' or 'edit' or 'deny' or 'stop_run'"
+        ),
     ),
     (
         question(),
         decision(),
-        "request a_1 is a question, and the verdict is 'approve': "
-        "write verdict='answer' with answer=... or 'deny' or 'stop_run'",
+        (
+            "request a_1 is a question, and the verdict is 'approve': "
+            "write verdict='answer' with answer=... or 'deny' or 'stop_run'"
+        ),
     ),
     (
         question(),
