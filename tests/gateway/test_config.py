@@ -8,14 +8,17 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from mcp import Client
 from tests.architecture.source import ROOT
 from tests.cli.command_line import run_here, run_process
+from tests.gateway.conftest import until
 from tests.patience import PATIENCE_S
+from toolwire.cli.config_watch import watch_config
+from toolwire.cli.output import Output
 
 GONE = {"command": "/no/such/command"}
 
@@ -120,6 +123,42 @@ async def test_a_changed_file_and_sighup_change_the_servers_of_a_running_process
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
+
+
+def test_a_change_while_the_servers_start_is_noticed_and_an_error_ends_no_watching(tmp_path: Path) -> None:
+    config, seen, said_here = tmp_path / "mcp.json", list[str](), list[str]()
+    config.write_text("1")
+    before = signal.getsignal(signal.SIGHUP)
+
+    class Here:
+        def say(self, text: str) -> None:
+            said_here.append(text)
+
+    def update() -> list[Any]:
+        seen.append(config.read_text())
+        if len(seen) == 1:
+            raise RuntimeError("a defect")
+        return []
+
+    try:
+        follow = watch_config(config, cast("Output", Here()))
+        replaced(config, "22")
+        follow(update)
+        until(lambda: len(said_here) == 1)
+        signal.raise_signal(signal.SIGHUP)
+        until(lambda: len(said_here) == 2)
+        replaced(config, "333")
+        until(lambda: len(said_here) == 3)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert seen == ["22", "22", "333"]
+    assert said_here[0] == "a defect; the servers stay as they were"
+
+
+def replaced(config: Path, text: str) -> None:
+    """Changes the file in one step, as editors do."""
+    (config.parent / "new").write_text(text)
+    (config.parent / "new").replace(config)
 
 
 async def servers_of(client: Client) -> set[str]:

@@ -187,6 +187,31 @@ async def names_of(client: Any) -> list[str]:
     return [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
 
 
+BROKEN: list[dict[str, Any]] = [
+    {"mcpServer": {}, "profiles": {"support": {"token": "${SUPPORT_TOKEN}", "tools": ["*"]}}},
+    {"mcpServers": {}, "profiles": {}},
+    {"mcpServers": {}, "profiles": None},
+    {"mcpServers": {}, "profiles": []},
+]
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_a_file_that_is_wrong_anywhere_changes_no_profile_and_opens_no_server(
+    tmp_path: Path, content: dict[str, Any]
+) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps(content))
+    there = ClientProfiles(PROFILES)
+    with pytest.raises(ConfigurationError):
+        there.update(config)
+    assert there.sees("bank/pay", Caller(principal="support")) is False
+    assert run_here("serve", "--config", str(config), "--http", "0").code == 2
+
+
+def test_a_file_without_the_table_has_no_profiles(tmp_path: Path) -> None:
+    assert len(ClientProfiles(written(tmp_path / "mcp.json", {}))) == 0
+
+
 def test_profiles_need_http_and_take_the_place_of_the_one_token(tmp_path: Path) -> None:
     config = configured(tmp_path / "mcp.json", tmp_path / "record", ["local/add"])
     ended = run_here("serve", "--config", config)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import toolwire
 from toolwire.cli.output import Output
 
 if TYPE_CHECKING:
@@ -18,15 +17,20 @@ LOOK_S = 1.0
 """Seconds between two looks at the file. A person who has just saved it expects the change at once."""
 
 
-def watch_config(config: Path, update: Callable[[], list[McpServerProblem]], output: Output) -> None:
-    """Calls `update` in a thread of its own after each change of the file and each SIGHUP, as long as the process runs.
+Update = Callable[[], "list[McpServerProblem]"]
 
-    A file that cannot be read leaves the servers as they were, and a line on stderr says so.
+
+def watch_config(config: Path, output: Output) -> Callable[[Update], None]:
+    """Notices each change of the file and each SIGHUP from now on. Call it before the file is read.
+
+    The function that it returns starts a thread, which calls `update` after each of them as long as the process runs.
+    A file that cannot be used leaves all as it was, and a line on stderr says so.
     """
     told = threading.Event()
     first = _stamp(config)
+    signal.signal(signal.SIGHUP, lambda _number, _frame: told.set())
 
-    def run() -> None:
+    def run(update: Update) -> None:
         seen = first
         while True:
             is_told = told.wait(LOOK_S)
@@ -37,13 +41,12 @@ def watch_config(config: Path, update: Callable[[], list[McpServerProblem]], out
             seen = found
             try:
                 off = sum(problem.is_off for problem in update())
-            except toolwire.ToolwireError as error:
+            except Exception as error:  # noqa: BLE001 - the next change must be noticed too
                 output.say(f"{error}; the servers stay as they were")
             else:
                 output.say(f"the servers are those of {config} now" + (f"; {off} cannot be used" if off else ""))
 
-    signal.signal(signal.SIGHUP, lambda _number, _frame: told.set())
-    threading.Thread(target=run, name="toolwire-config", daemon=True).start()
+    return lambda update: threading.Thread(target=run, args=(update,), name="toolwire-config", daemon=True).start()
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from itertools import count
 
 from toolwire.vocabulary.calls import ASYNCIO, CORE_MODULES
@@ -102,3 +103,8 @@ def check_name(name: str) -> None:
 def _identifier(name: str) -> str:
     kept = "".join(character if f"_{character}".isidentifier() else "_" for character in name)
     return kept if kept.isidentifier() else f"_{kept}"
+
+
+def is_named(tool: str, names: Iterable[str]) -> bool:
+    """True if one of the names is the tool's, or a pattern such as `read_*` that matches it. Case counts."""
+    return any(tool == name or fnmatchcase(tool, name) for name in names)

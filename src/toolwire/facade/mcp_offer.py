@@ -6,12 +6,12 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.similar_names import nearest, suggestion
+from toolwire.definition.naming import is_named
 from toolwire.facade.policy_sources import refuse_wrong_rules
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError, RegistrationError
@@ -142,14 +142,14 @@ class Offer:
         given = {"enable_funcs": self.enabled, "disable_funcs": self.disabled, "preset_kwargs_mapping": self.presets}
         for what, names in given.items() if is_first else ():
             for name in sorted(names or ()):
-                is_there = name in there if names is self.presets else any(_is_named(tool, {name}) for tool in there)
+                is_there = name in there if names is self.presets else any(is_named(tool, {name}) for tool in there)
                 if not is_there:
                     near = suggestion(nearest(name, there))
                     raise ConfigurationError(f"{what}: the MCP server {self.client.name!r} has no tool {name!r}{near}")
         return [
             name
             for name in there
-            if (self.enabled is None or _is_named(name, self.enabled)) and not _is_named(name, self.disabled)
+            if (self.enabled is None or is_named(name, self.enabled)) and not is_named(name, self.disabled)
         ]
 
     def _entries(self, names: Iterable[str]) -> list[Entry]:
@@ -158,11 +158,6 @@ class Offer:
             _entry(self.client.get_callable_function(name, self.is_wrapped), self.presets.get(name)) for name in names
         )
         return [replace(entry, **self.options) for entry in made if entry is not None]
-
-
-def _is_named(tool: str, names: Iterable[str]) -> bool:
-    """True if one of the names is the tool's, or a pattern that matches it."""
-    return any(tool == name or fnmatchcase(tool, name) for name in names)
 
 
 _REASONS: Mapping[Wait, str] = {

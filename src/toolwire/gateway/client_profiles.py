@@ -6,11 +6,11 @@ import hmac
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from toolwire.mcp.config import content_of, filled
+from toolwire.definition.naming import is_named
+from toolwire.mcp.config import content_of, filled, servers_in
 from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS, Caller
 from toolwire.vocabulary.errors import ConfigurationError
 
@@ -45,7 +45,7 @@ class ClientProfiles:
     """
 
     def __init__(self, profiles: Mapping[str, Any] | str | Path) -> None:
-        """Takes the profiles by name, or the path of a JSON or TOML file with a table `profiles`.
+        """Takes the profiles by name, or the path of a JSON or TOML file with `mcpServers` and a table `profiles`.
 
         Each has `token`, a variable of the environment such as `${SUPPORT_TOKEN}`; `tools`, names or patterns of the
         tools that the client sees, such as `issues/*`; and perhaps `excludeTools`, which it does not see. A profile
@@ -70,7 +70,7 @@ class ClientProfiles:
     def sees(self, tool: str, caller: Caller) -> bool:
         """True if the caller's profile has the tool. It is a `visible` of `ToolRegistry`."""
         profile = self._profiles.get(caller.principal)
-        return profile is not None and _fits(tool, (*WAYS, *profile.tools)) and not _fits(tool, profile.excluded)
+        return profile is not None and is_named(tool, (*WAYS, *profile.tools)) and not is_named(tool, profile.excluded)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Returns the access of the profile with this token, or None. It is a `token_verifier` of `ToolServer`."""
@@ -82,17 +82,18 @@ class ClientProfiles:
         return AccessToken(token=token, client_id=found[0], scopes=[]) if found else None
 
 
-def _fits(tool: str, patterns: Iterable[str]) -> bool:
-    return any(tool == pattern or fnmatchcase(tool, pattern) for pattern in patterns)
-
-
 def _table(profiles: Mapping[str, Any] | str | Path) -> tuple[object, str]:
     """Returns the profiles, and the place where they stand."""
     if not isinstance(profiles, str | Path):
         return profiles, TABLE
-    content = content_of(profiles, str(profiles))
-    found = cast("Mapping[str, object]", content).get(TABLE) if isinstance(content, Mapping) else None
-    return {} if found is None else found, f"{profiles}: {TABLE}"
+    content = cast("Mapping[str, object]", content_of(profiles, str(profiles)))
+    # A file without its servers is refused as a whole: its profiles must not be in force alone.
+    servers_in(content, str(profiles))
+    if TABLE not in content:
+        return {}, TABLE
+    if not content[TABLE]:
+        raise ConfigurationError(f"{profiles}: {TABLE} is empty: give each client one, or leave the table out")
+    return content[TABLE], f"{profiles}: {TABLE}"
 
 
 def _read(profiles: Mapping[str, Any] | str | Path) -> dict[str, _Profile]:

@@ -84,7 +84,7 @@ def read_servers(
         ConfigurationError: The file cannot be read, or holds no table of servers.
     """
     where = "config" if isinstance(config, Mapping) else str(config)
-    table, key = _servers_in(config, where)
+    table, key = servers_in(config, where)
     found: list[ConfiguredServer] = []
     problems: list[McpServerProblem] = []
     for name, entry in table.items():
@@ -96,7 +96,12 @@ def read_servers(
     return found, problems
 
 
-def _servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapping[str, Any], str]:
+def servers_in(config: Mapping[str, Any] | str | Path, where: str) -> tuple[Mapping[str, Any], str]:
+    """Returns the entries of the servers, and the key of their table.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or holds no table of servers.
+    """
     content = content_of(config, where) if isinstance(config, str | Path) else config
     for key in TABLES:
         table = cast("Mapping[str, object]", content).get(key) if isinstance(content, Mapping) else None
@@ -194,6 +199,9 @@ class _Entry:
             make = MCPClient.http if transport == "http" else MCPClient.sse
             client = make(self._name, self._text(entry, "url"), self._pairs(entry, "headers"), **limits)
         for key in entry:
+            if "tool" in key.lower():
+                # It may be meant to take tools away, so the server must not be on without it.
+                raise _Wrong(key, "is not known: write includeTools, excludeTools or disabledTools")
             self._report(key, "is not known, and was not read")
         return ConfiguredServer(client=client, place=self._place, entry=written, enabled=enabled, disabled=disabled)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from toolwire.definition.naming import is_named
 from toolwire.mcp.config import ConfiguredServer, read_servers
 from toolwire.vocabulary.errors import ServerUnavailable
 
@@ -22,7 +23,7 @@ class McpServerDiagnosis:
 
     Attributes:
         server: Its name.
-        is_on: True if it answered with its tools.
+        is_on: True if it answered, and has the tools that its entry names. A server that is off is not used.
         tools: Number of its tools; 0 if it is off.
         seconds: Seconds until its tools were known, or until it was given up; 0.0 if it was not tried.
         problems: What is wrong with its entry or with the server, with the place and what to write instead.
@@ -60,17 +61,20 @@ def diagnose_mcp(config: Mapping[str, Any] | str | Path) -> list[McpServerDiagno
 
 def _tried(server: ConfiguredServer, wrong: list[str]) -> McpServerDiagnosis:
     began = time.monotonic()
-    tools, is_on, why = 0, True, list[str]()
+    tools, why = list[str](), list[str]()
     try:
-        tools = len(server.client.list_tools())
+        tools = [tool.name for tool in server.client.list_tools()]
+        for name in (*(server.enabled or ()), *server.disabled):
+            if not any(is_named(tool, [name]) for tool in tools):
+                why.append(f"{server.place}: the server has no tool {name!r}")
     except ServerUnavailable as error:
-        is_on, why = False, [f"{server.place}: {error}"]
+        why.append(f"{server.place}: {error}")
     finally:
         server.client.close()
     return McpServerDiagnosis(
         server=server.client.name,
-        is_on=is_on,
-        tools=tools,
+        is_on=not why,
+        tools=0 if why else len(tools),
         seconds=time.monotonic() - began,
         problems=(*wrong, *why),
     )

@@ -14,6 +14,7 @@ from tests.cli.command_line import run_process
 from tests.mcp.client.tool_server import tool_server
 from toolwire import ConfigurationError, MCPClient, RegistrationError, ToolRegistry
 from toolwire.doctor import diagnose_mcp
+from toolwire.mcp.config import read_servers
 
 GONE = {"command": "/no/such/command"}
 
@@ -117,6 +118,20 @@ def test_the_doctor_says_which_servers_answer_and_what_is_wrong_with_the_others(
     assert found["bad"].problems == ("config: mcpServers.bad.command: is missing: a server with stdio needs it",)
     assert "grants nothing here" in found["local"].problems[0]
     assert "No such file or directory" in found["gone"].problems[0]
+
+
+def test_a_server_is_off_for_the_doctor_when_it_lacks_a_tool_that_its_entry_names(tmp_path: Path) -> None:
+    entry = local(tmp_path / "record", excludeTools=["delete_*", "add"])
+    (found,) = diagnose_mcp({"mcpServers": {"a": entry}})
+    (problem,) = ToolRegistry().register_mcp_server({"mcpServers": {"a": entry}})
+    assert (found.is_on, problem.is_off) == (False, True)
+    assert found.problems == ("config: mcpServers.a: the server has no tool 'delete_*'",)
+
+
+@pytest.mark.parametrize(("key", "is_off"), [("excludedTools", True), ("disabled_tools", True), ("colour", False)])
+def test_a_misspelt_key_that_may_take_tools_away_turns_the_server_off(key: str, is_off: bool, tmp_path: Path) -> None:
+    found, problems = read_servers({"mcpServers": {"a": local(tmp_path / "record", **{key: ["die"]})}})
+    assert (not found, [problem.is_off for problem in problems]) == (is_off, [is_off])
 
 
 def test_the_command_prints_a_table_and_the_problems_and_exits_with_one(tmp_path: Path) -> None:

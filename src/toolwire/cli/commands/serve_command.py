@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -37,7 +38,8 @@ mcpServers of a JSON or TOML file. All clients share one process a server.
 A server that cannot be used is left out, with a warning that says why. The
 file is read again when it changes, and on SIGHUP: servers are added, removed
 and replaced, and clients hear of it. With a table profiles in the file, each
-client has a token of its own, and sees only the tools of its profile.
+client has a token of its own, and sees only the tools of its profile. The
+policy is read at the start only.
 
 Calls are on record in the store (--store). What needs a person is asked by
 the client, or waits there: decide with `toolwire approvals`.
@@ -85,11 +87,12 @@ def serve(
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
     token = _token(token_env, http)
+    follow = None if config is None else watch_config(config, output)
     profiles = _profiles(config, http, token_env)
     registry, source = _tools_of(tools or [], config, pins)
     honour(policy, registry, output)
-    if config is not None:
-        _follow(config, registry, profiles, pins, output)
+    if config is not None and follow is not None:
+        follow(_update(config, registry, profiles, pins))
     with closing(registry), open_store(store, make=True) as opened:
         try:
             server = toolwire.ToolServer(
@@ -147,14 +150,10 @@ def _profiles(config: Path | None, http: int | None, token_env: str | None) -> t
     return profiles
 
 
-def _follow(
-    config: Path,
-    registry: toolwire.ToolRegistry,
-    profiles: toolwire.ClientProfiles | None,
-    pins: Path | None,
-    output: Output,
-) -> None:
-    """Keeps the servers and profiles those of the file."""
+def _update(
+    config: Path, registry: toolwire.ToolRegistry, profiles: toolwire.ClientProfiles | None, pins: Path | None
+) -> Callable[[], list[McpServerProblem]]:
+    """Returns the function that makes the servers and profiles those of the file. It hides tools from now on."""
     if profiles is not None:
         registry.use_visibility(profiles.sees)
 
@@ -163,10 +162,11 @@ def _follow(
         if profiles is None and len(found):
             raise toolwire.ConfigurationError(f"{config} has profiles now: restart the server to use them")
         if profiles is not None:
+            # Before the servers, so that no new server is seen by an old profile.
             profiles.update(config)
         return registry.update_mcp_servers(config, pins=pins)
 
-    watch_config(config, update, output)
+    return update
 
 
 def _token(variable: str | None, http: int | None) -> str | None:
