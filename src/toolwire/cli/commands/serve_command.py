@@ -104,13 +104,17 @@ def serve(
                 token_verifier=profiles,
                 hosts=allow_host or (),
             )
-            if http is None:
-                output.give_back()
-                server.run_stdio()
-            else:
-                server.run_http(host, http, on_start=lambda url: output.say(f"serving {server.name} at {url}"))
+            _run(server, host, http, output)
         except toolwire.ConfigurationError as error:
             raise Stop(ExitCode.WRONG_USAGE, str(error)) from error
+
+
+def _run(server: toolwire.ToolServer, host: str, http: int | None, output: Output) -> None:
+    if http is None:
+        output.give_back()
+        server.run_stdio()
+    else:
+        server.run_http(host, http, on_start=lambda url: output.say(f"serving {server.name} at {url}"))
 
 
 def _tools_of(tools: list[str], config: Path | None, pins: Path | None) -> tuple[toolwire.ToolRegistry, str]:
