@@ -17,6 +17,7 @@ from tests.architecture.source import ROOT
 from tests.cli.command_line import run_here, run_process
 from tests.gateway.conftest import until
 from tests.patience import PATIENCE_S
+from toolwire.cli import config_watch
 from toolwire.cli.config_watch import watch_config
 from toolwire.cli.output import Output
 
@@ -125,7 +126,9 @@ async def test_a_changed_file_and_sighup_change_the_servers_of_a_running_process
         process.communicate(timeout=PATIENCE_S)
 
 
-def test_a_change_while_the_servers_start_is_noticed_and_an_error_ends_no_watching(tmp_path: Path) -> None:
+def test_a_change_while_the_servers_start_is_noticed_and_a_defect_ends_no_watching(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     config, seen, said_here = tmp_path / "mcp.json", list[str](), list[str]()
     config.write_text("1")
     before = signal.getsignal(signal.SIGHUP)
@@ -144,15 +147,45 @@ def test_a_change_while_the_servers_start_is_noticed_and_an_error_ends_no_watchi
         follow = watch_config(config, cast("Output", Here()))
         replaced(config, "22")
         follow(update)
-        until(lambda: len(said_here) == 1)
+        until(lambda: "not all of its servers were taken over" in caplog.text)
         signal.raise_signal(signal.SIGHUP)
-        until(lambda: len(said_here) == 2)
+        until(lambda: len(said_here) == 1)
         replaced(config, "333")
-        until(lambda: len(said_here) == 3)
+        until(lambda: len(said_here) == 2)
     finally:
         signal.signal(signal.SIGHUP, before)
     assert seen == ["22", "22", "333"]
-    assert said_here[0] == "a defect; the servers stay as they were"
+    assert said_here == [f"the servers are those of {config} now"] * 2
+    assert "RuntimeError: a defect" in caplog.text
+
+
+def test_a_file_that_is_being_written_is_not_used_before_it_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, used, looks = signal.getsignal(signal.SIGHUP), list[bytes](), iter([b"old", b"ha", b"half", b"whole"])
+    now = [b""]
+
+    def content(_file: Path) -> bytes:
+        now[0] = next(looks, b"whole")
+        return now[0]
+
+    monkeypatch.setattr(config_watch, "_content", content)
+    monkeypatch.setattr(config_watch, "LOOK_S", 0.001)
+
+    def update() -> list[Any]:
+        used.append(now[0])
+        return []
+
+    class Here:
+        def say(self, text: str) -> None:
+            """Keeps nothing."""
+
+    try:
+        watch_config(tmp_path, cast("Output", Here()))(update)
+        until(lambda: bool(used))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert used == [b"whole"]
 
 
 def replaced(config: Path, text: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from mcp import Client
 from tests.cli.command_line import run_here
 from tests.gateway.serving import call_body, call_headers, raw, serving
 from tests.gateway.test_config import said, said_until_served, serve_config, upstream, written
@@ -227,9 +228,11 @@ async def test_profiles_that_a_running_server_did_not_have_are_told_to_need_a_re
     config = written(tmp_path / "mcp.json", {"local": upstream(tmp_path / "record")})
     process = serve_config("--config", config, cwd=tmp_path)
     try:
-        said_until_served(process)
+        *_, served = said_until_served(process)
         configured(tmp_path / "mcp.json", tmp_path / "record", ["local/add"])
         await said(process, f"{config} has profiles now: restart the server to use them; the servers stay as they were")
+        async with Client(served.split(" at ")[1].strip()) as client:
+            assert "local_fail" in await names_of(client)
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)

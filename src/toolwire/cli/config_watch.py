@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import toolwire
 from toolwire.cli.output import Output
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 LOOK_S = 1.0
 """Seconds between two looks at the file. A person who has just saved it expects the change at once."""
 
+_LOG = logging.getLogger("toolwire.cli")
 
 Update = Callable[[], "list[McpServerProblem]"]
 
@@ -27,32 +30,34 @@ def watch_config(config: Path, output: Output) -> Callable[[Update], None]:
     A file that cannot be used leaves all as it was, and a line on stderr says so.
     """
     told = threading.Event()
-    first = _stamp(config)
+    first = _content(config)
     signal.signal(signal.SIGHUP, lambda _number, _frame: told.set())
 
     def run(update: Update) -> None:
-        seen = first
+        seen = used = first
         while True:
             is_told = told.wait(LOOK_S)
             told.clear()
-            found = _stamp(config)
-            if found == seen and not is_told:
+            found = _content(config)
+            # Half of a TOML file may be valid, and lack what takes rights away: a change counts at its second look.
+            is_settled, seen = found == seen, found
+            if not is_told and (found == used or not is_settled):
                 continue
-            seen = found
+            used = found
             try:
                 off = sum(problem.is_off for problem in update())
-            except Exception as error:  # noqa: BLE001 - the next change must be noticed too
+            except toolwire.ToolwireError as error:
                 output.say(f"{error}; the servers stay as they were")
+            except Exception:  # noqa: BLE001 - the log has a defect's traceback, and the next change is noticed too
+                _LOG.exception("%s was read, and not all of its servers were taken over", config)
             else:
                 output.say(f"the servers are those of {config} now" + (f"; {off} cannot be used" if off else ""))
 
     return lambda update: threading.Thread(target=run, args=(update,), name="toolwire-config", daemon=True).start()
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """Returns what tells one version of the file from the next; None without a file."""
+def _content(file: Path) -> bytes | None:
     try:
-        found = path.stat()
+        return file.read_bytes()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ino

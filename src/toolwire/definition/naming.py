@@ -1,4 +1,4 @@
-"""The fixed mapping from names of tools and parameters to names in programs."""
+"""The fixed mapping from names of tools and parameters to names in programs, and patterns of tool names."""
 
 from __future__ import annotations
 

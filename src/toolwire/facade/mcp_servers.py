@@ -221,8 +221,9 @@ class McpServers:
     ) -> list[McpServerProblem]:
         """Makes the servers of a configuration those that it names now: adds, removes and replaces them.
 
-        A server whose entry is unchanged goes on, with its connection. One that could not be reached is tried again.
-        Servers of `register_mcp_client` stay. The arguments and problems are those of `register_mcp_server`.
+        A server whose entry is unchanged goes on, with its connection, group and permission. One that could not be
+        reached is tried again. Servers of `register_mcp_client` stay. The arguments and problems are those of
+        `register_mcp_server`.
 
         Raises:
             ConfigurationError: The file cannot be read or holds no table of servers. All servers stay as they were.

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 TABLE = "profiles"
 """The key under which a configuration keeps its profiles."""
 WAYS = (CODE_EXECUTION, SEARCH_TOOLS)
-"""Tools that each profile sees unless it excludes them, where a server has them: by them code mode runs programs and
-finds tools. They lead to no tool that the profile lacks."""
+"""The tools of code mode. Each profile has them, where a server has them, unless it excludes them.
+
+They lead to no tool that the profile lacks.
+"""
 _KEYS = {"token", "tools", "excludeTools"}
 _VARIABLE = re.compile(r"\$\{(env:)?[A-Za-z_]\w*\}")
 
@@ -133,9 +135,7 @@ def _profile(name: str, entry: Any, where: str) -> _Profile:
 
 
 def _texts(given: Any, where: str) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ConfigurationError(f"{where}: write a list of names or patterns, such as ['issues/*']")
-    texts = tuple(cast("Iterable[Any]", given))
+    texts = tuple(cast("Iterable[Any]", given)) if isinstance(given, list | tuple) else (None,)
     if not all(isinstance(text, str) for text in texts):
         raise ConfigurationError(f"{where}: write a list of names or patterns, such as ['issues/*']")
-    return texts
+    return cast("tuple[str, ...]", texts)

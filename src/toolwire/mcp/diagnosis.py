@@ -19,14 +19,14 @@ TRIED_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerDiagnosis:
-    """What was seen of one server.
+    """The outcome of one server's trial.
 
     Attributes:
         server: Its name.
-        is_on: True if it answered, and has the tools that its entry names. A server that is off is not used.
+        is_on: True if it answered, and has the tools that its entry names.
         tools: Number of its tools; 0 if it is off.
         seconds: Seconds until its tools were known, or until it was given up; 0.0 if it was not tried.
-        problems: What is wrong with its entry or with the server, with the place and what to write instead.
+        problems: The mistakes in its entry and the failures of the server, each with its place.
     """
 
     server: str

@@ -162,12 +162,11 @@ def _update(
         registry.use_visibility(profiles.sees)
 
     def update() -> list[McpServerProblem]:
-        found = toolwire.ClientProfiles(config)
-        if profiles is None and len(found):
-            raise toolwire.ConfigurationError(f"{config} has profiles now: restart the server to use them")
         if profiles is not None:
             # Before the servers, so that no new server is seen by an old profile.
             profiles.update(config)
+        elif len(toolwire.ClientProfiles(config)):
+            raise toolwire.ConfigurationError(f"{config} has profiles now: restart the server to use them")
         return registry.update_mcp_servers(config, pins=pins)
 
     return update

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from toolwire.builtin.search_tools import search_tools_tool
 from toolwire.catalogue.catalogue import Catalogue, suggestion
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.selection import Selection
+from toolwire.definition.naming import is_named
 from toolwire.definition.tool import Tool
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.scope import Scope
@@ -68,17 +68,13 @@ class ToolFinder:
 
     def tells_of(self, name: str) -> bool:
         """Returns True if a model is told of that tool without searching for it."""
-        return name == SEARCH_TOOLS or name in self._found or any(_fits(name, one) for one in self.always)
+        return name == SEARCH_TOOLS or name in self._found or is_named(name, self.always)
 
     def _remember(self, names: list[str]) -> None:
         with self._lock:
             kept = [name for name in self._found if name not in names]
             # Replaced as a whole, since another thread may be reading it.
             self._found = dict.fromkeys([*kept, *reversed(names)][-REMEMBERED_LIMIT:])
-
-
-def _fits(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatchcase(name, pattern)
 
 
 def search_entry(scope: Callable[[], Scope], *, always: Iterable[str], remembers: bool = False) -> Entry:
@@ -107,7 +103,7 @@ def offer_search(scope: Callable[[], Scope], always: Iterable[str]) -> None:
     """
     catalogue, entry = scope().catalogue, search_entry(scope, always=always, remembers=True)
     for name in _always(entry):
-        if not any(_fits(known.name, name) for known in catalogue):
+        if not any(is_named(known.name, [name]) for known in catalogue):
             raise ConfigurationError(
                 f"always names {name!r}, and there is no such tool{suggestion(catalogue.nearest(name))}"
             )

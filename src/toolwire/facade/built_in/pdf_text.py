@@ -11,6 +11,7 @@ from toolwire.vocabulary.errors import SandboxUnavailable
 _NEEDED = ("pypdfium2", "trafilatura", "html_to_markdown")
 """The packages of the extra `web`, which that process imports."""
 _LOG = logging.getLogger("toolwire.tools")
+_NOT_HERE = "{} is a PDF, which cannot be read here: ask the user for its text"
 
 
 def pdf_text(content: bytes, path: FilePath) -> str:
@@ -25,12 +26,12 @@ def pdf_text(content: bytes, path: FilePath) -> str:
 
     if not all(find_spec(name) for name in _NEEDED):
         _LOG.warning("A PDF was not read, because packages are missing: pip install 'toolwire[web]'")
-        raise FileRefused(f"{path} is a PDF, which cannot be read here: ask the user for its text")
+        raise FileRefused(_NOT_HERE.format(path))
     try:
         _, text = page_reader().read("pdf", content, url="", charset="")
     except SandboxUnavailable as error:
         _LOG.warning("A PDF was not read: %s", error)
-        raise FileRefused(f"{path} is a PDF, which cannot be read here: ask the user for its text") from error
+        raise FileRefused(_NOT_HERE.format(path)) from error
     except FetchFailed as error:
         raise FileRefused(f"{path}: {error}") from error
     if not text.strip():

@@ -1,8 +1,8 @@
-"""The GBNF grammar of ATTP replies: programs that make one to eight explicit calls each.
+"""The GBNF grammar of ATTP replies: one program of one to eight explicit calls, or up to four programs of one call.
 
 The grammar does not allow free program text, because small models write programs that do not run. Such a model needs
-several replies for the work of a loop. A small model also writes a program for each of several calls, below one
-thought: the grammar allows it, since a model that may not go on answers half of the request.
+several replies for the work of a loop. Small models write a program for each of several calls. A grammar of one program
+makes them stop after the first call.
 """
 
 from __future__ import annotations
