@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from types import SimpleNamespace
 
 import pytest
-from benchmarks.search import search_of
+from benchmarks.search import search_of, service_search
 from benchmarks.tokens import quick_tokenizer
 
 from tests.catalogue.service_tools import GOOGLE, TENCENT, service_tools
@@ -23,9 +23,9 @@ LEAST = {"english": 0.8, "chinese": 0.7}
 """Recall among the first five."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def found() -> Find:
-    return search_of(service_tools())
+    return service_search()
 
 
 def test_tools_and_queries_are_as_many_as_they_claim() -> None:

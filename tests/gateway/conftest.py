@@ -92,7 +92,11 @@ def served(tmp_path: Path) -> Generator[Callable[..., Served]]:
             one.process.stderr.close()
 
 
-@pytest.fixture(params=["memory", "stdio", "http"])
+OVER_STDIO_TOO = pytest.mark.parametrize("transport", ["memory", "stdio", "http"])
+"""For a test that depends on the transport. A stdio server is a process of its own, which takes a second to start."""
+
+
+@pytest.fixture(params=["memory", "http"])
 def transport(request: pytest.FixtureRequest) -> Transport:
     return request.param
 

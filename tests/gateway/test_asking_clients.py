@@ -9,7 +9,7 @@ import mcp_types as types
 import pytest
 
 from mcp import Client
-from tests.gateway.conftest import Connect
+from tests.gateway.conftest import OVER_STDIO_TOO, Connect
 from tests.gateway.served_tools import new_registry
 from toolwire import Decision, Policy, Store, ToolServer
 from toolwire.approvals import Decider
@@ -47,6 +47,7 @@ def told(result: Any) -> tuple[str, str]:
     return kind, result.content[0].text.partition("\n")[0]
 
 
+@OVER_STDIO_TOO
 async def test_the_form_shows_the_whole_call_and_offers_three_choices(connect: Connect, record: Path) -> None:
     person = Person(chose("once"))
     async with connect(elicitation_callback=person) as client:
@@ -96,6 +97,7 @@ async def test_a_closed_form_leaves_the_request_and_the_same_call_asks_once_more
     assert person.forms[0].message == person.forms[1].message
 
 
+@OVER_STDIO_TOO
 async def test_a_tool_asks_its_questions_and_acts_once(connect: Connect, record: Path) -> None:
     person = Person(Said(action="accept", content={"answer": 4}), Said(action="accept", content={"answer": "Ada"}))
     async with connect(elicitation_callback=person) as client:
@@ -114,6 +116,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_once_more(connect: Conne
     assert (told(result), effects(record)) == (("success", "a table for 4, for Ada"), ["4 Ada"])
 
 
+@OVER_STDIO_TOO
 async def test_a_client_without_forms_gets_the_id_of_the_request_and_calls_once_more(
     connect: Connect, record: Path, store_file: Path
 ) -> None:

@@ -11,7 +11,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.conftest import Connect, Era, Transport, until
+from tests.gateway.conftest import OVER_STDIO_TOO, Connect, Era, Transport, until
 from tests.gateway.served_tools import EVERY_BLOCK, HARD_SCHEMA, note
 
 FAILURE = "toolwire/failure"
@@ -32,6 +32,7 @@ async def test_the_list_has_every_tool_with_its_schemas_as_they_were_written(con
     assert tools["show"].output_schema is None
 
 
+@OVER_STDIO_TOO
 async def test_a_call_gives_its_text_and_its_structured_result(connect: Connect) -> None:
     async with connect() as client:
         result = await client.call_tool("add", {"a": 1, "b": 2})
@@ -104,6 +105,7 @@ async def test_progress_arrives_while_the_call_runs(connect: Connect) -> None:
     assert result.content == [types.TextContent(text="counted to 3")]
 
 
+@OVER_STDIO_TOO
 async def test_a_cancelled_call_stops_its_tool(connect: Connect, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     async with connect() as client:
@@ -115,6 +117,7 @@ async def test_a_cancelled_call_stops_its_tool(connect: Connect, tmp_path: Path)
         assert not (await client.call_tool("add", {"a": 1, "b": 2})).is_error
 
 
+@OVER_STDIO_TOO
 async def test_calls_of_one_client_run_side_by_side(connect: Connect, tmp_path: Path) -> None:
     marks = [tmp_path / str(number) for number in range(4)]
     async with connect() as client, anyio.create_task_group() as tasks:
@@ -126,6 +129,7 @@ async def test_calls_of_one_client_run_side_by_side(connect: Connect, tmp_path: 
             note(f"{mark}.go", "")
 
 
+@OVER_STDIO_TOO
 async def test_both_eras_promise_news_of_changed_tools(connect: Connect, era: Era, transport: Transport) -> None:
     async with connect() as client:
         assert client.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[era]

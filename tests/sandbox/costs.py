@@ -45,6 +45,7 @@ def cost_of(work: Callable[[], object], *, enough_s: float = 0.0) -> Cost:
         tracemalloc.stop()
     times: list[float] = []
     # The garbage collector would look through the objects of all earlier tests, and hold up every thread for it.
+    # They stay frozen: otherwise each full collection of the later tests would look through them again.
     gc.freeze()
 
     def held_up() -> float:
@@ -52,10 +53,7 @@ def cost_of(work: Callable[[], object], *, enough_s: float = 0.0) -> Cost:
         times.append(processor_s)
         return held_up_s
 
-    try:
-        held_up_s = at_rest(held_up, enough=enough_s, rounds=_ROUNDS if enough_s else 1)
-    finally:
-        gc.unfreeze()
+    held_up_s = at_rest(held_up, enough=enough_s, rounds=_ROUNDS if enough_s else 1)
     return Cost(memory_mb=(peak - before) / 1e6, processor_s=min(times), held_up_s=held_up_s)
 
 

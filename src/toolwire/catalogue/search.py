@@ -84,16 +84,16 @@ class _Document:
 class _Index:
     """The search index of some tools."""
 
-    def __init__(self, keys: Sequence[_Key], documents: Sequence[_Document]) -> None:
+    def __init__(self, keys: tuple[_Key, ...], documents: Sequence[_Document]) -> None:
         # Keeps the keys alive, so that no other object gets the same id.
         self.keys = keys
         self.documents = documents
-        self._identities = [_identity(key) for key in keys]
         self._postings = _postings(documents)
 
-    def is_of(self, keys: Sequence[_Key]) -> bool:
+    def is_of(self, keys: tuple[_Key, ...]) -> bool:
         """True if the index was built from exactly these keys."""
-        return self._identities == [_identity(key) for key in keys]
+        # No class of a key defines equality, so this compares identities, and it is quick.
+        return self.keys == keys
 
     def ranked(self, query: str) -> list[int]:
         """Returns the positions of the matching tools, best first; ties keep their order."""
