@@ -36,39 +36,45 @@ INSTALLS = {
 SDKS = ("openai", "anthropic", "google-genai")
 COLUMNS = 80
 
-RUN_BLOCKS = """
-import json, sys
-names = {"__name__": "page"}
-for block in json.load(sys.stdin):
-    exec(compile(block, "page", "exec", dont_inherit=True), names)
-"""
-
-RUN_LINES = """
-import importlib, json, os, pathlib, pkgutil, sys, tempfile
+RUN_EACH = """
+import gc, importlib, json, os, pathlib, pkgutil, sys, tempfile
+import toolwire
 from toolwire import cli
 from toolwire.__main__ import main
 
-# The modules are imported once. Each command line is then a process of its own, with the script's own `main`.
+# The modules are imported once. Each command line and each page is then a process of its own.
 for module in pkgutil.iter_modules(cli.__path__):
     importlib.import_module(f"toolwire.cli.{module.name}")
+for name in toolwire.__all__:
+    getattr(toolwire, name)
+# Otherwise each process looks through all of them when it ends.
+gc.freeze()
 
-def run(words):
+def obey(task):
+    for name, text in task["files"].items():
+        pathlib.Path(name).write_text(text, encoding="utf-8")
+    if "words" in task:
+        sys.argv = ["toolwire", *task["words"]]
+        main()
+    names = {"__name__": "page"}
+    for block in task.get("blocks", ()):
+        exec(compile(block, "page", "exec", dont_inherit=True), names)
+
+def run(task):
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = os.fork()
         if not process:
-            sys.argv = ["toolwire", *words]
             os.dup2(output.fileno(), 1)
             os.dup2(errors.fileno(), 2)
             os.chdir(tempfile.mkdtemp(dir="."))
-            for name, text in given["files"].items():
-                pathlib.Path(name).write_text(text, encoding="utf-8")
-            main()
+            obey(task)
+            sys.exit()
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         return [code, *(os.pread(file.fileno(), 1_000_000, 0).decode() for file in (output, errors))]
 
-given = json.load(sys.stdin)
+tasks = json.load(sys.stdin)
 sys.stdin = open(os.devnull)
-print(json.dumps([run(words) for words in given["lines"]]))
+print(json.dumps([run(task) for task in tasks]))
 """
 
 
@@ -108,13 +114,13 @@ class Environment:
         assert code == 0, f"{command}: {errors}"
         return output
 
-    def toolwire(self, *lines: list[str], files: Mapping[str, str] | None = None) -> list[tuple[int, str, str]]:
-        """Runs command lines of toolwire, each forked from one process, in a folder of its own with these files.
+    def each(self, tasks: list[dict[str, object]], more: Mapping[str, str] | None = None) -> list[tuple[int, str, str]]:
+        """Runs the `words` of a command line, or the `blocks` of a page, each forked from one process.
 
-        Returns their exit codes, output and errors.
+        Each has a folder of its own with its `files`. Returns their exit codes, output and errors.
         """
-        given = json.dumps({"lines": lines, "files": files or {}})
-        code, output, errors = self.python("-c", RUN_LINES, stdin=given)
+        given = json.dumps([{"files": {}, **task} for task in tasks])
+        code, output, errors = self.python("-c", RUN_EACH, stdin=given, more=more)
         assert (code, errors) == (0, "")
         return [(code, said, told) for code, said, told in json.loads(output)]
 
@@ -136,12 +142,12 @@ def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 def wrong_pages(newcomer: Environment, pages: list[str], more: Mapping[str, str]) -> dict[str, object]:
     """The pages whose blocks fail, or print another text than their comments say."""
-    wrong: dict[str, object] = {}
-    for page in pages:
-        code, output, errors = newcomer.python("-c", RUN_BLOCKS, stdin=json.dumps(blocks_of(page)), more=more)
-        if code != 0 or (page in PLAIN and output != said_by(page)):
-            wrong[page] = (code, output, errors)
-    return wrong
+    ended = newcomer.each([{"blocks": blocks_of(page)} for page in pages], more)
+    return {
+        page: end
+        for page, end in zip(pages, ended, strict=True)
+        if end[0] != 0 or (page in PLAIN and end[1] != said_by(page))
+    }
 
 
 PAGES_WITH_CODE = [page for page in PAGES if blocks_of(page)]
@@ -163,7 +169,7 @@ def test_every_command_helps_within_the_terminal(newcomer: Environment) -> None:
     found: list[list[str]] = []
     level: list[list[str]] = [[]]
     while level:
-        pages = newcomer.toolwire(*([*words, "--help"] for words in level))
+        pages = newcomer.each([{"words": [*words, "--help"]} for words in level])
         wide = [line for _, page, _ in pages for line in page.splitlines() if len(line) > COLUMNS]
         assert ([code for code, _, _ in pages], wide) == ([0] * len(level), [])
         found += level
@@ -178,7 +184,7 @@ def commands_on(page: str) -> list[str]:
 
 
 def test_a_wrong_command_line_ends_with_its_exit_code(newcomer: Environment) -> None:
-    ended = newcomer.toolwire(*(shlex.split(line) for line, _, _ in WRONG), files=FILES)
+    ended = newcomer.each([{"words": shlex.split(line), "files": FILES} for line, _, _ in WRONG])
     wrong = {
         line: (code, output, errors)
         for (line, expected, _), (code, output, errors) in zip(WRONG, ended, strict=True)

@@ -109,7 +109,7 @@ def _environment(place: Place) -> Mapping[str, str]:
 
 
 def _copy(source: Path, target: Path, without: tuple[str, ...] = ()) -> None:
-    ignored = shutil.ignore_patterns("__pycache__", *without)
+    ignored = shutil.ignore_patterns(*without)
     shutil.copytree(source, target, ignore=ignored, copy_function=_link, symlinks=False)
 
 
