@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 ROUNDS = 25
-LEAST_ROUNDS = 3
+LEAST_ROUNDS = 2
 LINEAR = 6.25
 """Most growth for four times the input: 2.5 for each doubling. Linear work has 4, quadratic work 16."""
 REFERENCE_MS = 4.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -77,13 +78,14 @@ TEXTS: dict[str, Callable[[Tool], object]] = {
 
 
 @pytest.mark.threat(68)
-@pytest.mark.parametrize("write", TEXTS.values(), ids=TEXTS)
-@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
-def test_a_hostile_schema_costs_little_in_every_text(
-    schema: Mapping[str, Any], write: Callable[[Tool], object]
-) -> None:
-    tool = from_schema("stranger", "Adds.", schema, None, lambda **given: given)
-    assert seconds(lambda: write(tool), enough=SECONDS) <= SECONDS
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_hostile_schema_costs_little_in_every_text(name: str, whole: bool) -> None:
+    tool = from_schema("stranger", "Adds.", SCHEMAS[name], None, lambda **given: given)
+    # Each schema takes another third of the texts; all of them take a minute.
+    first, step = (0, 1) if whole else (list(SCHEMAS).index(name) % 3, 3)
+    for text, write in list(TEXTS.items())[first::step]:
+        assert seconds(partial(write, tool), enough=SECONDS) <= SECONDS, text
 
 
 def test_a_schema_of_some_references_is_told_whole() -> None:

@@ -22,6 +22,7 @@ import pytest
 from sqlalchemy import Connection as DatabaseConnection
 from sqlalchemy import text, update
 
+from tests.forks import forked
 from tests.journal.conftest import opened as opened
 from tests.journal.conftest import url as url
 from tests.patience import PATIENCE_S
@@ -39,7 +40,6 @@ from toolwire.session.resume import RunStore
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.errors import DocumentChanged
 
-SPAWN = multiprocessing.get_context("spawn")
 ANN = Caller(principal="ann", agent="clerk", tenant="acme")
 PRICE = calls(("price", {"thing": "tea"}))
 PAY = calls(("pay", {"amount": 5}))
@@ -242,9 +242,8 @@ def work(url: str, pipe: Connection) -> None:
 @pytest.fixture
 def other(url: str) -> Iterator[tuple[BaseProcess, Any]]:
     """Another process in the middle of a turn of the conversation."""
-    here, there = SPAWN.Pipe()
-    process = SPAWN.Process(target=work, args=(url, there))
-    process.start()
+    here, there = multiprocessing.Pipe()
+    process = forked(work, url, there)
     there.close()
     assert here.poll(PATIENCE_S)
     assert here.recv() == process.pid
@@ -325,9 +324,8 @@ async def test_a_suspended_run_does_not_go_on_while_another_process_is_at_work(
     till = Till()
     waiting = await till.session(kept, conversation="c-17", caller=ANN).turn(PAY)
     assert waiting.suspended is not None
-    here, there = SPAWN.Pipe()
-    process = SPAWN.Process(target=work, args=(url, there))
-    process.start()
+    here, there = multiprocessing.Pipe()
+    process = forked(work, url, there)
     there.close()
     try:
         assert here.poll(PATIENCE_S)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import jsonschema
@@ -22,6 +21,7 @@ from toolwire.definition.shape import Invalid
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.tools.tool_spec import ToolSpec
 from toolwire.vocabulary.errors import DefinitionError
+from toolwire.vocabulary.results import ToolResult
 
 SECONDS = 1.0
 """Seconds of the processor for a definition or a call, on a machine at rest."""
@@ -56,23 +56,24 @@ def refusal(schema: Mapping[str, Any]) -> str:
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
 def test_a_hostile_schema_costs_little_and_its_complaint_is_short(bomb: Bomb) -> None:
     registry, problem = ToolRegistry(), ""
-    specs: list[ToolSpec] = []
+    results: list[ToolResult] = []
 
     def define() -> None:
-        specs.append(ToolSpec.from_jsonschema(name="stranger", description="", input_schema=bomb.schema, function=take))
+        nonlocal problem
+        try:
+            registry.register(
+                ToolSpec.from_jsonschema(name="stranger", description="", input_schema=bomb.schema, function=take),
+                replace=True,
+            )
+        except DefinitionError as error:
+            problem = str(error)
 
-    def define_or_refuse() -> None:
-        with suppress(DefinitionError):
-            define()
+    def invoke() -> None:
+        results.append(registry.invoke("stranger", bomb.arguments))
 
-    assert processor.seconds(define_or_refuse, enough=SECONDS) <= SECONDS
-    try:
-        define()
-        registry.register(specs[-1])
-    except DefinitionError as error:
-        problem = str(error)
-    assert processor.seconds(lambda: registry.invoke("stranger", bomb.arguments), enough=SECONDS) <= SECONDS
-    result = registry.invoke("stranger", bomb.arguments)
+    assert processor.seconds(define, enough=SECONDS) <= SECONDS
+    assert processor.seconds(invoke, enough=SECONDS) <= SECONDS
+    result = results[-1]
     told = f"{result.error or ''}{'' if result.failure is None else result.failure.hint}"
     assert len(told.encode()) <= COMPLAINT_LIMIT_BYTES
     if problem:

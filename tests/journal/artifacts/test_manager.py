@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
@@ -15,6 +14,7 @@ from typing import Any, Literal
 import pytest
 from sqlalchemy import text
 
+from tests.forks import forked
 from tests.journal.artifacts.histories import OPERATIONS, Operation, history, violations
 from tests.journal.world import done
 from tests.session.test_documents import stored_parts
@@ -199,10 +199,7 @@ def edited(url: str, edits: int) -> tuple[str, int]:
     with Store.open(url) as store:
         artifacts = ArtifactManager(store, namespace="c-17")
         artifacts.create("board", "\n".join(f"<{writer}:0>" for writer in range(WRITERS)))
-        context = multiprocessing.get_context("spawn")
-        processes = [context.Process(target=edit, args=(url, writer, edits)) for writer in range(WRITERS)]
-        for process in processes:
-            process.start()
+        processes = [forked(edit, url, writer, edits) for writer in range(WRITERS)]
         for process in processes:
             process.join()
         assert [process.exitcode for process in processes] == [0] * WRITERS
@@ -335,9 +332,7 @@ def test_a_writer_that_is_killed_leaves_whole_versions(url: str, tmp_path: Path,
         artifacts.create("large", "a" * PART_BYTES)
         for kill in range(200 if whole else 4):
             ready = tmp_path / f"ready{kill}"
-            context = multiprocessing.get_context("spawn")
-            process = context.Process(target=write_until_killed, args=(url, str(ready)))
-            process.start()
+            process = forked(write_until_killed, url, str(ready))
             versions = len(artifacts.history("large"))
             wanted = versions + chance.randrange(1, 4)
             while len(artifacts.history("large")) < wanted:
