@@ -269,17 +269,17 @@ async def test_an_observer_of_the_session_does_not_hold_the_tool_up() -> None:
 
 
 async def test_a_slow_reader_costs_little_memory() -> None:
-    """The tool gives 16 MB, of which its own result keeps every part; the events add less than 1 MB to that."""
+    """The tool gives 5 MB, of which its own result keeps every part; the events add less than 1 MB to that."""
 
     async def peak(**options: Any) -> int:
-        producer = Producer(parts=1_000)
+        producer = Producer(parts=300)
         producer.go_on.set()
         session = Session([producer.work], protocol="openai")
         gc.collect()
         tracemalloc.reset_peak()
         before = tracemalloc.get_traced_memory()[0]
         await session.turn(calls(("work", {})), **options)
-        assert producer.made == 1_000
+        assert producer.made == 300
         return tracemalloc.get_traced_memory()[1] - before
 
     async def slow(event: ToolEvent) -> None:
