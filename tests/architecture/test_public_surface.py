@@ -49,6 +49,8 @@ PUBLIC = [
     "MCPClient",
     "MCPClientBase",
     "MCPToolFunction",
+    "McpCredentials",
+    "McpLogin",
     "McpPins",
     "Observation",
     "PermissionDecided",
@@ -201,7 +203,7 @@ TYPES = [
 ]
 SEAMS = {
     "approvals": sorted(name for name, home in toolwire._MOVED.items() if home == "approvals"),
-    "doctor": ["Diagnosis", "McpServerDiagnosis", "diagnose", "diagnose_mcp"],
+    "doctor": ["Diagnosis", "McpServerDiagnosis", "diagnose", "diagnose_mcp", "log_in_mcp"],
     "log": ["CallStats", "Follow", "LogCheck", "LogFilter", "LogRow", "RecordedCall"],
     "types": TYPES,
 }

@@ -1,6 +1,7 @@
 """A client for the conformance suite of MCP: `python -m ... URL` calls each tool of the server once.
 
-The suite starts it for each scenario, and judges the messages that it sends. A person who accepts the defaults answers.
+The suite starts it for each scenario, and judges the messages that it sends. A person who accepts the defaults answers,
+and logs in when a call needs it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,28 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from toolwire import ApprovalRequest, Decision, MCPClient, ToolRegistry
+import httpx2
+from mcp.client.auth.extensions.client_credentials import PrivateKeyJWTOAuthProvider, SignedJWTParameters
+
+from toolwire import (
+    ApprovalRequest,
+    Decision,
+    MCPClient,
+    McpCredentials,
+    McpLogin,
+    ServerUnavailable,
+    ToolRegistry,
+    ToolResult,
+)
+
+METADATA_URL = "https://conformance-test.local/client-metadata.json"
+"""The address of the client's metadata, which the suite expects."""
+
+LOGIN = "the server asks for a login"
+"""Stands in the error of a call that needs a person."""
 
 ECHO, ECHOED = "json_schema_echo", "json_schema_2020_12_tool"
 """A tool of one scenario takes the schema of the other tool, as the client has it."""
@@ -54,15 +74,83 @@ def calls_of(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, fields_of(value.input_schema, is_whole=False)
 
 
+def browser(address: str) -> None:
+    """Opens the page of a login, and goes where it leads."""
+    httpx2.get(address, follow_redirects=True)
+
+
+def issuer_of(url: str) -> str:
+    """Returns the authorization server that the suite's own server names. A user reads it in a page of a provider."""
+    parts = httpx2.URL(url)
+    known = httpx2.get(parts.copy_with(path=f"/.well-known/oauth-protected-resource{parts.path}"))
+    return known.json()["authorization_servers"][0]
+
+
+def auth_of(url: str, context: Mapping[str, Any]) -> Any:
+    """Returns how the client of this scenario proves itself."""
+    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
+    if not scenario.startswith("auth/"):
+        return None
+    if "private_key_pem" in context:
+        client, key = context["client_id"], context["private_key_pem"]
+        signed = SignedJWTParameters(
+            issuer=client, subject=client, signing_key=key, signing_algorithm=context["signing_algorithm"]
+        )
+        provider = signed.create_assertion_provider()
+        return PrivateKeyJWTOAuthProvider(url, NoTokens(), client, provider, issuer=issuer_of(url))
+    if "client_secret" in context:
+        kind = McpCredentials if scenario == "auth/client-credentials-basic" else McpLogin
+        issuer = context.get("issuer") or issuer_of(url)
+        return kind(client_id=context["client_id"], client_secret=context["client_secret"], issuer=issuer)
+    return McpLogin(client_id=METADATA_URL)
+
+
+class NoTokens:
+    """A store of the SDK that keeps nothing."""
+
+    async def get_tokens(self) -> None:
+        return None
+
+    async def get_client_info(self) -> None:
+        return None
+
+    async def set_tokens(self, tokens: object) -> None:
+        pass
+
+    async def set_client_info(self, client_info: object) -> None:
+        pass
+
+
+def called(registry: ToolRegistry, client: MCPClient, name: str, arguments: dict[str, Any]) -> ToolResult:
+    """Calls a tool. The person logs in if the call needs it, and then it is called once more."""
+    result = registry.invoke(f"suite/{name}", arguments)
+    if result.failure is None or LOGIN not in str(result.error):
+        return result
+    client.login(browser)
+    return registry.invoke(f"suite/{name}", arguments)
+
+
 def main(url: str) -> None:
     registry = ToolRegistry(approver=accept)
-    with MCPClient.http("suite", url) as client:
+    client = MCPClient.http(
+        "suite", url, auth=auth_of(url, json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}")))
+    )
+    try:
         registry.register_mcp_client(client, permission="auto")
-        values = {function.name: function.value for function in registry.tool_library.values()}
-        for name, arguments in calls_of(values):
-            result = registry.invoke(f"suite/{name}", arguments)
-            print(name, result.success, result.text, file=sys.stderr)
+    except ServerUnavailable as error:
+        if LOGIN not in str(error):
+            raise
+        client.login(browser)
+        registry.register_mcp_client(client, permission="auto")
+    values = {function.name: function.value for function in registry.tool_library.values()}
+    for name, arguments in calls_of(values):
+        result = called(registry, client, name, arguments)
+        print(name, result.success, result.text, file=sys.stderr)
+    client.close()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    # The tokens of one scenario are of no use to the next.
+    with TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = folder
+        main(sys.argv[1])

@@ -6,13 +6,16 @@ import itertools
 import logging
 import os
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
+from toolwire.mcp.authorization import Endpoint, McpCredentials, McpLogin, check_texts, endpoint_of
 from toolwire.mcp.client_limits import ClientLimits, McpLimitOptions
 from toolwire.mcp.tool_function import MCPToolFunction
 from toolwire.runtime.runtime import default_runtime
@@ -109,6 +112,9 @@ class MCPClient(StatefulClientBase):
         self._key = f"mcp-{next(_NUMBERS)}"
         self._known: dict[str, McpTool] = {}
         self._watchers: list[Callable[[], None]] = []
+        self._endpoint: Endpoint | None = None
+        self.login_command = ""
+        """The command that errors name if a login is missing. Empty for a server without a URL."""
 
     def __repr__(self) -> str:
         return f"<MCPClient {self.name!r}>"
@@ -131,8 +137,8 @@ class MCPClient(StatefulClientBase):
         Raises:
             ConfigurationError: The name, an argument or a limit cannot be used.
         """
-        _check_texts("args", args)
-        _check_texts("env", [] if env is None else [*env, *env.values()])
+        check_texts("args", args)
+        check_texts("env", [] if env is None else [*env, *env.values()])
         arguments, variables = list(args), dict(env or {})
         place, bounds = None if cwd is None else Path(cwd), ClientLimits(**limits)
 
@@ -151,17 +157,19 @@ class MCPClient(StatefulClientBase):
         name: str,
         url: str,
         headers: Mapping[str, str] | None = None,
-        auth: httpx2.Auth | None = None,
+        auth: httpx2.Auth | McpLogin | McpCredentials | Literal["oauth"] | None = None,
         **limits: Unpack[McpLimitOptions],
     ) -> Self:
         """Returns a client of a server at a URL, by streamable HTTP.
 
         `headers` go to this URL's origin alone, also after a redirect. Proxies of the environment are not used.
+        `auth="oauth"` is `McpLogin()`: it uses the token of a login that `login` or `toolwire mcp login` made. Any
+        authentication of `httpx2` works too.
 
         Raises:
-            ConfigurationError: The name, the URL, a header or a limit cannot be used.
+            ConfigurationError: The name, the URL, a header, `auth` or a limit cannot be used.
         """
-        return cls._at_url("http", name, url, headers, auth, limits)
+        return cls._at_url(name, endpoint_of("http", url, headers, auth, ClientLimits(**limits)))
 
     @classmethod
     def sse(
@@ -169,11 +177,11 @@ class MCPClient(StatefulClientBase):
         name: str,
         url: str,
         headers: Mapping[str, str] | None = None,
-        auth: httpx2.Auth | None = None,
+        auth: httpx2.Auth | McpLogin | McpCredentials | Literal["oauth"] | None = None,
         **limits: Unpack[McpLimitOptions],
     ) -> Self:
         """Returns a client of a server at a URL, by the older transport HTTP with SSE; otherwise as `http`."""
-        return cls._at_url("sse", name, url, headers, auth, limits)
+        return cls._at_url(name, endpoint_of("sse", url, headers, auth, ClientLimits(**limits)))
 
     @classmethod
     def in_memory(cls, name: str, server: object, **limits: Unpack[McpLimitOptions]) -> Self:
@@ -181,28 +189,38 @@ class MCPClient(StatefulClientBase):
         return cls(name, lambda _: lambda _: server, ClientLimits(**limits), is_in_memory=True)
 
     @classmethod
-    def _at_url(
-        cls,
-        transport: str,
-        name: str,
-        url: str,
-        headers: Mapping[str, str] | None,
-        auth: httpx2.Auth | None,
-        limits: McpLimitOptions,
-    ) -> Self:
-        if not url.startswith(("http://", "https://")):
-            raise ConfigurationError(f"url={url!r:.80}: write a URL with https:// or http://")
-        _check_texts("headers", [] if headers is None else [*headers, *headers.values()])
-        own, bounds = dict(headers or {}), ClientLimits(**limits)
-
+    def _at_url(cls, name: str, endpoint: Endpoint) -> Self:
         def open_server(log: ServerLog) -> Open:
-            from toolwire.mcp import http as at_url
+            from toolwire.mcp.http import at_endpoint
             from toolwire.mcp.streams import watched
 
-            opened = at_url.http if transport == "http" else at_url.sse
-            return lambda ended: watched(opened(url, own, auth, bounds), ended, log)
+            return lambda ended: watched(at_endpoint(endpoint, client.login_command), ended, log)
 
-        return cls(name, open_server, bounds)
+        client = cls(name, open_server, endpoint.limits)
+        client._endpoint = endpoint
+        is_plain = endpoint.auth == McpLogin()
+        client.login_command = f"toolwire mcp login {shlex.quote(endpoint.url)}" if is_plain else "MCPClient.login()"
+        return client
+
+    def login(self, open_page: Callable[[str], object] | None = None) -> None:
+        """Logs a person in by the browser, and keeps the tokens for all later clients of this URL.
+
+        Blocks until the person is back, for 5 minutes at most. `docs/mcp.md` says where the tokens are kept.
+
+        Args:
+            open_page: Shows the person this address, which a browser on this machine has to open. None opens the
+                default browser.
+
+        Raises:
+            ConfigurationError: This server has no login: it has no URL, or another authentication.
+            ServerUnavailable: The server asks for no login, the person or a server refused, or no one came back.
+        """
+        if self._endpoint is None or not isinstance(self._endpoint.auth, McpLogin):
+            raise ConfigurationError(f"the MCP server {self.name!r} has no login: give it a URL and auth='oauth'")
+        self._import_sdk()
+        from toolwire.mcp.login import log_in
+
+        log_in(self._endpoint, open_page)
 
     # -- its tools ----------------------------------------------------------------------------------------------
 
@@ -290,21 +308,21 @@ class MCPClient(StatefulClientBase):
         return default_runtime().own(self._key, self._connected)
 
     def _connected(self) -> Connection:
-        try:
-            from toolwire.mcp.connection import Connection
-        except ImportError as error:
-            if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
-                raise
-            raise ConfigurationError(
-                "MCP servers need a package that is not here: pip install 'toolwire[mcp]'"
-            ) from error
+        self._import_sdk()
+        from toolwire.mcp.connection import Connection
         from toolwire.mcp.server_log import ServerLog
 
         log = ServerLog(self.name)
         opened, changed = self._open_server(log), self._tools_changed
         return Connection(self.name, opened, self._limits, log, changed, is_in_memory=self._is_in_memory)
 
-
-def _check_texts(what: str, texts: Iterable[object]) -> None:
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise ConfigurationError(f"{what}={texts!r:.80}: give texts alone")
+    @staticmethod
+    def _import_sdk() -> None:
+        try:
+            import_module("toolwire.mcp.connection")
+        except ImportError as error:
+            if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
+                raise
+            raise ConfigurationError(
+                "MCP servers need a package that is not here: pip install 'toolwire[mcp]'"
+            ) from error

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from toolwire.mcp.authorization import McpCredentials, McpLogin, is_private
 from toolwire.mcp.client import MCPClient
 from toolwire.mcp.client_limits import McpLimitOptions
 from toolwire.vocabulary.errors import ConfigurationError
@@ -90,6 +92,8 @@ def read_servers(
     for name, entry in table.items():
         reading = _Entry(name, entry, f"{where}: {key}.{name}", os.environ if environ is None else environ)
         server = reading.server()
+        if not isinstance(config, Mapping) and server is not None and server.client.login_command:
+            server.client.login_command = f"toolwire mcp login {name} --config {shlex.quote(where)}"
         problems += reading.problems
         if server is not None:
             found.append(server)
@@ -197,7 +201,8 @@ class _Entry:
             )
         else:
             make = MCPClient.http if transport == "http" else MCPClient.sse
-            client = make(self._name, self._text(entry, "url"), self._pairs(entry, "headers"), **limits)
+            url, headers = self._text(entry, "url"), self._pairs(entry, "headers")
+            client = make(self._name, url, headers, self._auth(entry, url, headers), **limits)
         for key in entry:
             if "tool" in key.lower():
                 # It may be meant to take tools away, so the server must not be on without it.
@@ -224,6 +229,47 @@ class _Entry:
         if other in entry:
             raise _Wrong(other, f"does not belong to a server with {transport}: leave it out, or write another type")
         return transport
+
+    def _auth(
+        self, entry: dict[str, Any], url: str, headers: Mapping[str, str]
+    ) -> McpLogin | McpCredentials | Literal["oauth"] | None:
+        """Returns how the client proves itself. A server at a URL may ask for a login, as in other clients."""
+        key = "oauth" if "oauth" in entry else "auth"
+        if key not in entry:
+            has_token = any(name.lower() == "authorization" for name in headers)
+            return "oauth" if not has_token and is_private(url, url) else None
+        given = entry.pop(key)
+        if given in (True, "oauth"):
+            return "oauth"
+        if given in (False, None):
+            return None
+        if not isinstance(given, Mapping):
+            raise _Wrong(key, "write 'oauth' or a table such as {'clientId': '...'}; a token belongs in headers")
+        # Other clients write clientId, client_id or CLIENT_ID.
+        table = {name.lower().replace("_", ""): value for name, value in self._table(key, given).items()}
+        if table.pop("enabled", True) is False:
+            return None
+        scope = " ".join(self._texts(table, "scopes")) if "scopes" in table else self._given(table, "scope")
+        known = {
+            "client_id": self._given(table, "clientid"),
+            "client_secret": self._given(table, "clientsecret"),
+            "issuer": self._given(table, "issuer"),
+            "scope": scope,
+        }
+        grant, port = table.pop("granttype", "authorization_code"), table.pop("callbackport", 0)
+        for name in table:
+            self._report(f"{key}.{name}", "is not known, and was not read")
+        if grant == "authorization_code":
+            return McpLogin(**known, callback_port=port)
+        if grant != "client_credentials":
+            raise _Wrong(f"{key}.grantType", "write authorization_code or client_credentials")
+        needed = {name: value for name, value in known.items() if value is not None}
+        if not {"client_id", "client_secret", "issuer"} <= needed.keys():
+            raise _Wrong(key, "client_credentials need clientId, clientSecret and issuer")
+        return McpCredentials(**needed)
+
+    def _given(self, table: dict[str, Any], key: str) -> str | None:
+        return self._text(table, key) if table.get(key) is not None else table.pop(key, None)
 
     def _limits(self, entry: dict[str, Any]) -> McpLimitOptions:
         if "timeout" not in entry:

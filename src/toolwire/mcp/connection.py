@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import logging
 import math
-import random
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import anyio
 from mcp.shared.exceptions import MCPError
@@ -31,15 +30,8 @@ from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
 from mcp import Client
-from toolwire.mcp.client_limits import (
-    BACKOFF_GROWTH,
-    BACKOFF_MAX_S,
-    BACKOFF_S,
-    BREAKER,
-    LEG_S,
-    STABLE_S,
-    ClientLimits,
-)
+from toolwire.mcp.attempts import Attempts, note_error
+from toolwire.mcp.client_limits import LEG_S, ClientLimits
 from toolwire.mcp.http import fate_of
 from toolwire.mcp.line import Line
 from toolwire.mcp.listing import listed
@@ -79,7 +71,7 @@ class Connection:
         self._portal = Portal()
         # All that follows is used on the portal's loop alone.
         self._line: Line | None = None
-        self._failures, self._error = 0, ""
+        self._attempts = Attempts()
         self._announced: tuple[McpTool, ...] | None = None
         self._under_way = 0
         self._closing, self._changed = anyio.Event(), anyio.Event()
@@ -139,8 +131,8 @@ class Connection:
                 lines.start_soon(self._run, line)
                 await line.ended.wait()
                 self._note_end(line)
-                with anyio.move_on_after(self._delay_s()):
-                    await self._closing.wait()
+                if not self._closing.is_set():
+                    await self._attempts.pause(line)
 
     async def _run(self, line: Line) -> None:
         try:
@@ -158,7 +150,7 @@ class Connection:
             if limit.cancelled_caught:
                 line.error = f"it did not answer within {self._limits.connect_s:g} s"
         except Exception as error:  # noqa: BLE001 - the SDK lets errors of any transport pass
-            line.error = _told(error)
+            note_error(line, error)
         finally:
             line.end()
 
@@ -194,21 +186,11 @@ class Connection:
                 self._log.warning(f"its changed tools cannot be listed: {error}")
 
     def _note_end(self, line: Line) -> None:
-        is_stable = line.client is not None and anyio.current_time() - line.since >= STABLE_S
-        self._failures = 1 if is_stable else self._failures + 1
-        self._error = line.error or "it closed the connection"
+        self._attempts.note_end(line)
         if not self._closing.is_set():
             what = "no connection was made" if line.client is None else "the connection is lost"
-            self._log.warning(f"the MCP server {self._name!r}: {what}: {self._error}")
+            self._log.warning(f"the MCP server {self._name!r}: {what}: {self._attempts.error}")
         self._notify()
-
-    def _delay_s(self) -> float:
-        """Returns the seconds before the next attempt: none after a connection that was good."""
-        if self._failures <= 1 and self._line is not None and self._line.client is not None:
-            return 0.0
-        longest = min(BACKOFF_S * BACKOFF_GROWTH ** (self._failures - 1), BACKOFF_MAX_S)
-        # Other processes that lost the same server must not all come back at the same moment.
-        return longest * random.uniform(0.8, 1.0)  # noqa: S311 - no secret
 
     async def _close(self) -> None:
         self._closing.set()
@@ -216,6 +198,7 @@ class Connection:
         if line is not None:
             line.ended.set()
             line.is_idle.set()
+        self._attempts.hurry()
         self._notify()
 
     def _notify(self) -> None:
@@ -223,13 +206,22 @@ class Connection:
         changed.set()
 
     async def _tools(self) -> list[McpTool]:
+        ended = self._attempts.ended
         while True:
             line = self._line
             if line is not None and line.client is not None and not line.ended.is_set():
                 return list(line.tools)
-            if self._failures or self._closing.is_set():
-                raise ServerUnavailable(f"the MCP server {self._name!r} cannot be used: {self._error}")
+            is_refused = self._is_refused_since(ended)
+            if self._closing.is_set() or is_refused or (self._attempts.failures and not self._attempts.is_refused):
+                raise ServerUnavailable(f"the MCP server {self._name!r} cannot be used: {self._attempts.error}")
             await self._changed.wait()
+
+    def _is_refused_since(self, ended: int) -> bool:
+        """Returns True if the server refused an attempt after so many. After an older refusal it is asked once more."""
+        if self._attempts.is_refused and self._attempts.ended == ended:
+            self._attempts.hurry()
+            return False
+        return self._attempts.is_refused
 
     # -- calling ------------------------------------------------------------------------------------------------
 
@@ -252,9 +244,9 @@ class Connection:
             self._under_way -= 1
 
     async def _answered(self, request: CallToolRequest, context: CallContext | None) -> Any:
-        if self._failures >= BREAKER and not self.is_connected:
+        if self._attempts.is_hopeless and not self.is_connected:
             # A call that waits already goes on waiting: it may come to its end before its time is over.
-            raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._error}")
+            raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._attempts.error}")
         sending = Sending(
             self._limits, None if context is None else lambda question: context.ask(question.message, question.schema)
         )
@@ -265,7 +257,7 @@ class Connection:
                 if sent is not None:
                     return sent
         waited = f"no answer came within {sending.waited_s:.0f} s"
-        raise CallNotAnswered(waited) if sending.is_sent else CallNotSent(f"{waited}, because {self._error}")
+        raise CallNotAnswered(waited) if sending.is_sent else CallNotSent(f"{waited}, because {self._attempts.error}")
 
     async def _sent(self, line: Line, request: CallToolRequest, sending: Sending) -> Any:
         """Sends the request and returns the result. None if it was certainly not sent: the line has then ended."""
@@ -312,12 +304,15 @@ class Connection:
         return ToolResult(False, error=f"the server refused the call: {message} ({code})")
 
     async def _ready(self) -> Line:
+        ended = self._attempts.ended
         while True:
             line = self._line
             if self._closing.is_set():
                 raise CallNotSent(f"the connection to the MCP server {self._name!r} was closed")
             if line is not None and line.client is not None and not line.ended.is_set():
                 return line
+            if self._is_refused_since(ended):
+                raise CallNotSent(f"the MCP server {self._name!r} cannot be used: {self._attempts.error}")
             await self._changed.wait()
 
 
@@ -334,12 +329,3 @@ def _misfit(error: ValidationError) -> ToolResult:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
     return ToolResult.failed("invalid_result", f"The server's answer is not a result of MCP: {place}: {first['msg']}.")
-
-
-def _told(error: BaseException) -> str:
-    """Returns the message of the first error that is not a group of errors."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    if isinstance(error, FileNotFoundError) and error.filename is not None:
-        return f"{error.strerror}: {str(error.filename)!r}. Give a command and a folder that exist"
-    return str(error) or type(error).__name__

@@ -13,11 +13,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Literal, cast
 
 import httpx2
+from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from toolwire.mcp.client_limits import ClientLimits
+from toolwire.mcp.authorization import Endpoint
+from toolwire.mcp.granting import AuthorizationFailed
+from toolwire.mcp.token_auth import origin_of, token_auth
+from toolwire.vocabulary.errors import ConfigurationError
 
 Fate = Literal["not_connected", "no_session", "refused", "not_answered"]
 """The fate of a request that has no answer of the server."""
@@ -25,20 +29,47 @@ Fate = Literal["not_connected", "no_session", "refused", "not_answered"]
 _MARK = secrets.token_hex(16)
 """Marks the errors of `Door`. No server can know it, so none can claim that a call was not sent."""
 
+AUTHORIZATION_BYTES = 1024 * 1024
+"""Bytes of one answer of an authorization server. Its documents have a few kilobytes."""
+
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
 class Door(httpx2.AsyncBaseTransport):
-    """The way out of this machine for one connection: it bounds answers, and turns lost requests into errors."""
+    """The way out of this machine for one connection.
 
-    def __init__(self, url: str, message_bytes: int, inner: httpx2.AsyncBaseTransport | None = None) -> None:
+    It bounds answers, turns lost requests into errors, and takes the user's headers off requests to other origins.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        message_bytes: int,
+        inner: httpx2.AsyncBaseTransport | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """`headers` are those of the user, for the origin of `url` alone."""
         self._url = httpx2.URL(url)
         self._message_bytes = message_bytes
+        self._headers = dict(headers or {})
         self._inner = inner or httpx2.AsyncHTTPTransport()
+
+    def is_message(self, request: httpx2.Request) -> bool:
+        """Returns True if the request carries a message whose answer is the response's body."""
+        return request.method == "POST" and request.url == self._url
+
+    def is_own(self, url: httpx2.URL) -> bool:
+        """Returns True if the URL has the origin of the server."""
+        return origin_of(url) == origin_of(self._url)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends a request. A message that cannot be sent, or is not answered, gets an error as its answer."""
-        is_message = request.method == "POST" and request.url == self._url
+        if not self.is_own(request.url):
+            for name, value in self._headers.items():
+                if request.headers.get(name) == value:
+                    del request.headers[name]
+        is_message = self.is_message(request)
         try:
             response = await self._inner.handle_async_request(request)
         except _NEVER_SENT as error:
@@ -52,9 +83,6 @@ class Door(httpx2.AsyncBaseTransport):
         if is_message and response.status_code == 404 and MCP_SESSION_ID in request.headers:
             await response.aclose()
             return _answer("no_session", "the server has ended the session")
-        if is_message and response.status_code in (401, 403):
-            await response.aclose()
-            return _answer("refused", f"the server refused the credentials: {response.status_code}")
         response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes)
         return response
 
@@ -100,39 +128,81 @@ def fate_of(error: MCPError) -> Fate | None:
     return None
 
 
+class Refused(Exception):
+    """The server, or its authorization server, refuses this client. Nothing was sent, or nothing was done."""
+
+
+class MessageClient(httpx2.AsyncClient):
+    """The SDK's HTTP client, whose messages get an error as their answer if they are refused.
+
+    This is done above the authentication, which has to see each 401 and 403 first.
+    """
+
+    def __init__(self, door: Door, **options: Any) -> None:
+        super().__init__(transport=door, **options)
+        self._door = door
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Sends a request with its authentication.
+
+        Raises:
+            Refused: The request is not a message, and was refused.
+        """
+        try:
+            response = await super().send(request, **options)
+            if response.status_code not in (401, 403):
+                return response
+            await response.aclose()
+            reason = f"the server refused the credentials: {response.status_code}"
+        except (AuthorizationFailed, OAuthFlowError, ConfigurationError) as error:
+            reason = str(error)
+        except httpx2.TransportError as error:
+            if not self._door.is_message(request):
+                raise
+            # The door has answered for the message itself.
+            reason = f"the authorization server does not answer: {str(error) or type(error).__name__}"
+        if not self._door.is_message(request):
+            raise Refused(reason)
+        answer = _answer("refused", reason)
+        answer.request = request
+        return answer
+
+
 @asynccontextmanager
-async def http(
-    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None, limits: ClientLimits
-) -> AsyncGenerator[tuple[Any, Any]]:
-    """Opens a connection of streamable HTTP."""
-    door = Door(url, limits.message_bytes)
+async def at_endpoint(endpoint: Endpoint, login_command: str) -> AsyncGenerator[tuple[Any, Any]]:
+    """Opens a connection to a server at a URL, with its authentication."""
+    plain = httpx2.AsyncClient(transport=Door(endpoint.url, AUTHORIZATION_BYTES), trust_env=False)
+    async with token_auth(endpoint, login_command, plain) as auth:
+        opened = _http if endpoint.transport == "http" else _sse
+        async with opened(endpoint, auth) as streams:
+            yield streams
+
+
+@asynccontextmanager
+async def _http(endpoint: Endpoint, auth: httpx2.Auth | None) -> AsyncGenerator[tuple[Any, Any]]:
+    limit = endpoint.limits.message_bytes
     async with (
-        _client(headers, auth, door, limits) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=limits.message_bytes) as streams,
+        _client(endpoint, endpoint.headers, auth) as client,
+        streamable_http_client(endpoint.url, http_client=client, max_sse_event_size=limit) as streams,
     ):
         yield streams
 
 
-def sse(
-    url: str, headers: Mapping[str, str], auth: httpx2.Auth | None, limits: ClientLimits
-) -> AbstractAsyncContextManager[tuple[Any, Any]]:
-    """Opens a connection of the older transport, HTTP with SSE."""
-
+def _sse(endpoint: Endpoint, auth: httpx2.Auth | None) -> AbstractAsyncContextManager[tuple[Any, Any]]:
     def client(
         headers: dict[str, Any] | None = None,
         timeout: httpx2.Timeout | None = None,  # noqa: ARG001 - the SDK gives its own
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        return _client(headers or {}, auth, Door(url, limits.message_bytes), limits)
+        return _client(endpoint, headers or {}, auth)
 
-    return sse_client(url, dict(headers), httpx_client_factory=client, auth=auth)
+    return sse_client(endpoint.url, dict(endpoint.headers), httpx_client_factory=client, auth=auth)
 
 
-def _client(
-    headers: Mapping[str, str], auth: httpx2.Auth | None, door: Door, limits: ClientLimits
-) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(
-        transport=door,
+def _client(endpoint: Endpoint, headers: Mapping[str, str], auth: httpx2.Auth | None) -> httpx2.AsyncClient:
+    limits = endpoint.limits
+    return MessageClient(
+        Door(endpoint.url, limits.message_bytes, headers=endpoint.headers),
         headers={**headers, "accept-encoding": "identity"},
         auth=auth,
         timeout=httpx2.Timeout(limits.connect_s, read=limits.call_max_s),

@@ -26,6 +26,8 @@ class Line:
         self.since = 0.0
         self.changes = ListChanges()
         self.error = ""
+        self.is_refused = False
+        """True if the server refused this client."""
         self.under_way: set[Sending] = set()
         """The calls that were sent and not answered."""
         self.ended = anyio.Event()

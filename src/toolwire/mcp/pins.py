@@ -53,13 +53,18 @@ class McpPins:
             accepted: dict[str, str] = entry["accepted"]
             if accept == "all" or (accept == "first" and not is_known):
                 accepted.update(digests)
-            off: dict[str, Wait] = {
-                name: "changed" if name in accepted else "new"
-                for name, digest in digests.items()
-                if accepted.get(name) != digest
-            }
+            off = _off(accepted, digests)
             entry["waiting"] = {name: digests[name] for name in off}
             return off
+
+    def off(self, server: str, digests: Mapping[str, str]) -> dict[str, Wait]:
+        """Returns the tools that are off, as `check` does with "first", and changes nothing.
+
+        Raises:
+            ConfigurationError: The file cannot be read.
+        """
+        entry = self._read().get(server)
+        return {} if entry is None else _off(entry["accepted"], digests)
 
     def accept(self, server: str, tools: Iterable[str] | None = None) -> list[str]:
         """Accepts the definitions that wait: of these tools, or of all. Returns the names of the tools.
@@ -141,6 +146,14 @@ class McpPins:
 
 
 _PARTS = ("accepted", "waiting")
+
+
+def _off(accepted: Mapping[str, str], digests: Mapping[str, str]) -> dict[str, Wait]:
+    return {
+        name: "changed" if name in accepted else "new"
+        for name, digest in digests.items()
+        if accepted.get(name) != digest
+    }
 
 
 def checked_accept(accept: Accept) -> Accept:

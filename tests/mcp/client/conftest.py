@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.architecture.source import ROOT
+from tests.mcp.client.authorization_server import Protected, protected_server
 from tests.mcp.client.tool_server import tool_server
 from tests.patience import PATIENCE_S
 from toolwire import MCPClient
@@ -119,3 +120,17 @@ def connect(
     yield started
     for client in made:
         client.close()
+
+
+@pytest.fixture(scope="session")
+def authorization_servers() -> Generator[Protected]:
+    with protected_server() as protected:
+        yield protected
+
+
+@pytest.fixture
+def protected(authorization_servers: Protected, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Protected:
+    """A server that asks for a login, its authorization server, and an empty file of tokens."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    authorization_servers.reset()
+    return authorization_servers

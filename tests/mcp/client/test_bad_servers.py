@@ -16,7 +16,7 @@ from tests.architecture.source import ROOT
 from tests.mcp.client.raw_server import BROKEN, TOOL
 from toolwire import ConfigurationError, MCPClient, ServerUnavailable, ToolRegistry
 from toolwire.mcp.client_limits import LOG_LINES_PER_S
-from toolwire.mcp.http import Door, fate_of
+from toolwire.mcp.http import Door, MessageClient, fate_of
 from toolwire.mcp.mended_answers import MendedAnswers
 from toolwire.mcp.server_log import ServerLog
 
@@ -150,7 +150,7 @@ async def answered(
     handle: Callable[[httpx2.Request], httpx2.Response], headers: dict[str, str] | None = None, limit: int = 100
 ) -> httpx2.Response:
     door = Door(URL, limit, httpx2.MockTransport(handle))
-    async with httpx2.AsyncClient(transport=door) as client:
+    async with MessageClient(door) as client:
         return await client.post(URL, json={}, headers=headers)
 
 

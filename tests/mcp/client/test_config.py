@@ -13,7 +13,15 @@ import pytest
 
 from tests.architecture.source import ROOT
 from tests.mcp.client.conftest import MODULE, HttpServer
-from toolwire import ConfigurationError, RegistrationError, Toolkit, ToolRegistry
+from toolwire import (
+    ConfigurationError,
+    MCPClient,
+    McpCredentials,
+    McpLogin,
+    RegistrationError,
+    Toolkit,
+    ToolRegistry,
+)
 from toolwire.mcp.config import MILLISECONDS_FROM, read_servers
 
 NPX = {"command": "npx"}
@@ -202,3 +210,71 @@ def test_the_kinds_of_transport_are_read_in_all_their_spellings() -> None:
     }
     servers, wrong = read_servers({"mcpServers": table})
     assert ([server.client.name for server in servers], wrong) == (list("abcde"), [])
+
+
+URL = "https://mcp.example/mcp"
+SECRET = {"clientId": "a", "clientSecret": "${SECRET}", "issuer": "https://login.example"}
+AUTHENTICATED: list[tuple[dict[str, Any], object]] = [
+    ({}, "oauth"),
+    ({"headers": {"authorization": "Bearer x"}}, None),
+    ({"url": "http://intranet.example/mcp"}, None),
+    ({"auth": "oauth"}, "oauth"),
+    ({"oauth": True}, "oauth"),
+    ({"oauth": False}, None),
+    ({"oauth": {"enabled": False, "clientId": "a"}}, None),
+    ({"oauth": {"clientId": "a", "callbackPort": 8080}}, McpLogin(client_id="a", callback_port=8080)),
+    ({"oauth": {"scopes": ["read", "write"]}}, McpLogin(scope="read write")),
+    (
+        {"auth": {"CLIENT_ID": "a", "CLIENT_SECRET": "${SECRET}", "issuer": "https://login.example", "scope": "read"}},
+        McpLogin(client_id="a", client_secret="s", issuer="https://login.example", scope="read"),
+    ),
+    (
+        {"oauth": {**SECRET, "grantType": "client_credentials"}},
+        McpCredentials(client_id="a", client_secret="s", issuer="https://login.example"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("entry", "auth"), AUTHENTICATED)
+def test_an_entry_says_how_the_client_proves_itself(
+    entry: dict[str, Any], auth: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def http(name: str, url: str, headers: object, auth: object) -> MCPClient:
+        seen.append(auth)
+        return MCPClient.stdio(name, "never")
+
+    monkeypatch.setattr("toolwire.mcp.config.MCPClient.http", http)
+    assert read_servers({"mcpServers": {"fs": {"url": URL, **entry}}}, {"SECRET": "s"})[1] == []
+    assert seen == [auth]
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        (
+            {"auth": "Bearer x"},
+            "auth: write 'oauth' or a table such as {'clientId': '...'}; a token belongs in headers",
+        ),
+        ({"oauth": {"clientId": 7}}, "clientid: write a text"),
+        ({"oauth": {"clientId": "a", "clientSecret": "s"}}, ": client_secret: give client_id too, and issuer"),
+        ({"oauth": {"grantType": "password"}}, "oauth.grantType: write authorization_code or client_credentials"),
+        ({"oauth": {"grantType": "client_credentials"}}, "oauth: client_credentials need clientId, clientSecret and"),
+        ({"oauth": {"callbackPort": "8080"}}, ": callback_port='8080': give a port from 1 to 65535"),
+        ({"oauth": {"redirectUri": "x"}}, "oauth.redirecturi: is not known, and was not read"),
+        ({"auth": "oauth", "headers": {"Authorization": "x"}}, ": headers has Authorization, and auth is given too"),
+    ],
+)
+def test_what_is_wrong_with_an_authentication_is_told(entry: dict[str, Any], why: str) -> None:
+    (problem,) = problems({"url": URL, **entry})
+    assert why in problem
+
+
+def test_the_command_of_a_login_names_the_server_and_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "my servers.json"
+    path.write_text(json.dumps({"mcpServers": {"issues": {"url": URL}, "fs": NPX}}))
+    commands = [server.client.login_command for server in read_servers(path)[0]]
+    assert commands == [f"toolwire mcp login issues --config '{path}'", ""]
+    (server,) = read_servers({"mcpServers": {"issues": {"url": URL}}})[0]
+    assert server.client.login_command == f"toolwire mcp login {URL}"

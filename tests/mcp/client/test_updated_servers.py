@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.cli.command_line import run_process
-from tests.mcp.client.tool_server import tool_server
-from toolwire import ConfigurationError, MCPClient, RegistrationError, ToolRegistry
+from tests.cli.command_line import run_here, run_process
+from tests.mcp.client.tool_server import TOOLS, tool_server
+from toolwire import ConfigurationError, MCPClient, McpPins, RegistrationError, ToolRegistry
 from toolwire.doctor import diagnose_mcp
 from toolwire.mcp.config import read_servers
+from toolwire.mcp.pins import digest_of
 
+TOOLS_BY_NAME = {tool.name: tool for tool in TOOLS}
 GONE = {"command": "/no/such/command"}
 
 
@@ -126,6 +128,21 @@ def test_a_server_is_off_for_the_doctor_when_it_lacks_a_tool_that_its_entry_name
     (problem,) = ToolRegistry().register_mcp_server({"mcpServers": {"a": entry}})
     assert (found.is_on, problem.is_off) == (False, True)
     assert found.problems == ("config: mcpServers.a: the server has no tool 'delete_*'",)
+
+
+def test_the_doctor_tells_which_tools_wait_and_changes_no_pin(tmp_path: Path) -> None:
+    config, pins = tmp_path / "mcp.json", tmp_path / "pins.json"
+    config.write_text(json.dumps({"mcpServers": {"a": local(tmp_path / "record")}}))
+    kept, digests = McpPins(pins), {name: digest_of(tool) for name, tool in TOOLS_BY_NAME.items()}
+    kept.check("a", {**digests, "add": "0" * 64}, "first")
+    before = pins.read_bytes()
+    ended = run_here("mcp", "doctor", "--config", str(config), "--pins", str(pins))
+    assert ended.stdout.splitlines()[2:] == [
+        f"a/add is off, because it is changed: toolwire mcp accept a add --pins {pins}"
+    ]
+    assert (ended.code, pins.read_bytes()) == (1, before)
+    kept.check("a", digests, "all")
+    assert run_here("mcp", "doctor", "--config", str(config), "--pins", str(pins)).code == 0
 
 
 @pytest.mark.parametrize(("key", "is_off"), [("excludedTools", True), ("disabled_tools", True), ("colour", False)])

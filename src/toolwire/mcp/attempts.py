@@ -1,0 +1,66 @@
+"""The attempts to connect to one server: how many failed, why, and how long the next one waits."""
+
+from __future__ import annotations
+
+import random
+from typing import cast
+
+import anyio
+from mcp.shared.exceptions import MCPError
+
+from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S, BREAKER, STABLE_S
+from toolwire.mcp.http import Refused, fate_of
+from toolwire.mcp.line import Line
+
+
+class Attempts:
+    """The attempts so far. It is used on the loop of the connection alone."""
+
+    def __init__(self) -> None:
+        self.ended = 0
+        """The number of attempts and connections that have ended."""
+        self.failures = 0
+        """The number of attempts that failed one after the other."""
+        self.error = ""
+        """The reason of the last end."""
+        self.is_refused = False
+        """True if the server refused this client at the last attempt. Waiting does not help, but a login may."""
+        self._hurry = anyio.Event()
+
+    @property
+    def is_hopeless(self) -> bool:
+        """True if so many attempts have failed that new calls do not wait for the next one."""
+        return self.failures >= BREAKER and not self.is_refused
+
+    def note_end(self, line: Line) -> None:
+        """Notes the end of an attempt, or of the connection that it made."""
+        is_stable = line.client is not None and anyio.current_time() - line.since >= STABLE_S
+        self.failures = 1 if is_stable else self.failures + 1
+        self.error = line.error or "it closed the connection"
+        self.is_refused = line.is_refused
+        self.ended += 1
+
+    async def pause(self, line: Line) -> None:
+        """Waits until the next attempt is due. There is no wait after a connection that was good."""
+        self._hurry = anyio.Event()
+        if self.failures <= 1 and line.client is not None:
+            return
+        longest = min(BACKOFF_S * BACKOFF_GROWTH ** (self.failures - 1), BACKOFF_MAX_S)
+        # Other processes that lost the same server must not all come back at the same moment.
+        with anyio.move_on_after(longest * random.uniform(0.8, 1.0)):  # noqa: S311 - no secret
+            await self._hurry.wait()
+
+    def hurry(self) -> None:
+        """Ends the wait for the next attempt."""
+        self._hurry.set()
+
+
+def note_error(line: Line, error: BaseException) -> None:
+    """Notes the reason of a connection's end: the first error that is not a group of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    line.is_refused = isinstance(error, Refused) or (isinstance(error, MCPError) and fate_of(error) == "refused")
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        line.error = f"{error.strerror}: {str(error.filename)!r}. Give a command and a folder that exist"
+    else:
+        line.error = str(error) or type(error).__name__
