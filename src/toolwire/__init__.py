@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from toolwire.journal.artifacts.manager import ArtifactManager as ArtifactManager
     from toolwire.journal.run import SuspendedRun as SuspendedRun
     from toolwire.journal.store import Store as Store
-    from toolwire.mcp.authorization import McpCredentials as McpCredentials
-    from toolwire.mcp.authorization import McpLogin as McpLogin
     from toolwire.mcp.client import MCPClient as MCPClient
     from toolwire.mcp.client import MCPClientBase as MCPClientBase
     from toolwire.mcp.client import StatefulClientBase as StatefulClientBase
+    from toolwire.mcp.oauth.authorization import McpCredentials as McpCredentials
+    from toolwire.mcp.oauth.authorization import McpLogin as McpLogin
     from toolwire.mcp.pins import McpPins as McpPins
     from toolwire.mcp.tool_function import MCPToolFunction as MCPToolFunction
     from toolwire.permission.approval import ApprovalRequest as ApprovalRequest
@@ -151,8 +151,8 @@ _HOMES = {
     "MCPClient": "mcp.client",
     "MCPClientBase": "mcp.client",
     "MCPToolFunction": "mcp.tool_function",
-    "McpCredentials": "mcp.authorization",
-    "McpLogin": "mcp.authorization",
+    "McpCredentials": "mcp.oauth.authorization",
+    "McpLogin": "mcp.oauth.authorization",
     "McpPins": "mcp.pins",
     "Observation": "facade.observing.observation",
     "PermissionDecided": "vocabulary.call_events",

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
-from toolwire.mcp.authorization import Endpoint, McpCredentials, McpLogin, check_texts, endpoint_of
 from toolwire.mcp.client_limits import ClientLimits, McpLimitOptions
+from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, check_texts, endpoint_of
 from toolwire.mcp.tool_function import MCPToolFunction
 from toolwire.runtime.runtime import default_runtime
 from toolwire.vocabulary.errors import CallNotSent, ConfigurationError, RegistrationError
@@ -218,7 +218,7 @@ class MCPClient(StatefulClientBase):
         if self._endpoint is None or not isinstance(self._endpoint.auth, McpLogin):
             raise ConfigurationError(f"the MCP server {self.name!r} has no login: give it a URL and auth='oauth'")
         self._import_sdk()
-        from toolwire.mcp.login import log_in
+        from toolwire.mcp.oauth.login import log_in
 
         log_in(self._endpoint, open_page)
 

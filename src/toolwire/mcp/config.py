@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from toolwire.mcp.authorization import McpCredentials, McpLogin, is_private
 from toolwire.mcp.client import MCPClient
 from toolwire.mcp.client_limits import McpLimitOptions
+from toolwire.mcp.oauth.authorization import McpCredentials, McpLogin, is_private
 from toolwire.vocabulary.errors import ConfigurationError
 
 TABLES = ("mcpServers", "servers")
@@ -246,7 +246,9 @@ class _Entry:
         if not isinstance(given, Mapping):
             raise _Wrong(key, "write 'oauth' or a table such as {'clientId': '...'}; a token belongs in headers")
         # Other clients write clientId, client_id or CLIENT_ID.
-        table = {name.lower().replace("_", ""): value for name, value in self._table(key, given).items()}
+        table: dict[str, Any] = {
+            name.lower().replace("_", ""): value for name, value in self._table(key, cast("object", given)).items()
+        }
         if table.pop("enabled", True) is False:
             return None
         scope = " ".join(self._texts(table, "scopes")) if "scopes" in table else self._given(table, "scope")
@@ -256,7 +258,8 @@ class _Entry:
             "issuer": self._given(table, "issuer"),
             "scope": scope,
         }
-        grant, port = table.pop("granttype", "authorization_code"), table.pop("callbackport", 0)
+        grant: object = table.pop("granttype", "authorization_code")
+        port: Any = table.pop("callbackport", 0)
         for name in table:
             self._report(f"{key}.{name}", "is not known, and was not read")
         if grant == "authorization_code":

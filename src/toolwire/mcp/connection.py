@@ -30,11 +30,11 @@ from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
 from mcp import Client
-from toolwire.mcp.attempts import Attempts, note_error
 from toolwire.mcp.client_limits import LEG_S, ClientLimits
 from toolwire.mcp.http import fate_of
 from toolwire.mcp.line import Line
 from toolwire.mcp.listing import listed
+from toolwire.mcp.reconnecting import Attempts, note_error
 from toolwire.mcp.sending import SENDING, Sending
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import ANSWER, Leg, leg_of, next_leg

@@ -18,9 +18,9 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from toolwire.mcp.authorization import Endpoint
-from toolwire.mcp.granting import AuthorizationFailed
-from toolwire.mcp.token_auth import origin_of, token_auth
+from toolwire.mcp.oauth.authorization import Endpoint
+from toolwire.mcp.oauth.granting import AuthorizationFailed
+from toolwire.mcp.oauth.token_auth import origin_of, token_auth
 from toolwire.vocabulary.errors import ConfigurationError
 
 Fate = Literal["not_connected", "no_session", "refused", "not_answered"]

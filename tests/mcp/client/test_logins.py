@@ -22,9 +22,9 @@ from toolwire import MCPClient, McpCredentials, McpLogin, ServerUnavailable, Too
 FORKED = """
 import asyncio, json, os, sys
 import httpx2
-from toolwire.mcp.authorization import endpoint_of
+from toolwire.mcp.oauth.authorization import endpoint_of
 from toolwire.mcp.client_limits import ClientLimits
-from toolwire.mcp.token_auth import token_auth
+from toolwire.mcp.oauth.token_auth import token_auth
 
 async def ask(url):
     endpoint = endpoint_of("http", url, None, "oauth", ClientLimits())

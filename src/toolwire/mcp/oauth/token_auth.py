@@ -11,9 +11,9 @@ import anyio
 import httpx2
 from mcp.client.auth.utils import extract_field_from_www_auth
 
-from toolwire.mcp.authorization import Endpoint, McpCredentials, McpLogin, key_of
-from toolwire.mcp.granting import EXPIRED, AuthorizationFailed, granted, provider_of
-from toolwire.mcp.tokens import KeptLogin, TokenFile
+from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, key_of
+from toolwire.mcp.oauth.granting import EXPIRED, AuthorizationFailed, granted, provider_of
+from toolwire.mcp.oauth.tokens import KeptLogin, TokenFile
 
 RENEW_S = 60.0
 """Seconds of one renewal, the wait for another process included: two requests that are not answered."""

@@ -17,11 +17,11 @@ import httpx2
 from mcp.shared.auth import AuthorizationCodeResult
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from toolwire.mcp.authorization import Endpoint, McpLogin, is_private, key_of
-from toolwire.mcp.granting import REQUEST_S, AuthorizationFailed, granted, provider_of
 from toolwire.mcp.http import AUTHORIZATION_BYTES, Door
+from toolwire.mcp.oauth.authorization import Endpoint, McpLogin, is_private, key_of
+from toolwire.mcp.oauth.granting import REQUEST_S, AuthorizationFailed, granted, provider_of
+from toolwire.mcp.oauth.tokens import KeptLogin, TokenFile
 from toolwire.mcp.server_log import printable
-from toolwire.mcp.tokens import KeptLogin, TokenFile
 from toolwire.runtime.portal import Portal
 from toolwire.vocabulary.errors import ServerUnavailable
 

@@ -20,9 +20,9 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
-from toolwire.mcp.authorization import Endpoint, McpCredentials, McpLogin, is_private
+from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, is_private
+from toolwire.mcp.oauth.tokens import KeptLogin
 from toolwire.mcp.server_log import printable
-from toolwire.mcp.tokens import KeptLogin
 from toolwire.vocabulary.errors import ConfigurationError
 
 REQUEST_S = 30.0
@@ -144,7 +144,7 @@ def _restore(context: OAuthContext, kept: KeptLogin) -> None:
             context.protected_resource_metadata = ProtectedResourceMetadata.model_validate(kept.resource)
             context.auth_server_url = str(context.protected_resource_metadata.authorization_servers[0])
     except ValidationError as error:
-        raise ConfigurationError(f"the kept login at {context.server_url!r} is damaged: log in again") from error
+        raise ConfigurationError(f"the kept login at {context.server_url!r} is damaged: make a new login") from error
 
 
 def _kept(context: OAuthContext) -> KeptLogin:
