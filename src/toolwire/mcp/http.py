@@ -141,16 +141,19 @@ class MessageClient(httpx2.AsyncClient):
     def __init__(self, door: Door, **options: Any) -> None:
         super().__init__(transport=door, **options)
         self._door = door
+        self._is_open = False
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Sends a request with its authentication.
 
         Raises:
-            Refused: The request is not a message, and was refused.
+            Refused: The request was refused, and it is not a message or the first of the connection. The SDK would take
+                the error for a server of another revision, and go on with its handshake.
         """
         try:
             response = await super().send(request, **options)
             if response.status_code not in (401, 403):
+                self._is_open = True
                 return response
             await response.aclose()
             reason = f"the server refused the credentials: {response.status_code}"
@@ -161,7 +164,7 @@ class MessageClient(httpx2.AsyncClient):
                 raise
             # The door has answered for the message itself.
             reason = f"the authorization server does not answer: {str(error) or type(error).__name__}"
-        if not self._door.is_message(request):
+        if not self._is_open or not self._door.is_message(request):
             raise Refused(reason)
         answer = _answer("refused", reason)
         answer.request = request

@@ -15,7 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 import httpx2
 from mcp.shared.auth import AuthorizationCodeResult
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from toolwire.mcp.http import AUTHORIZATION_BYTES, Door
 from toolwire.mcp.oauth.authorization import Endpoint, McpLogin, is_private, key_of
@@ -101,25 +103,41 @@ async def _granted(
 
 
 async def _challenge(endpoint: Endpoint, client: httpx2.AsyncClient) -> tuple[int, str]:
-    """Asks the server what it wants to see."""
-    params = {
-        "protocolVersion": LATEST_HANDSHAKE_VERSION,
-        "capabilities": {},
-        "clientInfo": {"name": "toolwire", "version": version("toolwire")},
+    """Asks the server what it wants to see, in both eras of the protocol."""
+    status = 0
+    for version_header, message in _questions():
+        headers = {**endpoint.headers, "accept": "application/json, text/event-stream", **version_header}
+        is_post = endpoint.transport == "http"
+        method, body = ("POST", message) if is_post else ("GET", None)
+        try:
+            async with client.stream(method, endpoint.url, headers=headers, timeout=REQUEST_S, json=body) as response:
+                status, wanted = response.status_code, response.headers.get("www-authenticate", "")
+        except httpx2.HTTPError as error:
+            raise AuthorizationFailed(f"the server does not answer: {str(error) or type(error).__name__}") from error
+        if status in (401, 403):
+            # A 403 without a token is the same question, and the SDK begins a login at 401 alone.
+            return 401, wanted
+    raise AuthorizationFailed(f"the server asks for no login: it answered {status}")
+
+
+def _questions() -> list[tuple[dict[str, str], dict[str, Any]]]:
+    """Returns the first request of each era, with its header."""
+    about = {"name": "toolwire", "version": version("toolwire")}
+    capabilities: dict[str, Any] = {}
+    meta = {
+        PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION,
+        CLIENT_INFO_META_KEY: about,
+        CLIENT_CAPABILITIES_META_KEY: capabilities,
     }
-    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    body: dict[str, Any] = {"json": message} if endpoint.transport == "http" else {}
-    method = "POST" if endpoint.transport == "http" else "GET"
-    headers = {**endpoint.headers, "accept": "application/json, text/event-stream"}
-    try:
-        async with client.stream(method, endpoint.url, headers=headers, timeout=REQUEST_S, **body) as response:
-            status, wanted = response.status_code, response.headers.get("www-authenticate", "")
-    except httpx2.HTTPError as error:
-        raise AuthorizationFailed(f"the server does not answer: {str(error) or type(error).__name__}") from error
-    if status not in (401, 403):
-        raise AuthorizationFailed(f"the server asks for no login: it answered {status}")
-    # A 403 without a token is the same question, and the SDK begins a login at 401 alone.
-    return 401, wanted
+    shake = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": capabilities, "clientInfo": about}
+    request: dict[str, Any] = {"jsonrpc": "2.0", "id": 1}
+    return [
+        (
+            {MCP_PROTOCOL_VERSION_HEADER: LATEST_MODERN_VERSION, MCP_METHOD_HEADER: "server/discover"},
+            {**request, "method": "server/discover", "params": {"_meta": meta}},
+        ),
+        ({}, {**request, "method": "initialize", "params": shake}),
+    ]
 
 
 def _ports(endpoint: Endpoint, kept: KeptLogin) -> list[int]:
