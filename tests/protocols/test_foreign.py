@@ -78,6 +78,8 @@ PROSE = [
     '{"search": "a word", "count": 3}',
     '{"replies": [{"name": "search", "arguments": {}}]}',
     'It wrote "<function_call>{"name": "search", "arguments": {}}</function_call>" there.',
+    'It wrote "<search><query>x</query></search>" there, or `<search><query>x</query></search>`.',
+    "> <search><query>x</query></search>\nSo it was.",
     "a < b and search > c: [1, 2, 3] (see above)",
     "Action items:\n- search the archive\n- get_weather for Oslo",
 ]

@@ -89,6 +89,10 @@ READ: dict[str, Wrapping] = {
     "key and value tags": _pairs,
     "name and JSON in tool_call": lambda name, given: f"<tool_call>{name}\n```json\n{_json(given)}\n```\n</tool_call>",
     "name as a tag": lambda name, given: f"<{name}>{_json(given)}</{name}>",
+    "tags of parameters": lambda name, given: f"<{name}>\n{_lines(given, '<{key}>{value}</{key}>')}\n</{name}>",
+    "tags of parameters in tool_call": lambda name, given: (
+        f"<tool_call>\n<{name}>{_lines(given, '<{key}><![CDATA[{value}]]></{key}>')}</{name}>\n</tool_call>"
+    ),
     "Action with input": lambda name, given: f"Thought: I look.\nAction: {name}\nAction Input: {_json(given)}",
     "Action with JSON": lambda name, given: f"Action:\n```json\n{_call(name, given, ('action', 'action_input'))}\n```",
     "Action with a call": lambda name, given: f"Action: {_python(name, given)}",
@@ -107,7 +111,6 @@ REFUSED: dict[str, Wrapping] = {
     "JSON with the tool for a key": lambda name, given: _json({name: given}),
     "JSON of calls": lambda name, given: _json({"calls": [{"name": name, "arguments": given}]}),
     "arguments beside the name": lambda name, given: _json({"name": name, **given}),
-    "tags of parameters": lambda name, given: f"<{name}>\n{_lines(given, '<{key}>{value}</{key}>')}\n</{name}>",
     "attributes": lambda name, given: (
         f"<{name} " + " ".join(f'{key}="{_text(value)}"' for key, value in given.items() if value != "x") + " a='1'/>"
     ),

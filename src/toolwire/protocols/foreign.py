@@ -6,7 +6,6 @@ Python calls. `read_foreign` reads the first sequence of calls; the rest of the 
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from bisect import bisect_left
@@ -15,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolwire.protocols.attp.whole_program import CompileBudget
-from toolwire.protocols.base import CALL_LIMIT, DEPTH_LIMIT, Refusal, too_many_calls
+from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.call_shapes import NAME, fences, is_all, named
 from toolwire.protocols.json_text.call_forms import calls_of, named_call
+from toolwire.protocols.python_calls import balanced_end, python_calls
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
-from toolwire.protocols.reading.strict_json import check_depth, load_prefix
+from toolwire.protocols.reading.strict_json import load_prefix
+from toolwire.protocols.tagged_calls import read_tagged_call
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.conversion import convert_argument, guess
 from toolwire.vocabulary.calls import Problem, ToolCall
@@ -42,7 +43,7 @@ _FILLER = re.compile(rf"(?:\s++|[,;]|{_OPENS}|{_CLOSES}|{_FENCE_MARK})*+", re.VE
 _START = re.compile(
     rf"""(?<![`"'“‘「])(?:
         (?P<token>{_OPENS})
-      | <(?:\w{{1,16}}:)?invoke\s | <function= | <(?P<tagged>{NAME})>(?=\s*+\{{)
+      | <(?:\w{{1,16}}:)?invoke\s | <function= | <(?P<tagged>{NAME})>(?=\s*+[{{<])
       | ✿FUNCTION✿ | <\|channel\|>[^<\n]{{0,64}}?\bto= | <\|tool_call_argument_begin\|>
       )
       | ^[ \t]*+(?P<action>(?:\*\*)?Action(?:\*\*)?[ \t]*+:)
@@ -91,8 +92,6 @@ _PAIR_END = "</arg_value>"
 _ACTION_CALL = re.compile(rf"(?:\*\*)?Action(?:\*\*)?[ \t]*+:(?:\*\*)?[ \t]*+(?=\[?{NAME}\()", re.IGNORECASE)
 _INDEX = re.compile(r":[0-9]{1,4}\Z")
 _CALLED = re.compile(rf"(?P<name>{NAME})\(")
-_PIECE = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|[()\[\]{}]|[^()\[\]{}\"']++|[\"']", re.DOTALL)
-_UNCLEAR_CODE = re.compile(r"\\[^\\'\"abfnrtvxuUN0-7\n]|[0-9](?:and|else|for|if|in|is|not|or)\b")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_input", "action_input", "tool_args")
 
@@ -139,7 +138,7 @@ class _ForeignReader:
 
     def read(self, start: int, *, is_marked: bool) -> Foreign | None:
         forms: tuple[Callable[[int], int | None], ...] = (
-            self._headed, self._invoked, self._paired, self._listed, self._python
+            self._headed, self._invoked, self._tagged, self._paired, self._listed, self._python
         )  # fmt: skip
         action = _ACTION_CALL.match(self._text, match_end(_FILLER, self._text, start))
         position = end = match_end(_FILLER, self._text, start) if action is None else action.end()
@@ -194,6 +193,14 @@ class _ForeignReader:
         self._add((self._written(name, arguments, self._text[position : ending.end()]),))
         return ending.end()
 
+    def _tagged(self, position: int) -> int | None:
+        found = read_tagged_call(self._text, position, self._known)
+        if found is None:
+            return None
+        self._problems += found.problems
+        self._add((self._written(found.name, found.texts, self._text[position : found.end]),))
+        return found.end
+
     def _paired(self, position: int) -> int | None:
         found = _PAIRS_HEAD.match(self._text, position)
         if found is None:
@@ -221,12 +228,12 @@ class _ForeignReader:
         """Reads calls in Python syntax with only literals as arguments."""
         is_list = self._text[position] == "["
         found = _CALLED.match(self._text, position + is_list)
-        end = None if found is None else _balanced_end(self._text, position if is_list else found.end() - 1)
+        end = None if found is None else balanced_end(self._text, position if is_list else found.end() - 1)
         self._code_left -= 0 if end is None else end - position
         if end is None or self._code_left < 0:
             return None
         source = self._text[position:end]
-        calls = _python_calls(source)
+        calls = python_calls(source)
         if not calls or not all(named(name, self._known) for name, _ in calls):
             return None
         for name, arguments in calls:
@@ -296,48 +303,3 @@ def _usual(value: Any) -> Any:
         return node
     others = {key: item for key, item in node.items() if key not in (name[0], arguments[0], "tool_call_id")}
     return {"name": node[name[0]], "arguments": node[arguments[0]], **others}
-
-
-def _balanced_end(text: str, position: int) -> int | None:
-    """Returns the position after the bracket that closes the one at `position`. None if it is not closed."""
-    depth = 0
-    for piece in _PIECE.finditer(text, position):
-        if piece[0] in ("(", "[", "{"):
-            depth += 1
-        elif piece[0] in (")", "]", "}"):
-            depth -= 1
-            if depth == 0:
-                return piece.end()
-        elif piece[0] in ("'", '"'):
-            return None
-    return None
-
-
-def _python_calls(source: str) -> list[tuple[str, dict[str, Any]]] | None:
-    """Returns names and keyword arguments of unambiguous calls with only literals. None for any other text."""
-    if _UNCLEAR_CODE.search(source):
-        return None
-    try:
-        check_depth(source.replace("(", "["), DEPTH_LIMIT)
-        node = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError, Refusal):
-        return None
-    found = [_python_call(item) for item in (node.elts if isinstance(node, ast.List) else [node])]
-    return None if None in found else [call for call in found if call is not None]
-
-
-def _python_call(node: ast.expr) -> tuple[str, dict[str, Any]] | None:
-    if not isinstance(node, ast.Call):
-        return None
-    try:
-        values = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
-        if node.args and not values and len(node.args) == 1:
-            values = ast.literal_eval(node.args[0])
-        elif node.args:
-            return None
-        values = json.loads(json.dumps(values, allow_nan=False))
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return None
-    if not isinstance(values, dict) or not all(isinstance(key, str) for key in cast("dict[Any, Any]", values)):
-        return None
-    return ast.unparse(node.func), cast("dict[str, Any]", values)
