@@ -75,11 +75,14 @@ def test_the_page_advises_on_every_protocol() -> None:
     assert sorted(re.findall(r"`([a-z-]+)`", first)) == sorted(names())
 
 
-def test_the_example_runs_and_gives_what_it_says() -> None:
+def test_the_examples_run_and_give_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "protocols_page"}
-    (block,) = re.findall(r"^```python\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    exec(compile(block, "docs/protocols.md", "exec", dont_inherit=True), names)
+    prompt, shown = re.findall(r"^```python\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    exec(compile(prompt, "docs/protocols.md", "exec", dont_inherit=True), names)
     assert names["prompt"].splitlines()[1] == "search(query: string): Searches the catalogue."
+    exec(compile(shown, "docs/protocols.md", "exec", dont_inherit=True), names)
+    said = shown.partition(".message)\n")[2]
+    assert re.sub("^# ?", "", said, flags=re.MULTILINE) == capsys.readouterr().out
 
 
 def test_every_path_and_target_that_the_page_names_exists() -> None:

@@ -120,6 +120,10 @@ UNREAD = (
     "This has the shape of a call of a tool, and is not in the form that calls are read from. "
     "Write each call in that form, by itself."
 )
+IN_RIGHT_FORM = (
+    "This call is not in the form that calls are read from. In that form it is:\n"
+    f"<tool_call>\n{CALL}\n</tool_call>"
+)
 AMONG_TEXT = (
     "The call stands in a code fence among other text, so it may not be meant. "
     "Write it by itself, between <tool_call> and </tool_call>."
@@ -139,7 +143,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         AMONG_TEXT,
     ),
     "a fence with more than calls": (f"```json\n// an example\nx\n{CALL}\n```", UNREAD),
-    "another language": (f"```text only\n{CALL}\n```\n".replace("text only", "yaml"), UNREAD),
+    "another language": (f"```text only\n{CALL}\n```\n".replace("text only", "yaml"), IN_RIGHT_FORM),
     "inside of a line": (f"The call {CALL} would do.", UNREAD),
     "nothing": ("", "The reply is empty. Write a call, or the answer."),
     "no content": (None, "The reply is empty. Write a call, or the answer."),

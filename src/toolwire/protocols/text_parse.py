@@ -5,24 +5,31 @@ An answer is text without the shape of a call. Text that looks like an unread ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import fences, find_call_shape, has_mark, has_name, is_call_like, unquoted
 from toolwire.protocols.foreign import Foreign, read_foreign
 from toolwire.protocols.json_text.parse import read_json_text
+from toolwire.protocols.json_text.render import render_json_text
+from toolwire.protocols.meant_calls import in_right_form
 from toolwire.protocols.outgoing import keeps_message
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.tool_names import KnownTools, known_tools
 from toolwire.protocols.xml.parse import read_xml
-from toolwire.vocabulary.calls import Problem, Reply
+from toolwire.protocols.xml.render import render_xml
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 
 _Read = Callable[[Any, Iterable[Any]], Reply]
+_Render = Callable[[Sequence[ToolCall]], str]
 
 _UNREAD = "This has the shape of a call of a tool, and is not in the form that calls are read from. "
+_SHOWN = "This call is not in the form that calls are read from. In that form it is:\n"
+_BY_ITSELF = "Write each call in that form, by itself."
 _LEFT = "The text beside the calls has the shape of a call, and was not run. Write each call on a line of its own."
 _READ = "The call is not in the form that was asked for; it was read."
 
@@ -35,7 +42,7 @@ def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
         ConfigurationError: The host passed something other than text.
     """
     tools = tuple(tools)
-    return _settled(read_json_text(reply, tools), reply, tools, read_xml)
+    return _settled(read_json_text(reply, tools), reply, tools, read_xml, render_json_text)
 
 
 @keeps_message
@@ -46,21 +53,35 @@ def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
         ConfigurationError: The host passed something other than text.
     """
     tools = tuple(tools)
-    return _settled(read_xml(reply, tools), reply, tools, read_json_text)
+    return _settled(read_xml(reply, tools), reply, tools, read_json_text, partial(render_xml, tools=tools))
 
 
-def refuse_call_shape(text: str, known: KnownTools, form: str) -> None:
-    """Refuses a text that contains the shape of a call. `form` tells the model what to write.
+def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) -> None:
+    """Refuses a text that contains the shape of a call.
+
+    `form` tells the model what to write. A reply that is nothing but calls is shown to it as `render` writes them.
 
     Raises:
         Refusal: The text contains the shape of a call.
     """
     place = find_call_shape(unquoted(text), known) if has_name(text, known) else None
     if place is not None:
+        show_right_form(text, known, render, place=line(text, place))
         raise Refusal(f"{_UNREAD}{form}", place=line(text, place), text=text)
 
 
-def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read) -> Reply:
+def show_right_form(text: str, known: KnownTools, render: _Render, *, place: str = "") -> None:
+    """Refuses a reply that is nothing but calls in no readable form, and shows them as `render` writes them.
+
+    Raises:
+        Refusal: The reply is nothing but such calls.
+    """
+    shown = in_right_form(text, known, render)
+    if shown:
+        raise Refusal(f"{_SHOWN}{shown}", place=place, text=text)
+
+
+def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read, render: _Render) -> Reply:
     if own.calls:
         return _with_leftovers(own, tools)
     if own.failure is not None:
@@ -77,7 +98,7 @@ def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read) 
         if found is not None:
             return replace(found, thought=own.thought)
         if not own.is_refused:
-            _check(own.text, text, known)
+            _check(own.text, text, known, render)
     except Refusal as refusal:
         return own if own.is_refused else Reply(thought=own.thought, text=own.text, problems=(refusal.problem,))
     return own
@@ -115,7 +136,7 @@ def _reply(text: str, found: Foreign) -> Reply:
     return Reply(calls=found.calls, text="\n".join(filter(None, around)), problems=(note, *found.problems))
 
 
-def _check(said: str, text: str, known: KnownTools) -> None:
+def _check(said: str, text: str, known: KnownTools, render: _Render) -> None:
     """Refuses an answer that is an unread call.
 
     JSON is refused only if the whole value is a call, a list of calls or an envelope of calls.
@@ -125,9 +146,10 @@ def _check(said: str, text: str, known: KnownTools) -> None:
     except (ValueError, Refusal):
         value = None
     if value is None:
-        refuse_call_shape(text, known, "Write each call in that form, by itself.")
+        refuse_call_shape(text, known, _BY_ITSELF, render)
     elif is_call_like(value, known):
-        raise Refusal(f"{_UNREAD}Write each call in that form, by itself.", place="line 1")
+        show_right_form(text, known, render, place="line 1")
+        raise Refusal(f"{_UNREAD}{_BY_ITSELF}", place="line 1")
 
 
 def _text(given: Any) -> str:

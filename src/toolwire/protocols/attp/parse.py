@@ -10,12 +10,13 @@ from typing import Any
 from toolwire.protocols.attp.document import Source, reply_of
 from toolwire.protocols.attp.layout import STRUCTURE, find_layout, without_thinking
 from toolwire.protocols.attp.recover import recover
+from toolwire.protocols.attp.render import render_attp
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import find_bracket, unquoted
 from toolwire.protocols.outgoing import keeps_message
 from toolwire.protocols.reading.incoming import read_incoming, text_given
 from toolwire.protocols.reading.toml import load_toml
-from toolwire.protocols.text_parse import refuse_call_shape
+from toolwire.protocols.text_parse import refuse_call_shape, show_right_form
 from toolwire.protocols.tool_imports import with_tool_imports
 from toolwire.protocols.tool_names import KnownTools, known_tools
 from toolwire.vocabulary.calls import Reply
@@ -59,7 +60,14 @@ def _read(reply: str | bytes, known: KnownTools) -> Reply:
     try:
         document = load_toml(text)
     except tomllib.TOMLDecodeError as error:
-        return _answer(text, known) or recover(text, raw=raw, problems=incoming.problems, error=error)
+        answer = _answer(text, known)
+        if answer is not None:
+            return answer
+        try:
+            return recover(text, raw=raw, problems=incoming.problems, error=error)
+        except Refusal:
+            show_right_form(text, known, render_attp)
+            raise
     except Refusal:
         find_layout(text)  # raises the better error for a text without a document, whatever its size
         raise
@@ -77,7 +85,7 @@ def _answer(text: str, known: KnownTools) -> Reply | None:
     said = without_thinking(text)[0]
     if STRUCTURE.search(said):
         return None
-    refuse_call_shape(said, known, _DOCUMENT)
+    refuse_call_shape(said, known, _DOCUMENT, render_attp)
     plain, prose = unquoted(said), said.strip()
     if not plain.strip() or any(begun.startswith(prose.lower()) for begun in _BEGUN) or _SIGN.search(plain):
         return None
