@@ -358,8 +358,8 @@ def test_the_control_any_other_rest_is_left_out(rest: str) -> None:
             WHOLE[: WHOLE.index("__result__")],
             "line 6",
             (
-                "`code` cannot be read to its end: it is not closed by ''' on a line of its own, or it is not a Python "
-                "program, or it holds ''' itself. Nothing was run. If the reply was cut off, make it shorter."
+                "`code` cannot be read to its end. Close it by ''' on a line of its own, write no other ''' in it, and "
+                "write nothing after the document. If the reply was cut off, make it shorter."
             ),
         ),
         (

@@ -174,8 +174,8 @@ class ValueReader:
         found = [value for value in quotes.readings(raw) if is_whole(value)]
         if len(closings) > 1 or len(found) != 1 or quotes.closing.search(text, quotes.start, end):
             raise self._refusal(
-                "`code` cannot be read to its end: it is not closed by ''' on a line of its own, or it is not a "
-                "Python program, or it holds ''' itself. Nothing was run. If the reply was cut off, make it shorter.",
+                "`code` cannot be read to its end. Close it by ''' on a line of its own, write no other ''' in it, and "
+                "write nothing after the document. If the reply was cut off, make it shorter.",
                 opening,
             )
         self._note("`code` is never closed; it was read up to the end of the reply.", opening)
