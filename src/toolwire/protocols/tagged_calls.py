@@ -58,4 +58,6 @@ def read_tagged_call(text: str, position: int, known: KnownTools) -> TaggedCall 
             raise Refusal(message, place=line(text, parameter.start()))
         texts[name], end = elements.value(name, parameter)
         end = elements.skip(end)
+    if not texts:
+        return None  # only the tool's tags, as prose mentions them
     return TaggedCall(name=tool, texts=texts, end=end + len(closing), problems=tuple(repairs.problems))
