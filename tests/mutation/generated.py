@@ -22,6 +22,8 @@ from mutmut import configuration
 from mutmut.mutation import mutators
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 
+from .once import CollectingOnce
+
 NEAREST = Path(__file__).with_name("nearest.toml")
 MUTANTS = Path("mutants")
 LEAST_KILLED = 0.95
@@ -131,6 +133,7 @@ def try_file(nearest: Nearest, children: int) -> Score:
         configuration.config(), only_mutate=[path], pytest_add_cli_args_test_selection=list(nearest.tests)
     )
     behaviour_only()
+    mutmut.get_mutant_runner = CollectingOnce
     mutmut._run((), children)
     codes = json.loads((MUTANTS / f"{path}.meta").read_text(encoding="utf-8"))["exit_code_by_key"]
     if untried := [name for name, code in codes.items() if code is None]:
