@@ -127,10 +127,9 @@ def with_edits(prepared: Prepared, decision: Decision, scope: Scope) -> Prepared
     It counts as approved, but is validated and judged like a model's call.
     """
     call = prepared.call
-    arguments = call.arguments
+    assert decision.arguments is not None  # `Decision` requires them of an edit.
     try:
-        if decision.arguments is not None:
-            arguments = unmasked(decision.arguments, prepared.validated, scope.secret_key)
+        arguments = unmasked(decision.arguments, prepared.validated, scope.secret_key)
     except Unrepresentable as error:
         return _denied(call, f"the edited arguments cannot be read: {error}")
     written = ToolCall(call.name, arguments, id=call.id, parent=call.parent, raw_text=call.raw_text)
