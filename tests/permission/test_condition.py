@@ -8,7 +8,7 @@ import pytest
 
 from tests.processor import thread_s
 from toolwire.definition.json_schema.patterns import PATTERN_STATES_LIMIT
-from toolwire.permission.condition import MISSING, TEXT_LIMIT, Condition, Pattern, found
+from toolwire.permission.condition import MISSING, OPERATORS, TEXT_LIMIT, Condition, Pattern, found, kind_of
 from toolwire.vocabulary.errors import ConfigurationError
 
 YES, NO, PERHAPS = True, False, None
@@ -33,6 +33,14 @@ CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("==", {"a": {"b": 1}}, {"a": {"b": 1}}, YES),
     ("==", {"a": 1}, {"a": 1, "b": 2}, NO),
     ("==", {"a": 1}, {"a": True}, PERHAPS),
+    ("==", "a", " a ", PERHAPS),
+    ("==", " a ", "a", PERHAPS),
+    ("==", True, True, YES),
+    ("==", {"a": "b"}, {"a": "B"}, PERHAPS),
+    ("==", {"a": 1}, {"b": 1}, NO),
+    ("==", [1, 2], [1, 3], NO),
+    ("==", ["a", 2], ["A", 3], NO),
+    ("==", [None], [None], YES),
     ("!=", 5, 6, YES),
     ("!=", 5, 5, NO),
     ("!=", 5, "6", PERHAPS),
@@ -55,6 +63,12 @@ CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("in", ["a", 5], 5.0, YES),
     ("in", ["a", "b"], 5, PERHAPS),
     ("in", ["a"], "Ａ", PERHAPS),
+    ("in", ["a", "b"], "B", PERHAPS),
+    ("in", [True], True, YES),
+    ("in", [True], 1, PERHAPS),
+    ("in", ["a"], GONE, PERHAPS),
+    ("not_in", ["a"], "A", PERHAPS),
+    ("not_in", ["a"], GONE, PERHAPS),
     ("not_in", ["a"], "b", YES),
     ("not_in", ["a"], "a", NO),
     ("not_in", ["a"], 1, PERHAPS),
@@ -63,6 +77,11 @@ CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("starts_with", "git ", " git log", PERHAPS),
     ("starts_with", "git ", "github", NO),
     ("starts_with", "1", 1, PERHAPS),
+    ("starts_with", "Git", "gIT", PERHAPS),
+    ("starts_with", "git", " x", NO),
+    ("ends_with", "git", "x GIT", PERHAPS),
+    ("ends_with", "Git", "gIT ", PERHAPS),
+    ("contains", "RM", "a rm b", PERHAPS),
     ("ends_with", "@a.example", "x@a.example", YES),
     ("ends_with", "@a.example", "x@A.example ", PERHAPS),
     ("ends_with", "@a.example", "x@a.example.evil", NO),
@@ -75,6 +94,14 @@ CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("contains", "a", ["b"], NO),
     ("contains", "bob", ["bobby"], PERHAPS),
     ("contains", "rm -rf", ["rm", "-rf", "/"], PERHAPS),
+    ("contains", " rm -rf", ["rm", "-rf"], PERHAPS),
+    ("contains", "RM -rf", ["rm", "-rf"], PERHAPS),
+    ("contains", "rm -rf", ["RM", 5, "-rf"], PERHAPS),
+    ("contains", "rm -rf", ["rm", "x", "-rf"], NO),
+    ("contains", 5, [6, 5], YES),
+    ("contains", 5, [6], NO),
+    ("contains", 5, ["5"], PERHAPS),
+    ("contains", True, [True], YES),
     ("contains", 5, "5", PERHAPS),
     ("contains", "a", {"a": 1}, PERHAPS),
     ("matches", "[a-z]+@a[.]example", "x@a.example", YES),
@@ -91,6 +118,7 @@ CASES: list[tuple[str, Any, Any, bool | None]] = [
     ("matches", "[A-Z]+", "ab", PERHAPS),
     ("matches", "[A-Z]+", "AB", YES),
     ("matches", "[A-Z]+", "5", NO),
+    ("matches", "[a-z]+", " ab ", PERHAPS),
     ("matches", "a", 5, PERHAPS),
     ("exists", None, 0, YES),
     ("exists", None, None, NO),
@@ -167,6 +195,33 @@ def test_all_arguments_together_have_a_path_too() -> None:
     assert [same.holds(arguments) for arguments in given] == [True, None, False, False, False]
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (None, "null"),
+        (True, "boolean"),
+        (5, "number"),
+        (5.5, "number"),
+        ("5", "text"),
+        ([5], "list"),
+        ((5,), "list"),
+        ({}, "object"),
+    ],
+)
+def test_a_value_has_one_kind(value: Any, kind: str) -> None:
+    assert kind_of(value) == kind
+
+
+@pytest.mark.parametrize("op", ["in", "not_in", "host_in"])
+def test_a_list_of_a_condition_is_kept_as_a_tuple(op: Any) -> None:
+    assert Condition(path="/arguments/x", op=op, value=["a.example"]).value == ("a.example",)
+    assert Condition(path="/arguments/x", op="==", value=["a"]).value == ["a"]
+
+
+def test_only_a_condition_that_matches_has_a_pattern() -> None:
+    assert Condition(path="/arguments/x", op="==", value="a").pattern is None
+
+
 def test_a_null_argument_is_found_and_an_absent_one_is_missing() -> None:
     assert found({"a": None}, ("a",)) is None
     assert found({"a": None}, ("b",)) is MISSING
@@ -195,6 +250,23 @@ def test_a_condition_is_shown_with_its_path_operator_and_value(condition: Condit
         ({"op": "<", "value": "5"}, "op='<' with value='5': write a number"),
         ({"op": "<", "value": True}, "op='<' with value=True: write a number"),
         ({"op": "<", "value": float("nan")}, "op='<' with value=nan: write a number"),
+        ({"op": "<=", "value": float("inf")}, "op='<=' with value=inf: write a number"),
+        ({"op": "not_in", "value": [None]}, "op='not_in' with value=[None]: write a list of texts or numbers"),
+        ({"op": "in", "value": ["a", {}]}, "op='in' with value=['a', {}]: write a list of texts or numbers"),
+        ({"op": "absent", "value": 0}, "op='absent' with value=0: leave the value out"),
+        ({"op": "!=", "value": None}, "op='!=' with value=None: write op='absent' or op='exists' instead"),
+        ({"op": "contains", "value": ["a"]}, "op='contains' with value=['a']: write a string or a number"),
+        ({"op": "matches", "value": ""}, "op='matches' with value='': write a string"),
+        ({"op": "matches", "value": 5}, "op='matches' with value=5: write a string"),
+        (
+            {"op": "host_in", "value": ["a.example", 5]},
+            "op='host_in' with value=['a.example', 5]: write a list of host names, as ['example.com', '*.example.org']",
+        ),
+        (
+            {"op": "host_in", "value": ["a.example", "b.example:80"]},
+            f"op='host_in' with value=['a.example', 'b.example:80']: 'b.example:80' {NO_HOST}",
+        ),
+        ({"op": "is"}, f"op='is': write one of {', '.join(OPERATORS)}"),
         ({"op": "in", "value": "abc"}, "op='in' with value='abc': write a list of texts or numbers"),
         ({"op": "in", "value": []}, "op='in' with value=[]: write a list of texts or numbers"),
         ({"op": "exists", "value": True}, "op='exists' with value=True: leave the value out"),
