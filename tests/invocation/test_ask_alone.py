@@ -27,7 +27,7 @@ from toolwire.invocation.ask import (
 from toolwire.invocation.ports import TimedOut
 from toolwire.invocation.scope import Run, Scope
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Decider, Decision, DecisionRefused
-from toolwire.permission.policy import Policy, Rule, Verdict
+from toolwire.permission.policy import Policy, Rule
 from toolwire.runtime.step import step
 from toolwire.testing.ledger import MemoryLedger
 from toolwire.vocabulary.calls import Caller, ToolCall
@@ -37,7 +37,7 @@ from toolwire.vocabulary.values import digest
 
 NOW = 1_800_000_000.0
 ADA = Decider(principal="ada", channel="cli", authn="signed")
-ASKS = Verdict(effect="confirm", reasons=("the owner says so", "and a rule"))
+ASKS = ("the owner says so", "and a rule")
 DOUBT = InDoubtStep(idempotent="no", is_composite=False, started_at=0.0, attempt=3, idempotency_key="k")
 CALL = ToolCall("pay", {"amount": 5}, id="r_1", parent="r_0", raw_text="as written")
 
@@ -138,11 +138,15 @@ def test_a_request_has_everything_that_a_person_and_a_policy_need() -> None:
         function=pay,
         caller=caller,
         run_id="r_0",
-        run=Run(["untrusted", "private"]),
-        options={"effects": ["send", "read"]},
+        run=(run := Run(["untrusted", "private"])),
+        options={
+            "effects": ["send", "read", "spend"],
+            "effects_of": lambda arguments, seen: ["send", "read"] if seen.urls else ["spend"],
+        },
         policy=Policy(approvers={"send": ["bob", "ada"]}),
         states=({"to": "Ann"},),
     )
+    run.saw(["https://a.example/"])
     tool = entry_of(scope).tool
     tool.bindings.bind("to", state_key="to")
     prepared = ready(scope, amount="5")
@@ -154,7 +158,7 @@ def test_a_request_has_everything_that_a_person_and_a_policy_need() -> None:
         call_id="r_1",
         tool="pay",
         arguments={"amount": 5},
-        reasons=ASKS.reasons,
+        reasons=ASKS,
         caller=caller,
         run_id="r_0",
         parent="r_0",
@@ -280,6 +284,14 @@ def test_a_decision_that_counts_is_told_remembered_and_returned() -> None:
         "clerk",
         entry_of(scope).tool.digest,
     )
+
+
+def test_a_decision_is_recorded_before_it_counts() -> None:
+    ledger = MemoryLedger("r_7")
+    decision = outcome(asking(Person("approve", by=ADA), ledger=ledger))
+    assert ledger.story == [("ask", "r_1"), ("decide", "r_1")]
+    (asked,) = ledger.records.requests.values()
+    assert asked.decision == decision
 
 
 def test_a_decision_on_record_counts_without_asking_again() -> None:
@@ -610,9 +622,10 @@ def fails(request: ApprovalRequest) -> Decision:
 def test_a_tracer_measures_the_wait_however_it_ends(person: Any, verdict: str) -> None:
     tracing = Tracing()
     scope = asking(person, tracer=tracing)
-    found, _ = answer_of(scope)
+    decision, what_happened = answer_of(scope)
     assert tracing.events == [("began", "pay", "a_1"), ("ended", verdict)]
-    assert found == (as_counted(verdict="deny", by=ADA) if verdict else None)
+    assert decision == (as_counted(verdict="deny", by=ADA) if verdict else None)
+    assert what_happened == ("asking failed" if person is fails else "" if verdict else "no answer came")
 
 
 class Limiting(type(PORTS)):

@@ -18,7 +18,6 @@ from toolwire.invocation.tell import tell_asked, tell_decided
 from toolwire.invocation.validate import Prepared
 from toolwire.permission.approval import REQUEST_LIFE_S, ApprovalRequest, Approver, Decision, DecisionRefused
 from toolwire.permission.deciding import check_fits, narrowed
-from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Pending, ToolResult
@@ -29,15 +28,18 @@ _LOG = logging.getLogger("toolwire.approval")
 
 
 async def ask(
-    prepared: Prepared, verdict: Verdict, scope: Scope, doubt: InDoubtStep | None = None
+    prepared: Prepared, reasons: tuple[str, ...], scope: Scope, doubt: InDoubtStep | None = None
 ) -> Decision | Pending | ToolResult:
-    """Returns the decision that counts, `Pending` if the call waits for one, or a result if none is possible."""
+    """Returns the decision that counts, `Pending` if the call waits for one, or a result if none is possible.
+
+    `reasons` are those why a person must decide.
+    """
     decision = None
     try:
-        request = _request(prepared, verdict, scope)
+        request = _request(prepared, reasons, scope)
     except Unrepresentable:
         _LOG.exception("call %s cannot be shown to an approver; it was not run", prepared.call.id)
-        return _needs_a_person(prepared.call, verdict, "", "its arguments cannot be shown", doubt)
+        return _needs_a_person(prepared.call, reasons, "", "its arguments cannot be shown", doubt)
     if scope.ledger is not None:
         wanted = request
         request, decision = await scope.ports.arrived(scope.ledger.ask(wanted))
@@ -62,7 +64,7 @@ async def ask(
         return _expired(prepared.call, request, doubt)
     if scope.can_suspend:
         return Pending(call=prepared.call, request_ids=(request.id,))
-    return _needs_a_person(prepared.call, verdict, request.id, what_happened, doubt)
+    return _needs_a_person(prepared.call, reasons, request.id, what_happened, doubt)
 
 
 async def decided(request: ApprovalRequest, scope: Scope, ledger: Ledger | None) -> tuple[Decision | None, str]:
@@ -157,7 +159,7 @@ def is_late(request: ApprovalRequest, scope: Scope) -> bool:
     return bool(request.expires_at) and scope.clock() > request.expires_at
 
 
-def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequest:
+def _request(prepared: Prepared, reasons: tuple[str, ...], scope: Scope) -> ApprovalRequest:
     call, tool, now = prepared.call, prepared.entry.tool, scope.clock()
     # An approver is the host's code and may change its arguments, so it gets a copy.
     arguments = plain(prepared.canonical(scope))
@@ -168,7 +170,7 @@ def _request(prepared: Prepared, verdict: Verdict, scope: Scope) -> ApprovalRequ
         call_id=call.id,
         tool=prepared.entry.name,
         arguments=arguments,
-        reasons=verdict.reasons,
+        reasons=reasons,
         caller=scope.caller,
         run_id=run_of(call, scope),
         parent=call.parent,
@@ -253,9 +255,9 @@ def _expired(call: ToolCall, request: ApprovalRequest, doubt: InDoubtStep | None
 
 
 def _needs_a_person(
-    call: ToolCall, verdict: Verdict, request_id: str, what_happened: str, doubt: InDoubtStep | None
+    call: ToolCall, reasons: tuple[str, ...], request_id: str, what_happened: str, doubt: InDoubtStep | None
 ) -> ToolResult:
-    data = {"reasons": list(verdict.reasons), "request_id": request_id}
+    data = {"reasons": list(reasons), "request_id": request_id}
     if doubt is not None:
         return _in_doubt(call, what_happened, data)
     return ToolResult.failed(

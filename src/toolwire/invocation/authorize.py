@@ -13,7 +13,6 @@ from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Scope
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.permission.approval import ApprovalRequest, Decision
-from toolwire.permission.policy import Verdict
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
@@ -32,14 +31,15 @@ async def authorize(prepared: Prepared, scope: Scope, doubt: InDoubtStep | None 
             return Pending(call=prepared.call, request_ids=doubt.waiting)
         doubt = cleared
     verdict = judged(prepared, scope)
-    if doubt is not None and verdict.effect != "deny":
-        prepared.attempt = doubt.attempt + 1
-        verdict = Verdict(effect="confirm", reasons=(evidence(doubt), *verdict.reasons))
-    if verdict.effect == "auto":
-        return prepared
+    reasons = verdict.reasons
     if verdict.effect == "deny":
-        return _denied(prepared.call, "; ".join(verdict.reasons))
-    decision = await ask(prepared, verdict, scope, doubt)
+        return _denied(prepared.call, "; ".join(reasons))
+    if doubt is not None:
+        prepared.attempt = doubt.attempt + 1
+        reasons = (evidence(doubt), *reasons)
+    elif verdict.effect == "auto":
+        return prepared
+    decision = await ask(prepared, reasons, scope, doubt)
     if not isinstance(decision, Decision):
         return decision
     decided = _as_decided(prepared, decision, scope)
@@ -94,7 +94,7 @@ def _may_not_cause(prepared: Prepared, decision: Decision, scope: Scope) -> str 
         caller=scope.caller,
         effects=tuple(sorted(effects_of(prepared, scope))),
     )
-    return scope.policy.may_decide(decision.by, as_now, decision.verdict)
+    return scope.policy.may_decide(decision.by, as_now)
 
 
 def _told(decision: Decision) -> dict[str, Any]:
