@@ -11,7 +11,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer test test-313 check format bench bench-tokens bench-search bench-tracing mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer chromium test test-313 check format bench bench-tokens bench-search bench-tracing mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,14 +45,14 @@ $(VENV_313)/.stamp: requirements/dev.txt pyproject.toml $(VENV)/.stamp
 demo: $(DEMO)/.stamp  ## five short scenes: calls, mistakes, a program, attacks, a killed run
 	@$(DEMO)/bin/python examples/demo/demo.py
 
-# A server's package: no wheel has it. The tests start it themselves, as they start PostgreSQL.
-pgbouncer:
-	@PATH="$$PATH:/usr/sbin" command -v pgbouncer > /dev/null || { \
-		echo 'the suite needs PgBouncer, so this installs it: apt-get install pgbouncer' >&2; \
+# Packages of Debian: no wheel has these programs. The tests start them themselves, as they start PostgreSQL.
+pgbouncer chromium:
+	@PATH="$$PATH:/usr/sbin" command -v $@ > /dev/null || { \
+		echo 'the suite needs $@, so this installs it: apt-get install $@' >&2; \
 		root=$$(test "$$(id -u)" = 0 || echo sudo); \
-		$$root apt-get -q update && $$root apt-get -q install -y --no-install-recommends pgbouncer; }
+		$$root apt-get -q update && $$root apt-get -q install -y --no-install-recommends $@; }
 
-test: setup pgbouncer  ## the whole suite
+test: setup pgbouncer chromium  ## the whole suite
 	$(BIN)/python -m pytest -n 2
 
 test-313: $(VENV_313)/.stamp  ## what depends most on the interpreter, on Python 3.13

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import Any
 
@@ -164,6 +165,26 @@ async def test_a_machine_that_cannot_confine_the_parser_reads_no_html(monkeypatc
         refused = await fetch(reading(server), url=f"http://127.0.0.1:{server.port}/")
     assert refused.failure is not None
     assert (refused.failure.kind, refused.error) == ("unavailable", "pages cannot be read on this machine")
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+async def test_a_machine_without_a_browser_renders_no_page_and_the_operator_reads_why(
+    is_installed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    if not is_installed:
+        monkeypatch.setitem(sys.modules, "toolwire.web.browser", None)
+    registry = ToolRegistry()
+    registry.register(WebFetchTool())
+    refused = await fetch(registry, url="https://example.org/", render=True)
+    assert refused.failure is not None
+    assert (refused.failure.kind, refused.error) == (
+        "unavailable",
+        "pages are not rendered on this machine: leave render out",
+    )
+    command = "apt-get install chromium" if is_installed else "pip install 'toolwire[browser]'"
+    assert command in str(refused.failure.exception)
+    assert command in caplog.text
 
 
 def test_fifty_thousand_characters_are_the_default() -> None:

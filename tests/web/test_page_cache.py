@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.web.servers import LoopbackServer, answer, serving
 from toolwire.web import page_cache as module
+from toolwire.web.fetching import Fetched
 from toolwire.web.page_cache import CACHE_TIME_S, Pages
 from toolwire.web.refusals import FetchFailed
 
@@ -93,7 +95,39 @@ async def test_texts_are_decoded_and_html_is_parsed(content_type: str, body: byt
     assert (page.text, page.is_whole) == (text, True)
 
 
+def rendering(body: bytes | None) -> Callable[..., Any]:
+    """Returns a stand-in for the browser; None is a page that it does not render."""
+
+    async def render(url: str, **_: object) -> Fetched | None:
+        found = Fetched(url=url, status=200, content_type="text/html", charset="utf-8", body=body or b"")
+        return None if body is None else found
+
+    return render
+
+
 async def test_a_page_without_text_says_why() -> None:
     async with serving(lambda path: answer(b"<html><body><script>go()</script></body></html>")) as server:
-        with pytest.raises(FetchFailed, match="the page has no text: it may be made by JavaScript"):
-            await pages_of(server).get(f"http://127.0.0.1:{server.port}/a")
+        pages, url = pages_of(server), f"http://127.0.0.1:{server.port}/a"
+        with pytest.raises(FetchFailed) as failed:
+            await pages.get(url)
+        with pytest.raises(FetchFailed) as rendered:
+            await pages.get(url, rendering(b"<html><body></body></html>"))
+    assert str(failed.value) == (
+        "the page has no text: it may be made by JavaScript, which render=true runs, or of images"
+    )
+    assert str(rendered.value) == "the page has no text, also after its JavaScript: it may be made of images"
+
+
+async def test_a_rendered_page_is_kept_beside_the_fetched_one() -> None:
+    async with serving(lambda path: answer(b"<p>fetched")) as server:
+        pages, url = pages_of(server), f"http://127.0.0.1:{server.port}/a"
+        assert (await pages.get(url)).text == "fetched"
+        assert (await pages.get(url, rendering(b"<p>made by a script"))).text == "made by a script"
+        assert (await pages.get(url, rendering(b"<p>another"))).text == "made by a script"
+        assert (await pages.get(url)).text == "fetched"
+    assert len(server.requests) == 1
+
+
+async def test_content_that_a_browser_does_not_render_is_fetched() -> None:
+    async with serving(lambda path: answer(b"{}", content_type="application/json")) as server:
+        assert (await pages_of(server).get(f"http://127.0.0.1:{server.port}/a", rendering(None))).text == "{}"

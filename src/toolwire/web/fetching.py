@@ -72,7 +72,7 @@ async def fetch(
 
 
 async def _follow(url: str, transport: httpx2.AsyncBaseTransport, ports: Collection[int]) -> Fetched:
-    at = _checked(url, ports)
+    at = checked(url, ports)
     for _ in range(REDIRECT_LIMIT + 1):
         response = await transport.handle_async_request(httpx2.Request("GET", at, headers=_HEADERS))
         try:
@@ -81,13 +81,13 @@ async def _follow(url: str, transport: httpx2.AsyncBaseTransport, ports: Collect
                 return await _read(at, response)
         finally:
             await response.aclose()
-        before, at = at, _checked(_joined(at, location), ports)
+        before, at = at, checked(_joined(at, location), ports)
         if before.scheme == "https" and at.scheme == "http":
             raise Blocked("the page redirects from https to http")
     raise Blocked(f"the page redirects more than {REDIRECT_LIMIT} times")
 
 
-def _checked(url: str | httpx2.URL, ports: Collection[int]) -> httpx2.URL:
+def checked(url: str | httpx2.URL, ports: Collection[int]) -> httpx2.URL:
     """Returns the URL if its form may be fetched. Its address is checked when it is resolved."""
     shown = f"{str(url)[:200]!r}"
     if len(str(url)) > URL_LIMIT:
@@ -115,7 +115,7 @@ def _joined(at: httpx2.URL, location: str) -> httpx2.URL:
 
 
 async def _read(url: httpx2.URL, response: httpx2.Response) -> Fetched:
-    kind, charset = _content_type(response.headers.get("content-type", ""))
+    kind, charset = content_type_of(response.headers.get("content-type", ""))
     body = b""
     if response.is_success:
         readable = kind.startswith(CONTENT_TYPES) or kind.endswith(("+json", "+xml"))
@@ -125,7 +125,7 @@ async def _read(url: httpx2.URL, response: httpx2.Response) -> Fetched:
     return Fetched(url=str(url), status=response.status_code, content_type=kind, charset=charset, body=body)
 
 
-def _content_type(header: str) -> tuple[str, str]:
+def content_type_of(header: str) -> tuple[str, str]:
     kind, *parameters = header.split(";")
     named = [part.strip().lower().partition("=") for part in parameters]
     charset = next((value for name, _, value in named if name.strip() == "charset"), "")

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -22,6 +22,8 @@ CACHE_TIME_S = 15 * 60
 CACHE_LIMIT_BYTES = 64 * 1024 * 1024
 """Maximum bytes of all kept texts: 640 articles of 100 KB. The page that was unused for longest leaves first."""
 _HTML = ("text/html", "application/xhtml+xml", "")
+Render = Callable[..., Awaitable[Fetched | None]]
+"""`toolwire.web.browser.render`, which needs the extra `browser`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,52 +52,61 @@ class Pages:
         self._transport = GuardedTransport(allow=allowed)
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[float, Page]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, bool], tuple[float, Page]] = OrderedDict()
         self._size = 0
 
-    async def get(self, url: str) -> Page:
-        """Returns the page of a URL, which may be up to a quarter of an hour old.
+    async def get(self, url: str, render: Render | None = None) -> Page:
+        """Returns the page of a URL, which may be up to a quarter of an hour old. With `render` a browser runs its
+        scripts first; content that a browser does not render is fetched.
 
         Raises:
             FetchFailed: It cannot be fetched or read. The message is fit for a model.
-            SandboxUnavailable: This machine cannot confine the process that parses pages.
+            SandboxUnavailable: This machine cannot confine the process that parses pages, or the browser.
         """
-        kept = self._recalled(url)
+        key = (url, render is not None)
+        kept = self._recalled(key)
         if kept is not None:
             return kept
-        found = await fetch(url, transport=self._transport, deadline_s=DEADLINE_S, ports=self._ports)
+        found = await render(url, transport=self._transport, ports=self._ports) if render else None
+        is_rendered = found is not None
+        if found is None:
+            found = await fetch(url, transport=self._transport, deadline_s=DEADLINE_S, ports=self._ports)
         if not 200 <= found.status < 300:
             raise FetchFailed(f"the server answered {_status(found.status)}", may_repeat=found.status in _LATER)
         page = await asyncio.to_thread(_page, found)
-        self._keep(url, page)
+        if not page.text.strip():
+            raise FetchFailed(_NO_TEXT_RENDERED if is_rendered else _NO_TEXT)
+        self._keep(key, page)
         return page
 
-    def _recalled(self, url: str) -> Page | None:
+    def _recalled(self, key: tuple[str, bool]) -> Page | None:
         with self._lock:
-            kept = self._kept.get(url)
+            kept = self._kept.get(key)
             if kept is None:
                 return None
             until, page = kept
             if self._clock() >= until:
-                self._drop(url)
+                self._drop(key)
                 return None
-            self._kept.move_to_end(url)
+            self._kept.move_to_end(key)
             return page
 
-    def _keep(self, url: str, page: Page) -> None:
+    def _keep(self, key: tuple[str, bool], page: Page) -> None:
         with self._lock:
-            if url in self._kept:
-                self._drop(url)
-            self._kept[url] = (self._clock() + CACHE_TIME_S, page)
+            if key in self._kept:
+                self._drop(key)
+            self._kept[key] = (self._clock() + CACHE_TIME_S, page)
             self._size += _size(page)
             while self._size > CACHE_LIMIT_BYTES:
                 self._drop(next(iter(self._kept)))
 
-    def _drop(self, url: str) -> None:
-        self._size -= _size(self._kept.pop(url)[1])
+    def _drop(self, key: tuple[str, bool]) -> None:
+        self._size -= _size(self._kept.pop(key)[1])
 
 
 _LATER = (408, 425, 429, 500, 502, 503, 504)
+_NO_TEXT = "the page has no text: it may be made by JavaScript, which render=true runs, or of images"
+_NO_TEXT_RENDERED = "the page has no text, also after its JavaScript: it may be made of images"
 
 
 def _size(page: Page) -> int:
@@ -117,8 +128,6 @@ def _page(found: Fetched) -> Page:
         title, text = page_reader().read(kind, found.body, url=found.url, charset=found.charset)
     else:
         text = _decoded(found)
-    if not text.strip():
-        raise FetchFailed("the page has no text: it may be made by JavaScript, or of images")
     return Page(
         url=found.url,
         title=title,

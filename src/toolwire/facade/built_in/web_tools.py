@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,17 @@ from toolwire.vocabulary.errors import ConfigurationError, SandboxUnavailable
 from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
-    from toolwire.web.page_cache import Page
+    from toolwire.web.page_cache import Page, Render
 
 DEFAULT_CHARS = 50_000
 """Characters of a page that a call returns by default: about 12,000 tokens, a long article."""
 MAX_CHARS = 1_000_000
 """Maximum characters of a page that a call can ask for; no more of a page is kept."""
+
+
+_LOG = logging.getLogger("toolwire.tools")
+_INSTALL = "Run: pip install 'toolwire[browser]'"
+_UNREADABLE = "pages cannot be read on this machine"
 
 
 def effects_of_fetch(arguments: Mapping[str, Any], seen: Seen) -> tuple[Effect, ...]:
@@ -28,7 +34,8 @@ def effects_of_fetch(arguments: Mapping[str, Any], seen: Seen) -> tuple[Effect, 
 class WebFetchTool(BaseTool):
     """The tool `web_fetch`: reads one page of the public web as text. Permission `auto`.
 
-    Needs Linux and `pip install 'toolwire[web]'`. Pages are kept for 15 minutes, up to 64 MiB.
+    Needs Linux and `pip install 'toolwire[web]'`. Pages are kept for 15 minutes, up to 64 MiB. Calls with `render` also
+    need `pip install 'toolwire[browser]'` and Chromium; without them the model reads that pages are not rendered here.
     """
 
     effects = Effects(
@@ -41,6 +48,9 @@ class WebFetchTool(BaseTool):
     parameters = (
         ToolParameter("url", "string", "The whole URL, with https:// or http://"),
         ToolParameter("max_chars", "integer", "How many characters at most, 1 to 1,000,000", False, DEFAULT_CHARS),
+        ToolParameter(
+            "render", "boolean", "Run the page's JavaScript first; slow, for pages without text", False, False
+        ),
     )
 
     def __init__(self, *, allow: Iterable[tuple[str, int]] = ()) -> None:
@@ -69,18 +79,20 @@ class WebFetchTool(BaseTool):
             return f"max_chars is {wanted}: give a number from 1 to {MAX_CHARS:,}"
         return super().validate_params(params)
 
-    async def execute(self, url: str, max_chars: int = DEFAULT_CHARS) -> ToolResult:
+    async def execute(self, url: str, max_chars: int = DEFAULT_CHARS, render: bool = False) -> ToolResult:
         """Fetches the page, or takes it from those that are kept."""
         from toolwire.web.refusals import Blocked, FetchFailed
 
         try:
-            page = await self._pages.get(url)
+            page = await self._pages.get(url, _renderer() if render else None)
         except Blocked as error:
             return ToolResult.failed("invalid_arguments", str(error), exception=error)
         except FetchFailed as error:
             return ToolResult.failed("unavailable" if error.may_repeat else "tool_error", str(error), exception=error)
         except SandboxUnavailable as error:
-            return ToolResult.failed("unavailable", "pages cannot be read on this machine", exception=error)
+            _LOG.warning("A page was not read: %s", error)
+            why = "pages are not rendered on this machine: leave render out" if render else _UNREADABLE
+            return ToolResult.failed("unavailable", why, exception=error)
         data = {
             "url": page.url,
             "title": page.title,
@@ -89,6 +101,21 @@ class WebFetchTool(BaseTool):
             "total_chars": len(page.text),
         }
         return ToolResult(True, data, content=[{"type": "text", "text": _shown(page, max_chars)}])
+
+
+def _renderer() -> Render:
+    """Returns the function that renders pages.
+
+    Raises:
+        SandboxUnavailable: The extra `browser` is not installed.
+    """
+    try:
+        from toolwire.web.browser import render
+    except ImportError as error:
+        raise SandboxUnavailable(
+            "web_fetch renders pages by a package that is not here", report={}, how_to_fix=_INSTALL
+        ) from error
+    return render
 
 
 def _shown(page: Page, max_chars: int) -> str:
