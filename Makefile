@@ -11,7 +11,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium test test-313 check format bench bench-tokens bench-search bench-tracing mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer chromium test test-313 check format bench bench-tokens bench-search bench-tracing bench-web mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -103,6 +103,9 @@ bench-search: setup  ## how well tools are found among two thousand, and what th
 
 bench-tracing: setup  ## what following calls costs, off and on
 	$(BIN)/python -m benchmarks.tracing
+
+bench-web: setup  ## what reading a page in the confined process costs, beside trafilatura alone
+	$(BIN)/python -m benchmarks.web
 
 bench-approvals: $(BENCH)/.stamp  ## one saved approval resumed twice, and edited: here and in three SDKs
 	$(BENCH)/bin/python -m benchmarks.approvals

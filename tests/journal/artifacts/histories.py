@@ -19,6 +19,7 @@ from toolwire import ArtifactConflict, ArtifactManager, Store
 
 CLIENTS = 8
 OPERATIONS = 2_000
+SEEDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ def _too_old(operations: Iterable[Operation]) -> Iterable[Operation]:
 
 def main() -> None:
     """Prints the violations of each seed."""
-    seeds, operations = (int(each) for each in [*sys.argv[1:], "100", str(OPERATIONS)][:2])
+    seeds, operations = (int(each) for each in [*sys.argv[1:], str(SEEDS), str(OPERATIONS)][:2])
     os.environ.setdefault("TOOLWIRE_KEY", "00" * 32)
     began, total = time.monotonic(), 0
     with tempfile.TemporaryDirectory() as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
