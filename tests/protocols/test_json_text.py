@@ -121,8 +121,7 @@ UNREAD = (
     "Write each call in that form, by itself."
 )
 IN_RIGHT_FORM = (
-    "This call is not in the form that calls are read from. In that form it is:\n"
-    f"<tool_call>\n{CALL}\n</tool_call>"
+    f"This call is not in the form that calls are read from. In that form it is:\n<tool_call>\n{CALL}\n</tool_call>"
 )
 AMONG_TEXT = (
     "The call stands in a code fence among other text, so it may not be meant. "
