@@ -10,12 +10,15 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
 from mcp.client.auth.extensions.client_credentials import PrivateKeyJWTOAuthProvider, SignedJWTParameters
+from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
 
+from tests.patience import PATIENCE_S
 from toolwire import (
     ApprovalRequest,
     Decision,
@@ -79,13 +82,13 @@ def calls_of(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def browser(address: str) -> None:
     """Opens the page of a login, and goes where it leads."""
-    httpx2.get(address, follow_redirects=True)
+    httpx2.get(address, follow_redirects=True, timeout=PATIENCE_S)
 
 
 def issuer_of(url: str) -> str:
     """Returns the authorization server that the suite's own server names. A user reads it in a page of a provider."""
     parts = httpx2.URL(url)
-    known = httpx2.get(parts.copy_with(path=f"/.well-known/oauth-protected-resource{parts.path}"))
+    known = httpx2.get(parts.copy_with(path=f"/.well-known/oauth-protected-resource{parts.path}"), timeout=PATIENCE_S)
     return known.json()["authorization_servers"][0]
 
 
@@ -101,11 +104,34 @@ def auth_of(url: str, context: Mapping[str, Any]) -> Any:
         )
         provider = signed.create_assertion_provider()
         return PrivateKeyJWTOAuthProvider(url, NoTokens(), client, provider, issuer=issuer_of(url))
+    if "idp_id_token" in context:
+        return IdentityAssertionOAuthProvider(
+            *(url, NoTokens(), context["client_id"], context["client_secret"], issuer_of(url)),
+            partial(identity_of, context),
+            token_endpoint_auth_method="client_secret_basic",
+        )
     if "client_secret" in context:
         kind = McpCredentials if scenario == "auth/client-credentials-basic" else McpLogin
         issuer = context.get("issuer") or issuer_of(url)
         return kind(client_id=context["client_id"], client_secret=context["client_secret"], issuer=issuer)
     return McpLogin(client_id=METADATA_URL)
+
+
+async def identity_of(context: Mapping[str, Any], audience: str, resource: str) -> str:
+    """Exchanges the token of the person's company for one that the authorization server takes (RFC 8693)."""
+    kinds = "urn:ietf:params:oauth:token-type:"
+    form = {
+        "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "requested_token_type": f"{kinds}id-jag",
+        "subject_token": context["idp_id_token"],
+        "subject_token_type": f"{kinds}id_token",
+        "client_id": context["idp_client_id"],
+        "audience": audience,
+        "resource": resource,
+    }
+    async with httpx2.AsyncClient(timeout=PATIENCE_S) as client:
+        answer = await client.post(context["idp_token_endpoint"], data=form)
+    return answer.json()["access_token"]
 
 
 class NoTokens:

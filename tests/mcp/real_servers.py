@@ -210,10 +210,17 @@ def end_thrice(servers: Servers, folder: Path) -> None:
 
 
 def down_for_a_while(servers: Servers) -> None:
-    """Ends a server in a call, and starts it again later."""
+    """Ends a server while it is idle and starts it at once; then in a call, and starts it again later."""
     for kind, path, make in TRANSPORTS:
         with at_url(servers, kind) as server:
             registry = registry_of(make("everything", f"http://127.0.0.1:{server.port}/{path}"))
+            time.sleep(STABLE_S)
+            server.kill()
+            server.start()
+            up = time.monotonic()
+            until(lambda registry=registry: answers(registry))
+            back = time.monotonic() - up
+            check(f"{kind}: back after a kill while idle", back <= BACK_S, f"{back:.2f} s")
             with ThreadPoolExecutor(1) as pool:
                 long = {"duration": 10, "steps": 50}
                 waiting = pool.submit(registry.invoke, "everything/trigger-long-running-operation", long)

@@ -16,7 +16,7 @@ from tests.architecture.source import ROOT
 from tests.mcp.client.raw_server import BROKEN, TOOL
 from toolwire import ConfigurationError, MCPClient, ServerUnavailable, ToolRegistry
 from toolwire.mcp.client_limits import LOG_LINES_PER_S
-from toolwire.mcp.http import Door, MessageClient, fate_of
+from toolwire.mcp.http import Door, MessageClient, Refused, fate_of
 from toolwire.mcp.mended_answers import MendedAnswers
 from toolwire.mcp.server_log import ServerLog
 
@@ -175,11 +175,23 @@ async def test_a_request_that_is_lost_says_how_far_it_came(error: type[Exception
     assert fate_of(error_of(await answered(handle))) == fate
 
 
-async def test_a_session_that_ended_and_refused_credentials_are_told_apart() -> None:
+async def test_a_session_that_ended_is_told() -> None:
     gone = await answered(lambda _: httpx2.Response(404), {"mcp-session-id": "1"})
-    refused = await answered(lambda _: httpx2.Response(401))
     other = await answered(lambda _: httpx2.Response(404))
-    assert (fate_of(error_of(gone)), fate_of(error_of(refused)), other.status_code) == ("no_session", "refused", 404)
+    assert (fate_of(error_of(gone)), other.status_code) == ("no_session", 404)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refused_message_is_told_and_the_first_one_ends_the_connection(status: int) -> None:
+    statuses = iter([status, 200, status])
+    door = Door(URL, 100, httpx2.MockTransport(lambda _: httpx2.Response(next(statuses))))
+    async with MessageClient(door) as client:
+        with pytest.raises(Refused) as refused:
+            await client.post(URL, json={})
+        await client.post(URL, json={})
+        error = error_of(await client.post(URL, json={}))
+    assert (fate_of(error), error.error.message) == ("refused", str(refused.value))
+    assert str(refused.value) == f"the server refused the credentials: {status}"
 
 
 async def test_a_server_cannot_claim_that_a_call_was_not_sent() -> None:

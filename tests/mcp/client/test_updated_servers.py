@@ -133,16 +133,14 @@ def test_a_server_is_off_for_the_doctor_when_it_lacks_a_tool_that_its_entry_name
 def test_the_doctor_tells_which_tools_wait_and_changes_no_pin(tmp_path: Path) -> None:
     config, pins = tmp_path / "mcp.json", tmp_path / "pins.json"
     config.write_text(json.dumps({"mcpServers": {"a": local(tmp_path / "record")}}))
-    kept, digests = McpPins(pins), {name: digest_of(tool) for name, tool in TOOLS_BY_NAME.items()}
-    kept.check("a", {**digests, "add": "0" * 64}, "first")
+    digests = {name: digest_of(tool) for name, tool in TOOLS_BY_NAME.items()}
+    McpPins(pins).check("a", {**digests, "add": "0" * 64}, "first")
     before = pins.read_bytes()
     ended = run_here("mcp", "doctor", "--config", str(config), "--pins", str(pins))
     assert ended.stdout.splitlines()[2:] == [
         f"a/add is off, because it is changed: toolwire mcp accept a add --pins {pins}"
     ]
     assert (ended.code, pins.read_bytes()) == (1, before)
-    kept.check("a", digests, "all")
-    assert run_here("mcp", "doctor", "--config", str(config), "--pins", str(pins)).code == 0
 
 
 @pytest.mark.parametrize(("key", "is_off"), [("excludedTools", True), ("disabled_tools", True), ("colour", False)])
