@@ -36,6 +36,7 @@ async def serving(
     reply: Callable[[str], bytes] | Callable[[str, asyncio.StreamWriter], object],
     *,
     host: str = "127.0.0.1",
+    port: int = 0,
     tls: ssl.SSLContext | None = None,
     writes: bool = False,
 ) -> AsyncIterator[LoopbackServer]:
@@ -66,7 +67,7 @@ async def serving(
             writer.close()
             del open_connections[task]
 
-    listening = await asyncio.start_server(connected, host, 0, ssl=tls)
+    listening = await asyncio.start_server(connected, host, port, ssl=tls)
     server.port = listening.sockets[0].getsockname()[1]
     try:
         yield server

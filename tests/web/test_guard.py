@@ -70,33 +70,65 @@ async def test_no_form_of_a_loopback_address_reaches_a_server_there() -> None:
     assert len(reached) >= 12, reached
 
 
+INNER = ("127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "192.168.1.1")
+OUTER = "127.0.0.2"
+"""Stands for a public address: the transport allows it."""
+
+
+class Rebinding:
+    """A hostile name server: a name is inner, inner beside public, or public at first and inner from then on."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, int] = {}
+        self._chance = random.Random(7)
+
+    async def __call__(self, host: str, port: int) -> list[str]:
+        self.asked[host] = self.asked.get(host, 0) + 1
+        kind = host.partition("-")[0]
+        if kind == "inner":
+            return [self._chance.choice(INNER)]
+        if kind == "mixed":
+            mixed = ["1.1.1.1", self._chance.choice(INNER), OUTER]
+            self._chance.shuffle(mixed)
+            return mixed
+        return [OUTER if self.asked[host] == 1 else "127.0.0.1"]
+
+
+class ResolvingTwice(GuardedTransport):
+    """The usual mistake: the name is resolved for the check, and once more for the connection."""
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        await super().addresses(host, port)
+        return list(await self._resolve(host, port))
+
+
 @pytest.mark.threat(40)
 async def test_a_name_server_that_changes_its_answer_leads_nowhere() -> None:
-    rng = random.Random(7)
-    inner = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "192.168.1.1"]
-    asked: list[str] = []
+    names = [f"{('inner', 'mixed', 'flip')[number % 3]}-{number}.example" for number in range(500)]
 
-    async def resolve(host: str, port: int) -> list[str]:
-        asked.append(host)
-        kind = rng.randrange(3)
-        if kind == 0:
-            return [rng.choice(inner)]
-        mixed = ["1.1.1.1", rng.choice(inner), "2606:4700::1"]
-        rng.shuffle(mixed)
-        return mixed
+    async def bodies(transport: GuardedTransport) -> list[bytes]:
+        found: list[bytes] = []
+        for name in names:
+            try:
+                url = f"http://{name}:{inner.port}/"
+                got = await fetch(url, transport=transport, deadline_s=PATIENCE_S, ports=(inner.port,))
+            except Blocked:
+                assert not name.startswith("flip")
+            else:
+                found.append(got.body)
+        return found
 
-    async with serving(lambda path: answer(b"secret")) as server:
-        transport = GuardedTransport(resolve=resolve)
-        for number in range(500):
-            with pytest.raises(Blocked):
-                await fetch(
-                    f"http://r{number}.example:{server.port}/",
-                    transport=transport,
-                    deadline_s=PATIENCE_S,
-                    ports=(server.port,),
-                )
-        assert server.requests == []
-    assert len(asked) == 500, "each name is resolved once"
+    async with (
+        serving(lambda path: answer(b"secret")) as inner,
+        serving(lambda path: answer(b"public"), host=OUTER, port=inner.port),
+    ):
+        resolve = Rebinding()
+        guarded = await bodies(GuardedTransport([(OUTER, inner.port)], resolve))
+        assert (set(guarded), len(guarded), inner.requests) == ({b"public"}, 166, [])
+        assert resolve.asked == dict.fromkeys(names, 1), "each name is resolved once"
+        # The control: each name that changes leads a transport that resolves twice to the inner server.
+        assert await bodies(ResolvingTwice([(OUTER, inner.port)], Rebinding())) == [b"secret"] * 166
+        assert len(inner.requests) == 166
 
 
 @pytest.mark.threat(40)

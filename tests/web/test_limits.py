@@ -188,15 +188,19 @@ async def test_a_damaged_packed_page_is_refused(damage: slice, why: str) -> None
 )
 async def test_a_server_that_drips_is_left_at_the_deadline(start: bytes) -> None:
     """The limit of one read starts anew with each byte, so only a deadline for the whole ends this."""
-    is_over = asyncio.Event()
+    is_over, is_late, deadline_s, pause_s = asyncio.Event(), asyncio.Event(), 0.3, 0.01
 
     async def drip(path: str, writer: asyncio.StreamWriter) -> None:
+        sent = 0
         try:
             writer.write(start)
             while True:
                 writer.write(b"y")
                 await writer.drain()
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(pause_s)
+                sent += 1
+                if sent * pause_s > 2 * deadline_s:
+                    is_late.set()
         except OSError:
             pass
         finally:
@@ -204,10 +208,16 @@ async def test_a_server_that_drips_is_left_at_the_deadline(start: bytes) -> None
 
     async with serving(drip, writes=True) as server:
         with pytest.raises(FetchFailed, match=r"no whole answer within 0\.3 seconds") as failed:
-            await got(server, deadline_s=0.3)
+            await got(server, deadline_s=deadline_s)
         assert failed.value.may_repeat
         async with asyncio.timeout(PATIENCE_S):
             await is_over.wait()
+            # The control: without the deadline the same server still drips after twice that time.
+            is_late.clear()
+            dripped_on = asyncio.ensure_future(got(server))
+            await is_late.wait()
+            assert not dripped_on.done()
+            dripped_on.cancel()
 
 
 async def test_the_deadline_counts_all_redirects() -> None:

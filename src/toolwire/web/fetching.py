@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import zlib
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ async def fetch(
     except TimeoutError:
         raise FetchFailed(f"no whole answer within {deadline_s:g} seconds", may_repeat=True) from None
     except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
+        if any(isinstance(each, ssl.SSLCertVerificationError) for each in error.args):
+            raise FetchFailed(f"the server of {url[:200]!r} has no valid certificate") from error
         reached = not isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout)
         what = "did not answer as HTTP wants it" if reached else "cannot be reached"
         raise FetchFailed(f"the server of {url[:200]!r} {what}", may_repeat=True) from error
