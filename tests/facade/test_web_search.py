@@ -65,6 +65,7 @@ ANSWERS: dict[Name, dict[str, Any]] = {
                     "url": URL,
                     "description": "High at noon",
                     "page_age": "2026-01-31T00:00:00",
+                    "profile": {"name": "Harbour", "url": URL, "long_name": "example.org", "img": ""},
                     "meta_url": {"hostname": "example.org"},
                 }
             ],
@@ -88,7 +89,7 @@ ANSWERS: dict[Name, dict[str, Any]] = {
 FOUND: dict[Name, dict[str, str]] = {
     "bocha": {"summary": "High at noon, low at six", "site": "Harbour", "published": "2026-01-31T11:58:00+08:00"},
     "tavily": {"summary": "", "site": "example.org", "published": "2026-01-31"},
-    "brave": {"summary": "", "site": "example.org", "published": "2026-01-31T00:00:00"},
+    "brave": {"summary": "", "site": "Harbour", "published": "2026-01-31T00:00:00"},
     "searxng": {"summary": "", "site": "example.org", "published": "2026-01-31T00:00:00"},
 }
 WISHES = "noLimit, oneDay, oneWeek, oneMonth, oneYear, a day as 2026-01-31, or days as 2026-01-01..2026-01-31"
@@ -182,6 +183,21 @@ async def test_searxng_is_asked_at_its_search_page_and_knows_no_days() -> None:
         "searxng knows no days: give freshness as one of noLimit, oneDay, oneWeek, oneMonth, oneYear"
     )
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("longest", "longer"), [("x" * 400, "x" * 401), ("x " * 50, "x " * 51)])
+async def test_brave_takes_a_query_up_to_its_limits_and_is_not_asked_above_them(longest: str, longer: str) -> None:
+    async with serving(replying(ANSWERS["brave"])) as server:
+        assert (await search("brave", server, query=longest)).success
+        refused = await search("brave", server, query=longer)
+    assert refused.error == "brave takes at most 400 characters and 50 words: shorten the query"
+    assert len(server.requests) == 1
+
+
+async def test_a_site_without_a_profile_is_named_by_its_host() -> None:
+    found = {"web": {"results": [{"url": URL}, {"url": URL, "profile": {"name": 7}}]}}
+    async with serving(replying(found)) as server:
+        assert [each["site"] for each in (await search("brave", server)).data] == ["example.org"] * 2
 
 
 async def test_an_engine_that_gives_fewer_says_so() -> None:

@@ -20,6 +20,10 @@ ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
 """Maximum bytes of an engine's answer: 50 results with fields of the greatest length have 1 MiB."""
 TEXT_LIMIT = 4_000
 """Maximum characters of one field of a result. A longer one is cut; the page itself can be fetched."""
+BRAVE_CHARS = 400
+"""Maximum characters of a query to Brave, which refuses a longer one."""
+BRAVE_WORDS = 50
+"""Maximum words of a query to Brave."""
 ProviderName = Literal["bocha", "tavily", "brave", "searxng", "ddgs"]
 FRESHNESS = ("noLimit", "oneDay", "oneWeek", "oneMonth", "oneYear")
 _PERIODS = {"oneDay": "day", "oneWeek": "week", "oneMonth": "month", "oneYear": "year"}
@@ -131,6 +135,7 @@ def _refused(name: str, code: object) -> FetchFailed:
     return FetchFailed(f"the search engine {name} {why}", may_repeat=True)
 
 
+# The API's page at open.bochaai.com; its answer has the form of Bing's.
 def _bocha(wanted: Wanted, url: str, key: str) -> httpx2.Request:
     body = {"query": wanted.query, "freshness": wanted.freshness, "summary": True, "count": wanted.count}
     return httpx2.Request("POST", url, json=body, headers={"Authorization": f"Bearer {key}"})
@@ -144,6 +149,7 @@ def _bocha_results(answer: Mapping[str, Any]) -> list[SearchResult]:
     ]
 
 
+# docs.tavily.com/api-reference/endpoint/search. Only its topic "news" gives `published_date`.
 def _tavily(wanted: Wanted, url: str, key: str) -> httpx2.Request:
     body: dict[str, Any] = {"query": wanted.query, "max_results": wanted.count}
     if wanted.period:
@@ -157,7 +163,10 @@ def _tavily_results(answer: Mapping[str, Any]) -> list[SearchResult]:
     return [_result(item, snippet="content", published="published_date") for item in _items(answer, "results")]
 
 
+# api-dashboard.search.brave.com/api-reference/web/search/get
 def _brave(wanted: Wanted, url: str, key: str) -> httpx2.Request:
+    if len(wanted.query) > BRAVE_CHARS or len(wanted.query.split()) > BRAVE_WORDS:
+        raise FetchFailed(f"brave takes at most {BRAVE_CHARS} characters and {BRAVE_WORDS} words: shorten the query")
     query: dict[str, str] = {"q": wanted.query, "count": str(wanted.count), "text_decorations": "false"}
     if wanted.period:
         query["freshness"] = f"p{wanted.period[0]}"
@@ -169,9 +178,18 @@ def _brave(wanted: Wanted, url: str, key: str) -> httpx2.Request:
 
 def _brave_results(answer: Mapping[str, Any]) -> list[SearchResult]:
     items = _items(answer, "web", "results")
-    return [_result(item, snippet="description", published="page_age") for item in items]
+    return [
+        _result({**item, "site": _site(item.get("profile"))}, snippet="description", site="site", published="page_age")
+        for item in items
+    ]
 
 
+def _site(profile: object) -> object:
+    """Returns the name in a profile of Brave, which may be missing."""
+    return cast("dict[str, object]", profile).get("name") if isinstance(profile, dict) else None
+
+
+# docs.searxng.org/dev/search_api, which leaves out "week"; `parse_time_range` of its source takes that too.
 def _searxng(wanted: Wanted, url: str, key: str) -> httpx2.Request:
     query = {"q": wanted.query, "format": "json"}
     if wanted.days:
