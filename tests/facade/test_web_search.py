@@ -280,11 +280,22 @@ async def test_a_result_with_a_strange_url_has_no_site() -> None:
     assert found.data == [{"title": "", "url": "http://[", "snippet": "", "summary": "", "site": "", "published": ""}]
 
 
+@pytest.mark.parametrize(("length", "kept"), [(searching.TEXT_LIMIT, 4_000), (searching.TEXT_LIMIT + 1, 4_000)])
+async def test_a_field_has_at_most_the_limit_of_characters(length: int, kept: int) -> None:
+    found = {"results": [{"url": URL, "content": "x" * (length - 1) + "y"}]}
+    async with serving(replying(found)) as server:
+        snippet = (await search("tavily", server)).data[0]["snippet"]
+    assert (len(snippet), snippet.endswith("y")) == (kept, length == kept)
+
+
 async def test_a_long_answer_and_a_slow_engine_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "ANSWER_LIMIT_BYTES", 99)
+    size = len(json.dumps(ANSWERS["bocha"]).encode())
     async with serving(replying(ANSWERS["bocha"])) as server:
+        monkeypatch.setattr(searching, "ANSWER_LIMIT_BYTES", size)
+        assert (await search("bocha", server)).success
+        monkeypatch.setattr(searching, "ANSWER_LIMIT_BYTES", size - 1)
         long = await search("bocha", server)
-    assert long.error == "the answer of the search engine has more than 99 bytes"
+    assert long.error == f"the answer of the search engine has more than {size - 1} bytes"
 
     async def silent(path: str, writer: Any) -> None:
         await writer.drain()

@@ -27,14 +27,18 @@ class Budget:
     """The bytes that one answer may still have on the wire."""
 
     def __init__(self) -> None:
-        # The read that ends the head may hold the start of the body.
-        self._left = HEADER_LIMIT_BYTES + READ_BYTES
+        # The read that ends the head may hold the start of the body, and one byte tells that there are too many.
+        self._left = HEADER_LIMIT_BYTES + READ_BYTES - 1
         self._part = "head"
 
     def begin_body(self) -> None:
         """Allows the body; the rest of the head's bytes stays for the framing."""
         self._left += BODY_LIMIT_BYTES
         self._part = "body"
+
+    def next_read(self, size: int) -> int:
+        """Returns how many bytes may be read at once: those that are left, and one that tells of more."""
+        return min(size, self._left + 1)
 
     def spend(self, size: int) -> None:
         """Counts received bytes.
@@ -92,7 +96,7 @@ class _CountedStream(httpcore2.AsyncNetworkStream):
         self._budget = budget
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data = await self._inner.read(max_bytes, timeout)
+        data = await self._inner.read(self._budget.next_read(max_bytes), timeout)
         self._budget.spend(len(data))
         return data
 
