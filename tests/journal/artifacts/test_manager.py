@@ -17,7 +17,7 @@ from sqlalchemy import text
 from tests.forks import forked
 from tests.journal.artifacts.histories import OPERATIONS, SEEDS, Operation, history, violations
 from tests.journal.world import done
-from tests.session.test_documents import stored_parts
+from tests.session.test_documents import SLACK, Watch, stored_parts
 from toolwire import ArtifactConflict, ArtifactError, ArtifactManager, ConfigurationError, DecisionRefused, Store
 from toolwire.journal.artifacts import manager as managers
 from toolwire.journal.artifacts.artifact import ARTIFACT_LIMIT_BYTES
@@ -265,6 +265,15 @@ def test_a_large_version_is_written_in_parts_and_comes_back(artifacts: ArtifactM
     # A transaction for each part, one for the version, and one that finds no part to delete.
     assert kept._database.writer.commits - before <= count + 2
     assert artifacts.read("large").content == content
+
+
+def test_other_records_are_written_between_the_parts_of_a_version(artifacts: ArtifactManager, kept: Store) -> None:
+    watch = Watch(kept)
+    artifacts.create("large", "x" * ARTIFACT_LIMIT_BYTES)
+    assert len(watch.carried) - 1 == ARTIFACT_LIMIT_BYTES // PART_BYTES
+    assert max(watch.carried) <= PART_BYTES * SLACK
+    # Each record waited for the part before it, and at most for the one after.
+    assert all(done(waited) <= 1 for waited in watch.beside)
 
 
 def test_parts_of_a_change_that_came_too_late_are_deleted(
