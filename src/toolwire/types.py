@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolwire.definition.tool import Tool as Tool
     from toolwire.facade.built_in.background import BackgroundCall as BackgroundCall
     from toolwire.facade.built_in.background import BackgroundCalls as BackgroundCalls
+    from toolwire.facade.named_tools import NamedTools as NamedTools
     from toolwire.facade.policy_sources import PolicySource as PolicySource
     from toolwire.facade.toolkits.tool_stream import ToolStream as ToolStream
     from toolwire.facade.toolkits.trace_toolkit import TracedStream as TracedStream
@@ -132,6 +133,7 @@ _HOMES = {
     "Message": "session.turn",
     "Middleware": "catalogue.entry",
     "MinIsolation": "sandbox.report",
+    "NamedTools": "facade.named_tools",
     "Pattern": "permission.condition",
     "Permission": "definition.tool",
     "PolicySource": "facade.policy_sources",

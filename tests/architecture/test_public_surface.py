@@ -163,6 +163,7 @@ TYPES = [
     "Message",
     "Middleware",
     "MinIsolation",
+    "NamedTools",
     "Pattern",
     "Permission",
     "PolicySource",

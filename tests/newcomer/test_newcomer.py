@@ -27,6 +27,7 @@ INSTALLS = {
     "README.md": "`pip install openai`",
     "docs/built_in/web_fetch.md": "pip install 'toolwire[web]'",
     "docs/built_in/web_search.md": "pip install 'toolwire[web]'",
+    "docs/fastmcp.md": "pip install 'toolwire[fastmcp]'",
     "docs/mcp.md": "pip install 'toolwire[mcp]'",
     "docs/serving_mcp.md": "pip install 'toolwire[mcp]'",
     "docs/tracing.md": "pip install 'toolwire[otel]'",
@@ -197,7 +198,7 @@ def test_a_wrong_command_line_ends_with_its_exit_code(newcomer: Environment) -> 
 def test_the_pages_and_agents_that_name_a_package_run_with_it(newcomer: Environment) -> None:
     assert {page: words in text_of(page) for page, words in INSTALLS.items()} == dict.fromkeys(INSTALLS, True)
     assert set(wrong_pages(newcomer, list(INSTALLS), {})) == set(INSTALLS)  # The control: without them, no page runs.
-    newcomer.install(*SDKS, f"toolwire[mcp,otel,web] @ {newcomer.wheel.as_uri()}")
+    newcomer.install(*SDKS, f"toolwire[fastmcp,mcp,otel,web] @ {newcomer.wheel.as_uri()}")
     with provider() as server:
         reach = {
             **{f"{name}_BASE_URL": server.url for name in ("OPENAI", "ANTHROPIC", "GOOGLE_GEMINI")},

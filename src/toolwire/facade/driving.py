@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.invocation.batch import needs_loop
@@ -20,12 +21,12 @@ def new_scope(catalogue: Catalogue) -> Scope:
     return Scope(catalogue=catalogue, ports=BlockingPorts(default_runtime()))
 
 
-def awaited(scope: Scope) -> Scope:
-    """Returns the scope of awaited calls with the same settings."""
+def awaited(scope: Scope, **changes: Any) -> Scope:
+    """Returns the scope of awaited calls with the same settings, except for the given changes."""
     # Import asyncio here: only callers with a loop need it.
     from toolwire.invocation.asynchronous import AsynchronousPorts
 
-    return replace(scope, ports=AsynchronousPorts(scope.runtime))
+    return replace(scope, ports=AsynchronousPorts(scope.runtime), **changes)
 
 
 def call_blocking(call: ToolCall, scope: Scope) -> ToolResult:

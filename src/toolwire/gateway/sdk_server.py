@@ -20,13 +20,14 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.tool import Tool
-from toolwire.gateway.call_results import is_object
 from toolwire.gateway.clients import Clients, connection_of
+from toolwire.gateway.kept_schemas import KeptSchemas
 from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S
 from toolwire.gateway.slots import Slots
 from toolwire.mcp.convert import to_mcp
+from toolwire.mcp.values.call_results import is_object
 from toolwire.permission.approval import REQUEST_LIFE_S
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller
@@ -86,7 +87,7 @@ class SdkServer(Server[None]):
         """Returns the schema of a tool for the SDK, which compares headers with arguments before the call."""
         name = self._parts.own_name(served)
         tool = None if name is None else self._parts.find(name, self._parts.clients.caller())
-        return None if tool is None else tool.input_schema
+        return None if tool is None else self._parts.schemas.of(tool).input_schema
 
     # -- news of changed tools --------------------------------------------------------------------------------------
 
@@ -121,13 +122,15 @@ class ServedParts:
 
     def __init__(self, base: Session, clients: Clients, slots: Slots, store: Store | None) -> None:
         self.base, self.clients, self.slots, self.store = base, clients, slots, store
-        self.calls = ServedCalls(clients, slots, store)
+        self.schemas = KeptSchemas()
+        self.calls = ServedCalls(clients, slots, store, self.schemas)
         self._names: Mapping[str, str] = {}
 
     def find(self, name: str, caller: Caller) -> Tool | None:
         """Returns the tool with that name in the registry, if this caller may see it."""
         scope = self.base._scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        entry = scope.narrowed(caller=caller).tools.find(name)
+        tools = scope.tools if caller == scope.caller else scope.narrowed(caller=caller).tools
+        entry = tools.find(name)
         return None if entry is None else entry.described
 
     def own_name(self, served: str) -> str | None:

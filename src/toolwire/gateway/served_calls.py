@@ -14,11 +14,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolwire.gateway.call_results import call_result, unshowable
 from toolwire.gateway.clients import Client, Clients
 from toolwire.gateway.elicitation import decision_of, form_of
+from toolwire.gateway.kept_schemas import KeptSchemas
 from toolwire.gateway.server_limits import STATE_BUSY_S
 from toolwire.gateway.slots import Slots
+from toolwire.mcp.values.call_results import call_result, sendable_result
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.call_events import ToolChunk, ToolEvent
@@ -45,8 +46,8 @@ class _UnderWay(Exception):
 class ServedCalls:
     """Runs the calls of all clients of one server."""
 
-    def __init__(self, clients: Clients, slots: Slots, store: Store | None) -> None:
-        self._clients, self._slots, self._store = clients, slots, store
+    def __init__(self, clients: Clients, slots: Slots, store: Store | None, schemas: KeptSchemas) -> None:
+        self._clients, self._slots, self._store, self._schemas = clients, slots, store, schemas
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> Answer:
         """Runs a call, or continues one that waited for a person.
@@ -80,7 +81,7 @@ class ServedCalls:
             said = f"{call.name!r} is still under way: the same call was sent before."
             return call_result(ToolResult.failed("unavailable", said), None, is_modern=_is_modern(context))
         if turn.suspended is None:
-            return _told(context, client, call, turn.results[0])
+            return self._told(context, client, call, turn.results[0])
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
         if _is_modern(context) and _can_be_asked(context):
             asked = [request for request in pending if request.id not in closed]
@@ -90,6 +91,13 @@ class ServedCalls:
                 return types.InputRequiredResult(input_requests=requests, request_state=json.dumps({"run": run_id}))
         client.wait(call, run_id)
         return call_result(_waits(pending), None, is_modern=_is_modern(context))
+
+    def _told(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
+        tool = client.find(call.name)
+        if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
+        schema = None if tool is None else self._schemas.of(tool).output_schema
+        return sendable_result(call.name, result, schema, is_modern=_is_modern(context))
 
     async def _turn(
         self,
@@ -172,18 +180,6 @@ class ServedCalls:
                 return turn
             turn = await self._resumed(client, turn.suspended.run_id, decisions, events, closed)
         return turn
-
-
-def _told(context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
-    tool = client.find(call.name)
-    if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
-        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
-    try:
-        schema = None if tool is None else tool.output_schema
-        return call_result(result, schema, is_modern=_is_modern(context))
-    except (Unrepresentable, KeyError, TypeError, ValueError) as error:
-        _LOG.exception("the result of %r cannot be sent", call.name)
-        return unshowable(error)
 
 
 def _telling_progress(context: Context) -> Events:

@@ -328,7 +328,7 @@ class Session(Traced, Observed):
     async def _run(self, run_id: str, read: Reply, run: Run, scope: Scope) -> list[ToolResult]:
         self._first = self._first or scope.caller
         refuse_other(scope.conversation, self._first, scope.caller)
-        scope = replace(awaited(scope), run_id=run_id, run=run)
+        scope = awaited(scope, run_id=run_id, run=run)
         outcomes = await invoke_all(run_calls(run_id, read), scope)
         scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]

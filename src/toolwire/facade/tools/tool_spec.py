@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 from toolwire.definition.author_options import FunctionOptions, McpOptions, SchemaOptions
 from toolwire.definition.tool import MISSING, Tool
 from toolwire.facade.tools import direct
+from toolwire.facade.tools.spec_exports import SpecExports
 from toolwire.vocabulary.results import ToolResult
 
-if TYPE_CHECKING:
-    from mcp_types import Tool as McpTool
 
-
-class ToolSpec:
+class ToolSpec(SpecExports):
     """A tool: its name, its parameters and output, and how to run it.
 
     >>> def add(a: int, b: int = 1) -> int:
@@ -119,6 +117,23 @@ class ToolSpec:
         from toolwire.mcp.convert import from_mcp
 
         return cls(from_mcp(tool, function=function, **options))
+
+    @classmethod
+    def from_fastmcp(cls, tool: object, **options: Unpack[McpOptions]) -> ToolSpec:
+        """Returns a tool made from a tool of FastMCP, whose `run` makes the call. Needs the extra `toolwire[fastmcp]`.
+
+        `tool` is a `fastmcp.tools.Tool`: `Tool.from_function(f)`, or `await server.get_tool("name")`. Arguments and
+        structured content are checked here. The middleware of its server does not run, and a tool that takes
+        FastMCP's `Context` fails: connect to the server by `MCPClient` for these. A person is asked before each call,
+        as with `from_mcp`, which has the same options.
+
+        Raises:
+            ConfigurationError: The extra is not installed.
+            DefinitionError: It is not a tool of FastMCP, or its schema cannot be used.
+        """
+        from toolwire.facade.tools.fastmcp_export import fastmcp_tools
+
+        return cls(fastmcp_tools().from_fastmcp(tool, **options))
 
     def __tool__(self) -> Tool:
         """Returns the live tool below."""
@@ -284,47 +299,6 @@ class ToolSpec:
     def output_schema(self) -> dict[str, Any] | None:
         """The output as a JSON schema; None when it was not declared."""
         return self._tool.output_schema
-
-    @property
-    def docstring(self) -> str:
-        """A docstring in Google style, made from the tool's definition."""
-        from toolwire.definition.texts.describe import docstring_text
-
-        return docstring_text(self._tool)
-
-    @property
-    def code(self) -> str:
-        """The tool as a Python function definition with its docstring."""
-        from toolwire.definition.texts.describe import code_text
-
-        return code_text(self._tool)
-
-    def signature(self, **arguments: Any) -> str:
-        """Returns a call of it as text: `search_database(query='example', limit=10)`."""
-        from toolwire.definition.texts.python_text import call_text
-
-        return call_text(self._tool, arguments)
-
-    def to_prompt(self) -> str:
-        """Returns a description of it for a prompt."""
-        from toolwire.definition.texts.describe import prompt_text
-
-        return prompt_text(self._tool)
-
-    def to_jsonschema(self, **fields: Any) -> dict[str, Any]:
-        """Returns the flat form: type, name, description, parameters, strict. `fields` add or replace entries."""
-        from toolwire.definition.texts.describe import jsonschema_form
-
-        return jsonschema_form(self._tool, **fields)
-
-    def to_mcp(self) -> McpTool:
-        """Returns the tool as an MCP tool value, with its title, icons and `_meta`. Needs the extra `toolwire[mcp]`.
-
-        MCP has no field for a version: it is in `_meta`, under `fastmcp`, where FastMCP writes and reads it.
-        """
-        from toolwire.mcp.convert import to_mcp
-
-        return to_mcp(self._tool)
 
 
 def _value(tool: Tool, result: ToolResult) -> Any:

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, cast
 
 import mcp_types as types
 
 from toolwire.vocabulary.blocks import ContentBlock
+from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable_text
 from toolwire.vocabulary.values import plain
 
+_LOG = logging.getLogger("toolwire.gateway")
+
 FAILURE_META = "toolwire/failure"
 """The key in `_meta` under which a failed result has its kind, hint and data."""
+
+
+def sendable_result(
+    name: str, result: ToolResult, output_schema: Mapping[str, Any] | None, *, is_modern: bool
+) -> types.CallToolResult:
+    """Works as `call_result`. If the author of the tool built a block wrongly, it returns a result that says so."""
+    try:
+        return call_result(result, output_schema, is_modern=is_modern)
+    except (Unrepresentable, KeyError, TypeError, ValueError) as error:
+        _LOG.exception("the result of %r cannot be sent", name)
+        text = f"The tool ran, but its result cannot be sent: {error}. It may have taken effect."
+        meta = {FAILURE_META: {"kind": "invalid_result", "hint": ""}}
+        return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True, _meta=meta)
 
 
 def call_result(
@@ -73,10 +90,3 @@ def _block(block: ContentBlock) -> types.ContentBlock:
         case "resource_link":
             fields = {name: value for name, value in block.items() if name != "type"}
             return types.ResourceLink.model_validate(fields)
-
-
-def unshowable(error: Exception) -> types.CallToolResult:
-    """Returns the result of a call whose blocks the author of a tool built wrongly."""
-    text = f"The tool ran, but its result cannot be sent: {error}. It may have taken effect."
-    meta = {FAILURE_META: {"kind": "invalid_result", "hint": ""}}
-    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True, _meta=meta)

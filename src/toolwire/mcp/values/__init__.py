@@ -1,0 +1,1 @@
+"""Results as MCP has them, and the tools of FastMCP."""
