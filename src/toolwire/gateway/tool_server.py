@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_args
 
@@ -11,9 +11,11 @@ from toolwire.facade.store_opening import opened
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.gateway.code_mode import code_mode
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
+from toolwire.protocols.native.openai import OpenAi
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import NOBODY, Caller
 from toolwire.vocabulary.errors import ConfigurationError
+from toolwire.vocabulary.results import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +32,15 @@ if TYPE_CHECKING:
 Mode: TypeAlias = Literal["tools", "code"]
 """What a server serves: each tool, or the tools by which programs find and call them."""
 
-_PROTOCOL = "openai"
-"""The protocol of the sessions. Their messages are not used; a native protocol writes the shortest."""
+
+class _Served(OpenAi):
+    """The protocol of the sessions. A client reads results, so no messages are written."""
+
+    def format(self, results: Sequence[ToolResult]) -> list[dict[str, Any]]:  # noqa: ARG002  # the protocol gives them
+        return []
+
+
+_PROTOCOL = _Served()
 
 
 class ToolServer:
