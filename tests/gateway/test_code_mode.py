@@ -11,7 +11,7 @@ from mcp_types import ElicitResult
 
 from mcp import Client
 from tests.gateway.conftest import ERAS
-from toolwire import ConfigurationError, Store, Toolkit, ToolRegistry, ToolServer
+from toolwire import ConfigurationError, Rule, Store, Toolkit, ToolRegistry, ToolServer
 from toolwire.definition.from_schema import from_schema
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -93,6 +93,19 @@ async def test_a_person_decides_in_the_middle_of_a_program(tmp_path: Path, era: 
         assert await called(client, "run_program", code=code) == ("done", False)
     assert files.ran == ["fs/read a", "fs/write b", "git/read c"]
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(("rules", "ran"), [([Rule(effect="auto", tool="fs/*")], ["fs/write a"]), ([], [])])
+async def test_the_rules_of_the_served_tools_decide_on_the_calls_of_a_program(
+    rules: list[Rule], ran: list[str]
+) -> None:
+    files = Files()
+    files.registry.use_policy(rules)
+    async with Client(files.server().in_memory()) as client:
+        await called(client, "run_program", code="fs_write(path='a')")
+        await called(client, "run_program", code="git_write(path='a')")
+        await called(client, "run_program", code="fs_erase(path='a')")
+    assert files.ran == ran
 
 
 async def test_a_long_result_of_a_program_is_read_on_to_its_end() -> None:

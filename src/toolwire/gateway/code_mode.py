@@ -12,6 +12,7 @@ from toolwire.definition.from_function import from_function
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Tool
 from toolwire.facade.registry import ToolRegistry
+from toolwire.permission.policy import Rule
 from toolwire.vocabulary.calls import CODE_EXECUTION, SEARCH_TOOLS
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import DefinitionError
@@ -62,7 +63,8 @@ def code_mode(tools: ToolRegistry) -> ToolRegistry:
     ) -> ToolResult:
         return await context.using(tools).call(CODE_EXECUTION, code=code)
 
-    front = ToolRegistry()
+    # The policy of the served tools alone decides on their calls: this rule leaves all of them to it.
+    front = ToolRegistry(rules=[Rule(effect="auto", tool="*")])
     for function, description in (
         (search_tools, _SEARCH),
         (describe_tools, "Describe tools whose names are known, as Python functions with their parameters."),
