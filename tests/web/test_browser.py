@@ -6,9 +6,12 @@ import asyncio
 import os
 import pwd
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -229,6 +232,54 @@ async def test_a_url_that_is_not_fetched_starts_no_browser(url: str, monkeypatch
     monkeypatch.setattr(browser, "_opened", None)
     with pytest.raises(Blocked):
         await browser.render(url, transport=GuardedTransport(), ports=(80,))
+
+
+async def test_a_browser_that_does_not_close_is_killed_and_its_profile_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    profiles: list[Path] = []
+    ended: list[int] = []
+
+    class Playwright:
+        """Starts the program as Playwright does, in a group of its own, and cannot end it."""
+
+        @property
+        def chromium(self) -> Playwright:
+            return self
+
+        async def start(self) -> Playwright:
+            return self
+
+        async def launch_persistent_context(self, profile: Path, *, executable_path: Path, **_: object) -> Any:
+            process = begun(executable_path)
+            started.append(process)
+            profiles.append(profile)
+            return FakeContext()
+
+        async def stop(self) -> None:
+            try:
+                ended.append(await asyncio.to_thread(started[0].wait, PATIENCE_S))
+            finally:
+                started[0].kill()
+
+    class FakeContext:
+        async def new_page(self) -> Any:
+            return FakePage(answering())
+
+    monkeypatch.setattr(browser, "async_playwright", Playwright)
+    monkeypatch.setattr(browser, "_command", lambda: ["/bin/sh", "-c", "echo ready; sleep 600", "browser"])
+    async with browser._opened([]):
+        assert started[0].poll() is None
+    assert ended == [-signal.SIGKILL]
+    assert [path.parent for path in profiles if path.parent.exists()] == []
+
+
+def begun(program: Path) -> subprocess.Popen[bytes]:
+    """Starts a program in a group of its own, and waits until it says that it runs."""
+    process = subprocess.Popen([program], process_group=0, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as said:
+        assert said.readline() == b"ready\n"
+    return process
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, *programs: str, user: int) -> None:
