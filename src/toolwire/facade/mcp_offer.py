@@ -58,13 +58,15 @@ class Offer:
         waiting = self._waiting()
         found = self._entries(self._chosen(is_first=True))
         refuse_wrong_rules(scope.policy, found, is_whole=False)
+        written = _provider_names(scope.catalogue)
         for entry in found:
-            self._add(scope.catalogue, entry, waiting)
+            self._add(scope.catalogue, entry, waiting, written)
         self._offered = frozenset(entry.name for entry in found)
 
     def take_again(self, scope: Scope) -> None:
         """Makes the registered tools those that the server has now. A tool that is unchanged stays as it is."""
         catalogue, waiting = scope.catalogue, self._waiting()
+        written = _provider_names(catalogue)
         before = {entry.name: entry for entry in catalogue if server_of(entry) == self.client.name}
         found = {entry.name: entry for entry in self._entries(self._chosen())}
         for name in before.keys() - found.keys():
@@ -81,7 +83,7 @@ class Offer:
                 if there is not None:
                     catalogue.remove(name)
             elif there is None:
-                self._add(catalogue, entry, waiting)
+                self._add(catalogue, entry, waiting, written)
             else:
                 # Disabled first: no call may reach a definition that waits. The host's own reason stays.
                 if name in waiting and there.disabled is None:
@@ -111,9 +113,15 @@ class Offer:
                 catalogue.enable(name)
         self._off &= waiting.keys()
 
-    def _add(self, catalogue: Catalogue, entry: Entry, waiting: Mapping[str, Wait]) -> None:
+    def _add(self, catalogue: Catalogue, entry: Entry, waiting: Mapping[str, Wait], written: dict[str, str]) -> None:
+        from toolwire.protocols.tool_names import provider_name
+
         why = waiting.get(entry.name)
         try:
+            same = written.setdefault(provider_name(entry.name), entry.name)
+            if same != entry.name:
+                # A server may choose two long names with one digest. No provider could be told of any tool then.
+                raise RegistrationError(f"a provider could not tell it and {same!r} apart")
             catalogue.add_new(entry, disabled=None if why is None else self._off_because(entry.name, why))
         except RegistrationError as error:
             _LOG.warning("the tool %r of an MCP server is off: %s", entry.name, error)
@@ -165,6 +173,13 @@ _REASONS: Mapping[Wait, str] = {
     "changed": "its server changed it, and the owner has not accepted that",
 }
 """What a model reads of a tool that waits."""
+
+
+def _provider_names(catalogue: Catalogue) -> dict[str, str]:
+    """Returns the names of the tools by those that providers get."""
+    from toolwire.protocols.tool_names import provider_name
+
+    return {provider_name(entry.name): entry.name for entry in catalogue}
 
 
 def server_of(entry: Entry) -> str | None:

@@ -68,6 +68,8 @@ class Protected:
     """True: the person refuses."""
     wanted_scope: str = ""
     """A scope without which the MCP server answers 403."""
+    asks_first: int = 0
+    """Requests that the MCP server must have seen before the authorization server answers a token request."""
     redirect: str = ""
     """Where the MCP server sends each request, with status 307."""
     named_issuer: str = ""
@@ -158,6 +160,8 @@ class Recorded:
             form = {name: found[0] for name, found in parse_qs(body.decode()).items()}
         seen = Seen(scope["path"], headers, form, scope["query_string"].decode())
         (self._of.at_authorization if self._is_authorization else self._of.at_server).append(seen)
+        while seen.path == "/token" and len(self._of.at_server) < self._of.asks_first:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
         answer = self._answer(seen)
 
         async def again() -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Generator
+from types import SimpleNamespace
 from typing import Any
 
 import mcp_types as types
@@ -13,6 +15,7 @@ from mcp.server import Server
 from tests.mcp.client.tool_server import OBJECT
 from tests.processor import milliseconds
 from toolwire import MCPClient, Session, ToolRegistry, ToolResult
+from toolwire.protocols import tool_names
 
 BOMB = {"type": "object", "properties": {"text": {"type": "string", "pattern": "^(a+)+$"}}}
 WIDE = {"type": "object", "properties": {"text": {"anyOf": [{"const": number} for number in range(2**16)]}}}
@@ -151,6 +154,35 @@ def test_a_name_up_to_the_limit_of_a_registry_is_used(
     assert (f"h/{name}" in server.registry.tool_library) is is_on
     assert (server.kind(name) == "") is is_on
     assert any("is off" in record.getMessage() for record in caplog.records) is not is_on
+
+
+LONG_NAMES = ("n" * 60 + "x" * 20, "n" * 60 + "y" * 20)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ("read-it", "read_it", "programs would write 'h_read_it' for both 'h/read-it' and 'h/read_it'"),
+        (*LONG_NAMES, f"a provider could not tell it and 'h/{LONG_NAMES[0]}' apart"),
+    ],
+)
+def test_of_two_tools_with_one_name_the_later_is_off(
+    hostile: Callable[..., Hostile],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    first: str,
+    second: str,
+    why: str,
+) -> None:
+    # A server finds two names with one digest in a few seconds.
+    monkeypatch.setattr(tool_names, "hashlib", SimpleNamespace(sha256=lambda _: hashlib.sha256(b"")))  # pyright: ignore[reportUnknownLambdaType]
+    with caplog.at_level(logging.WARNING, "toolwire.registry"):
+        server = hostile({first: OBJECT, second: OBJECT})
+    assert set(server.registry.tool_library) == {"h/plain", f"h/{first}"}
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith(f"the tool 'h/{second}' of an MCP server is off: ")
+    assert why in told
+    assert len(Session(server.registry, protocol="openai").request_tools) == 2
 
 
 def test_tag_characters_of_a_description_reach_no_model(hostile: Callable[..., Hostile]) -> None:
