@@ -11,7 +11,7 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium test test-313 check format bench bench-tokens bench-search bench-tracing bench-web mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer chromium test test-313 check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -113,6 +113,12 @@ bench-tracing: setup  ## what following calls costs, off and on
 bench-web: setup  ## what reading a page in the confined process costs, beside trafilatura alone
 	$(BIN)/python -m benchmarks.web
 
+bench-served: setup  ## calls over HTTP: a ToolServer, FastMCP and the bare SDK, both eras: minutes
+	$(BIN)/python -m benchmarks.served
+
+bench-code-mode: setup .mcp-servers/.stamp  ## what code mode costs in tokens and trips, over three MCP servers from npm
+	$(BIN)/python -m benchmarks.code_mode .mcp-servers
+
 bench-approvals: $(BENCH)/.stamp  ## one saved approval resumed twice, and edited: here and in three SDKs
 	$(BENCH)/bin/python -m benchmarks.approvals
 
@@ -126,6 +132,7 @@ soak: setup  ## ten thousand programs stay flat, a thousand kills lose nothing
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m tests.soak.mixed
 	$(BIN)/python -m tests.soak.flood
+	$(BIN)/python -m tests.soak.served
 	$(BIN)/python -m tests.soak.killed_runs
 	$(BIN)/python -m tests.soak.killed_conversations
 	$(BIN)/python -m benchmarks.kills

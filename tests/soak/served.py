@@ -1,0 +1,91 @@
+"""Calls over HTTP for ten minutes at 70 % of the peak, in both eras: no call fails, and the server's memory stays.
+
+Run: python -m tests.soak.served [seconds]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from dataclasses import dataclass, field
+
+from benchmarks.http_load import HANDSHAKE, MODERN, Client, ServerProcess, loaded, serving
+
+SECONDS = 600.0
+SHARE = 0.7
+CLIENTS = 50
+TOOLS = 10
+PEAK_CALLS = 1_500
+WARM_UP = 0.1
+"""The part of the time before memory is first looked at."""
+LOOK_S = 2.0
+GROWTH = 0.05
+"""The most that the memory may differ from what it was after the warm-up."""
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What happened in the time."""
+
+    calls: int = 0
+    errors: int = 0
+    """Answers that were not the sum, and connections that broke."""
+    resident_mb: list[float] = field(default_factory=list[float])
+    """The server's memory, at each look after the warm-up."""
+
+    @property
+    def difference(self) -> float:
+        """The largest difference from the first look, as a part of it."""
+        first = self.resident_mb[0]
+        return max(abs(now - first) / first for now in self.resident_mb)
+
+
+async def steady(server: ServerProcess, rate: float, seconds: float) -> Outcome:
+    """Makes `rate` calls a second, half of them in each era. A late call is made at once."""
+    outcome = Outcome()
+    begun = time.monotonic()
+    until = begun + seconds
+
+    async def work(number: int) -> None:
+        client = Client(MODERN if number % 2 else HANDSHAKE)
+        await client.connect(server)
+        due = begun + number / rate
+        while (now := time.monotonic()) < until:
+            await asyncio.sleep(max(0.0, due - now))
+            due = max(due + CLIENTS / rate, now)
+            outcome.calls = call = outcome.calls + 1
+            try:
+                outcome.errors += await client.add(call, 1) != call + 1
+            except (OSError, EOFError):
+                outcome.errors += 1
+                await client.connect(server)
+        client.close()
+
+    async def look() -> None:
+        await asyncio.sleep(seconds * WARM_UP)
+        while time.monotonic() < until:
+            outcome.resident_mb.append(server.resident_mb)
+            await asyncio.sleep(LOOK_S)
+
+    await asyncio.gather(look(), *map(work, range(CLIENTS)))
+    return outcome
+
+
+async def soak(seconds: float) -> bool:
+    """Prints the outcome, and returns whether it is as expected."""
+    with serving("toolwire", TOOLS) as server:
+        peaks = [await loaded(server, era, CLIENTS, PEAK_CALLS) for era in (MODERN, HANDSHAKE)]
+        peak = sum(load.calls for load in peaks) / sum(load.seconds for load in peaks)
+        found = await steady(server, SHARE * peak, seconds)
+    memory = found.resident_mb
+    print(
+        f"{found.calls:,} calls in {seconds:g} s, {found.calls / seconds / peak:.0%} of {peak:.0f} a second: "
+        f"{found.errors} errors; memory {memory[0]:.1f} MB, then {min(memory):.1f} to {max(memory):.1f} MB "
+        f"({found.difference:.1%})"
+    )
+    return found.errors == 0 and found.difference <= GROWTH
+
+
+if __name__ == "__main__":
+    sys.exit(0 if asyncio.run(soak(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS)) else 1)
