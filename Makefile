@@ -149,7 +149,7 @@ fuzz: setup  ## damaged replies for a minute, arguments made from schemas for te
 mutants: setup  ## breaks the source for each of many requirements: a test that claims it must fail; minutes
 	$(BIN)/python -m tests.seeds.mutants
 
-mutants-generated: setup  ## breaks the code that decides, by mutmut: 95 of 100 changes must fail a test; an hour
+mutants-generated: setup  ## breaks the code that decides, by mutmut: 95 of 100 changes must fail a test; minutes
 	$(BIN)/python -m tests.mutation
 
 # The peers have many dependencies of their own: they get an environment of their own, with toolwire in it.
