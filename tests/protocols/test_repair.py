@@ -206,6 +206,33 @@ def test_a_text_is_decoded_only_where_the_schema_takes_none() -> None:
     assert read_arguments(r'{"tags": "[1]"}', None) == ({"tags": "[1]"}, ())
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "taken"),
+    [
+        ("integer", [24], 24),
+        ("number", [24], 24),
+        ("number", [2.5], 2.5),
+        ("boolean", [False], False),
+        (["integer", "null"], [24], 24),
+        ("integer", [24, 36], [24, 36]),
+        ("integer", [True], [True]),
+        ("integer", [2.5], [2.5]),
+        ("integer", [[24]], [[24]]),
+        ("string", ["24"], ["24"]),
+        (["integer", "string"], [24], [24]),
+        ("array", [24], [24]),
+        (["integer", "array"], [24], [24]),
+    ],
+)
+def test_the_only_item_of_a_list_is_taken_where_the_tool_takes_only_such_a_value(
+    kind: Any, given: Any, taken: Any
+) -> None:
+    fitted, problems = fit_arguments({"it": given}, {"type": "object", "properties": {"it": {"type": kind}}})
+    assert (fitted, type(fitted["it"])) == ({"it": taken}, type(taken))
+    told = "`it` is a list where the tool takes one value; its only item was taken."
+    assert [problem.message for problem in problems] == ([] if taken == given else [told])
+
+
 def test_an_empty_text_means_no_arguments_only_for_tools_without_any() -> None:
     assert read_arguments(" ", {"type": "object", "properties": {}})[0] == {}
 

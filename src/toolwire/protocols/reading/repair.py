@@ -23,6 +23,14 @@ DECODED_LIMIT = 256
 """Maximum number of JSON texts inside one call's arguments that are decoded. Later ones stay text."""
 
 _CONTAINERS = frozenset({"object", "array"})
+_PLAIN = frozenset({"number", "integer", "boolean", "null"})
+_PLAIN_KINDS: Mapping[type, frozenset[str]] = {
+    int: frozenset({"number", "integer"}),
+    float: frozenset({"number"}),
+    bool: frozenset({"boolean"}),
+}
+"""The types of a schema that accept a value of a Python type."""
+
 _JSON_TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _SCHEMA_KEYS = frozenset(
     {"type", "description", "title", "default", "enum", "format", "items", "properties", "required", "examples"}
@@ -61,6 +69,8 @@ def fit_arguments(
     arguments: Mapping[str, Any], schema: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """Decodes JSON texts where the schema accepts an object or an array but no string.
+
+    The only item of a list is taken where the schema accepts nothing but numbers, booleans and null.
 
     Raises:
         Refusal: The arguments are the tool's schema, or contain schemas in place of values.
@@ -176,11 +186,27 @@ class _Fitting:
     def fit(self, value: Any, schema: Any, steps: tuple[str | int, ...], depth: int) -> Any:
         if isinstance(value, str) and value.lstrip().startswith(("{", "[", "```")):
             value = self._decoded(value, schema, steps, depth)
+        if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
+            value = self._taken_out(cast("list[Any]", value), schema, steps)
         if isinstance(value, list) and depth > 0:
             return self._array(cast("list[Any]", value), schema, steps, depth)
         if isinstance(value, dict) and depth > 0:
             return self._object(cast("dict[str, Any]", value), schema, steps, depth)
         return cast("Any", value)
+
+    def _taken_out(self, value: list[Any], schema: Any, steps: tuple[str | int, ...]) -> Any:
+        """Returns the only item of a list where the tool takes a number or a boolean, else the list.
+
+        A list where it takes a string may be meant as its JSON text, so it stays one.
+        """
+        kinds = _kinds(schema, self.root)
+        if not kinds <= _PLAIN or not _PLAIN_KINDS.get(type(value[0]), frozenset()) & kinds:
+            return value
+        name = path_text(steps)
+        self.problems.append(
+            _repair(f"`{name}` is a list where the tool takes one value; its only item was taken.", name)
+        )
+        return value[0]
 
     def _array(self, value: list[Any], schema: Any, steps: tuple[str | int, ...], depth: int) -> list[Any]:
         node = self._branch(schema, "array")
