@@ -52,12 +52,15 @@ pgbouncer chromium:
 		root=$$(test "$$(id -u)" = 0 || echo sudo); \
 		$$root apt-get -q update && $$root apt-get -q install -y --no-install-recommends $@; }
 
+# Neighbouring tests go to one process, because they share what their fixtures start.
+SPREAD := -n 2 --dist worksteal
+
 test: setup pgbouncer chromium  ## the whole suite
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest $(SPREAD)
 
 test-313: $(VENV_313)/.stamp  ## what depends most on the interpreter, on Python 3.13
 	@# The sandbox's tests run a second and a third time in test_elsewhere.py; once is enough for an interpreter.
-	$(VENV_313)/bin/python -m pytest -n 2 --ignore tests/sandbox/test_elsewhere.py \
+	$(VENV_313)/bin/python -m pytest $(SPREAD) --ignore tests/sandbox/test_elsewhere.py \
 		tests/definition tests/sandbox tests/attacks tests/invocation
 
 check: setup  ## format, lint, types, layers, mutants that fit: seconds
