@@ -104,7 +104,7 @@ def test_no_operation_follows_a_symbolic_link(disk: Disk, tmp_path: Path) -> Non
     assert outside(tmp_path) == {"secret": "secret"}
 
 
-ROUNDS, ROUNDS_WHOLE = 60, 16_000
+ROUNDS, ROUNDS_WHOLE = 30, 16_000
 """Rounds of eight operations; the four whole races have 512,000 operations."""
 
 
