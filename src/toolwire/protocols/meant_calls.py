@@ -80,8 +80,7 @@ def _of_value(value: Any, known: KnownTools, depth: int) -> Iterator[ToolCall]:
     for key in _NAMES:
         if tool := named(node[key], known) if isinstance(node.get(key), str) else "":
             others = {name: item for name, item in node.items() if name != key}
-            found = (item for name, item in others.items() if name in _ARGUMENTS and isinstance(item, dict))
-            inner = cast("list[dict[str, Any]]", list(found))
+            inner = [others[name] for name in _ARGUMENTS if isinstance(others.get(name), dict)]
             yield _call(tool, inner[0] if len(inner) == 1 else others, known)
             return
     for key, item in node.items():

@@ -199,14 +199,14 @@ class _Fitting:
 
         A list where it takes a string may be meant as its JSON text, so it stays one.
         """
-        kinds = _kinds(schema, self.root)
-        if not kinds <= _PLAIN or not _PLAIN_KINDS.get(type(value[0]), frozenset()) & kinds:
+        kinds, item = _kinds(schema, self.root), cast("object", value[0])
+        if not kinds <= _PLAIN or not _PLAIN_KINDS.get(type(item), frozenset()) & kinds:
             return value
         name = path_text(steps)
         self.problems.append(
             _repair(f"`{name}` is a list where the tool takes one value; its only item was taken.", name)
         )
-        return value[0]
+        return item
 
     def _array(self, value: list[Any], schema: Any, steps: tuple[str | int, ...], depth: int) -> list[Any]:
         node = self._branch(schema, "array")
