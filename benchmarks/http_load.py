@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 Era = Literal["2026-07-28", "2025-11-25"]
 MODERN: Era = "2026-07-28"
 HANDSHAKE: Era = "2025-11-25"
+IDLE_S = 3.0
+"""Seconds after which a client makes another connection. The server closes one that was idle for 5 seconds."""
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -43,7 +45,9 @@ class ServerProcess:
         command = [sys.executable, "-m", "benchmarks.servers", peer, str(tools)]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
-        address = urlsplit(self._process.stdout.readline().strip())
+        told = self._process.stdout.readline().strip()
+        assert told, f"the server {peer!r} did not start"
+        address = urlsplit(told)
         self.host, self.port = str(address.hostname), int(address.port or 0)
 
     @property
@@ -81,6 +85,7 @@ class Client:
         self._era: Era = era
         self._session: tuple[str, ...] = ()
         self._id = 0
+        self._used = time.monotonic()
 
     async def connect(self, server: ServerProcess) -> None:
         """Connects, and shakes hands in the older era."""
@@ -120,8 +125,7 @@ class Client:
         return json.dumps({"jsonrpc": "2.0", "id": self._id, "method": method, "params": params})
 
     async def _post(self, body: str, headers: tuple[str, ...]) -> tuple[str, str]:
-        # The server closes a connection that was idle for 5 seconds. As any client, this one then makes another.
-        if self._reader.at_eof():
+        if time.monotonic() - self._used > IDLE_S:
             self.close()
             self._reader, self._writer = await asyncio.open_connection(*self._address)
         lines = (
@@ -134,6 +138,7 @@ class Client:
         )
         self._writer.write(("\r\n".join(lines) + "\r\n\r\n" + body).encode())
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        self._used = time.monotonic()
         found = {name.lower(): value for name, _, value in (line.partition(": ") for line in head.split("\r\n"))}
         if "chunked" not in found.get("transfer-encoding", ""):
             return head, (await self._reader.readexactly(int(found.get("content-length", "0")))).decode()

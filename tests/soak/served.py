@@ -6,8 +6,10 @@ Run: python -m tests.soak.served [seconds]
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 from benchmarks.http_load import HANDSHAKE, MODERN, Client, ServerProcess, loaded, serving
@@ -15,6 +17,8 @@ from benchmarks.http_load import HANDSHAKE, MODERN, Client, ServerProcess, loade
 SECONDS = 600.0
 SHARE = 0.7
 CLIENTS = 50
+PAUSE_S = 2.0
+"""The longest pause of a client between two calls: the server closes a connection after 5 idle seconds."""
 TOOLS = 10
 PEAK_CALLS = 1_500
 WARM_UP = 0.1
@@ -29,8 +33,8 @@ class Outcome:
     """What happened in the time."""
 
     calls: int = 0
-    errors: int = 0
-    """Answers that were not the sum, and connections that broke."""
+    errors: Counter[str] = field(default_factory=Counter[str])
+    """Answers that were not the sum, and connections that broke, by kind."""
     resident_mb: list[float] = field(default_factory=list[float])
     """The server's memory, at each look after the warm-up."""
 
@@ -46,6 +50,7 @@ async def steady(server: ServerProcess, rate: float, seconds: float) -> Outcome:
     outcome = Outcome()
     begun = time.monotonic()
     until = begun + seconds
+    clients = min(CLIENTS, math.ceil(rate * PAUSE_S))
 
     async def work(number: int) -> None:
         client = Client(MODERN if number % 2 else HANDSHAKE)
@@ -53,12 +58,13 @@ async def steady(server: ServerProcess, rate: float, seconds: float) -> Outcome:
         due = begun + number / rate
         while (now := time.monotonic()) < until:
             await asyncio.sleep(max(0.0, due - now))
-            due = max(due + CLIENTS / rate, now)
+            due = max(due + clients / rate, now)
             outcome.calls = call = outcome.calls + 1
             try:
-                outcome.errors += await client.add(call, 1) != call + 1
-            except (OSError, EOFError):
-                outcome.errors += 1
+                if await client.add(call, 1) != call + 1:
+                    outcome.errors["wrong answer"] += 1
+            except (OSError, EOFError) as error:
+                outcome.errors[type(error).__name__] += 1
                 await client.connect(server)
         client.close()
 
@@ -68,7 +74,7 @@ async def steady(server: ServerProcess, rate: float, seconds: float) -> Outcome:
             outcome.resident_mb.append(server.resident_mb)
             await asyncio.sleep(LOOK_S)
 
-    await asyncio.gather(look(), *map(work, range(CLIENTS)))
+    await asyncio.gather(look(), *map(work, range(clients)))
     return outcome
 
 
@@ -81,10 +87,10 @@ async def soak(seconds: float) -> bool:
     memory = found.resident_mb
     print(
         f"{found.calls:,} calls in {seconds:g} s, {found.calls / seconds / peak:.0%} of {peak:.0f} a second: "
-        f"{found.errors} errors; memory {memory[0]:.1f} MB, then {min(memory):.1f} to {max(memory):.1f} MB "
-        f"({found.difference:.1%})"
+        f"{found.errors.total()} errors {dict(found.errors)}; memory {memory[0]:.1f} MB, "
+        f"then {min(memory):.1f} to {max(memory):.1f} MB ({found.difference:.1%})"
     )
-    return found.errors == 0 and found.difference <= GROWTH
+    return not found.errors and found.difference <= GROWTH
 
 
 if __name__ == "__main__":
