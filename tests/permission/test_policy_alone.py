@@ -353,6 +353,8 @@ def test_a_session_has_the_rules_of_its_policy_and_later_ones() -> None:
     session.restore(last := Rule(effect="deny", tool="read", scope="session"))
     assert session.index().rules == (SOMETIMES, later, own_rule, last)
     assert session.settled("read", "auto") == Verdict(effect="deny", reasons=("rule deny 'read'",))
+    policy.remember(Rule(effect="deny", tool="new"))
+    assert session.judge("new", "auto") == Verdict(effect="deny", reasons=("rule deny 'new'",))
     policy.remember(Rule(effect="deny", tool="other"))
     assert session.settled("other", "auto") == Verdict(effect="deny", reasons=("rule deny 'other'",))
 

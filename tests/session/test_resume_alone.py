@@ -349,6 +349,16 @@ def test_a_reply_that_differs_from_the_record_runs_nothing() -> None:
     assert store.ledger.ends == ["release"]
 
 
+def test_no_call_runs_before_all_are_compared_with_the_record() -> None:
+    def opening(ledger: Kept) -> None:
+        ledger.settle(step_of(ToolCall("pay", {"amount": 7}, id="r_1/2")), ToolResult(True, "paid"))
+
+    till = Till()
+    with pytest.raises(DecisionRefused):
+        running(passes_of(Store(reply=TWO, opening=opening), scoped(till)).again("r_1"))
+    assert till.paid == []
+
+
 def test_a_call_on_record_that_failed_is_no_divergence() -> None:
     def opening(ledger: Kept) -> None:
         ledger.settle(step_of(ToolCall("pay", {"amount": 5}, id="r_1/1")), ToolResult.failed("denied", "no"))
@@ -671,7 +681,9 @@ def test_a_run_is_prepared_with_its_decisions_and_its_rules() -> None:
 
 
 def test_decisions_for_another_run_are_refused() -> None:
-    given = {"v": "1.0", "kind": "decisions", "run_id": "r_2", "rev": 1, "items": []}
+    given = {"v": "1.0", "kind": "decisions", "run_id": "r_1", "rev": 1, "items": []}
+    assert running(passes_of(Store()).prepared("r_1", given)) == "r_1"
+    given["run_id"] = "r_2"
     with pytest.raises(DecisionRefused) as refused:
         running(passes_of(Store()).prepared("r_1", given))
     assert refused.value.code == "unknown_run"

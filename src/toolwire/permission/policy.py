@@ -137,7 +137,7 @@ class Policy:
         """
         index = self._index if self._parent is None else self.index()
         if subject is None:
-            return index.verdicts.get((tool, own)) or self._verdict_of_name(index, tool, own)
+            return self._verdict_of_name(index, tool, own)
         of_tool, now = index.of(tool), self.clock()
         hits = [rule for rule in of_tool.sometimes if rule.hits(subject, now)]
         verdict = self._decide(tool, own, (*of_tool.always, *hits)) if hits else None

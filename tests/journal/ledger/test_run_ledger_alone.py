@@ -595,6 +595,7 @@ def test_an_interrupted_step_runs_here_no_more(ledger: RunLedger) -> None:
     ledger.interrupted(step("r_1/9"))
     assert done(ledger.begin(start(attempt=2))) == BEGUN_ALREADY
     ledger.interrupted(step())
+    assert ledger._history.steps["r_1/1"].is_running is False
     assert isinstance(ledger.recall(step()), InDoubtStep)
     assert done(ledger.begin(start(attempt=2))) == NOW
 
