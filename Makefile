@@ -90,6 +90,7 @@ AS_CLIENT = client --timeout 120000 --command "$(BIN)/python -m tests.mcp.confor
 
 mcp-servers: setup .mcp-servers/.stamp  ## MCP servers, the inspector and the conformance suite from npm: minutes
 	$(BIN)/python -m tests.mcp.real_servers .mcp-servers
+	$(BIN)/python -m tests.mcp.outside_clients .mcp-servers
 	@# Without auth/2025-03-26-oauth-metadata-backcompat: its metadata names another issuer. 0.2 has that right.
 	@for run in initialize tools_call elicitation-sep1034-client-defaults sse-retry \
 		$(addprefix auth/,metadata-default metadata-var1 metadata-var2 metadata-var3 basic-cimd \

@@ -52,16 +52,26 @@ def call_headers(name: str = "add") -> list[tuple[str, str]]:
 
 
 def raw(
-    port: int, *headers: tuple[str, str], body: bytes | None = None, host: str | None = None, name: str = "add"
+    port: int,
+    *headers: tuple[str, str],
+    body: bytes | None = None,
+    host: str | None = None,
+    name: str = "add",
+    own_headers: list[tuple[str, str]] | None = None,
 ) -> tuple[int, bytes]:
     """Sends a call with these headers besides those of a call, and returns the status and the body.
 
-    `host` is the Host header; None is this machine's own, and "" is none.
+    `host` is the Host header; None is this machine's own, and "" is none. `own_headers` are those of a call.
     """
     body = call_body() if body is None else body
     own = f"127.0.0.1:{port}" if host is None else host
     lines = [("Host", own)] if own else []
-    lines += [*call_headers(name), ("Content-Length", str(len(body))), ("Connection", "close"), *headers]
+    lines += [
+        *(own_headers or call_headers(name)),
+        ("Content-Length", str(len(body))),
+        ("Connection", "close"),
+        *headers,
+    ]
     head = "".join(f"{name}: {value}\r\n" for name, value in lines)
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
         connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode("latin-1"))

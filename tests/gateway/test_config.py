@@ -18,7 +18,7 @@ from tests.cli.command_line import run_here, run_process
 from tests.gateway.conftest import until
 from tests.patience import PATIENCE_S
 from toolwire.cli import config_watch
-from toolwire.cli.config_watch import watch_config
+from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.output import Output
 
 GONE = {"command": "/no/such/command"}
@@ -68,10 +68,32 @@ async def test_clients_share_one_process_of_each_server_and_a_missing_one_is_lef
                 added = await client.call_tool("local_add", {"a": 1, "b": 2})
                 assert (added.structured_content, added.is_error) == ({"sum": 3}, False)
                 ids.append((await client.call_tool("local_process", {})).content)
+                if len(ids) == 2:
+                    await rules_are_read_again(policy, process, client)
         assert ids[0] == ids[1]
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
+
+
+async def rules_are_read_again(policy: Path, process: subprocess.Popen[str], client: Client) -> None:
+    """Changes the policy of a running server. A server that is off may be named in it."""
+    await asyncio.to_thread(
+        policy.write_text,
+        '[[rule]]\ntool = "local/add"\neffect = "deny"\n[[rule]]\ntool = "gone/any"\neffect = "deny"\n'
+        '[[rule]]\ntool = "local/prompts:get"\neffect = "deny"\n',
+    )
+    await said(process, f"the rules are those of {policy} now")
+    denied = await client.call_tool("local_add", {"a": 1, "b": 2})
+    assert (denied.meta or {})["toolwire/failure"]["kind"] == "denied"
+    await asyncio.to_thread(policy.write_text, "[[rule")
+    await said(process, "the rules stay as they were")
+    denied = await client.call_tool("local_add", {"a": 1, "b": 2})
+    assert (denied.meta or {})["toolwire/failure"]["kind"] == "denied"
+    await asyncio.to_thread(policy.write_text, '[[rule]]\ntool = "local/*"\neffect = "auto"\n')
+    process.send_signal(signal.SIGHUP)
+    await said(process, f"the rules are those of {policy} now")
+    assert not (await client.call_tool("local_add", {"a": 1, "b": 2})).is_error
 
 
 def test_a_command_without_a_usable_server_ends_with_the_reason(tmp_path: Path) -> None:
@@ -137,17 +159,17 @@ def test_a_change_while_the_servers_start_is_noticed_and_a_defect_ends_no_watchi
         def say(self, text: str) -> None:
             said_here.append(text)
 
-    def update() -> list[Any]:
+    def update() -> str:
         seen.append(config.read_text())
         if len(seen) == 1:
             raise RuntimeError("a defect")
-        return []
+        return "taken over"
 
     try:
-        follow = watch_config(config, cast("Output", Here()))
+        follow = ConfigWatch(cast("Output", Here())).follow(config, "nothing changes")
         replaced(config, "22")
         follow(update)
-        until(lambda: "not all of its servers were taken over" in caplog.text)
+        until(lambda: "not all of it was taken over" in caplog.text)
         signal.raise_signal(signal.SIGHUP)
         until(lambda: len(said_here) == 1)
         replaced(config, "333")
@@ -155,7 +177,7 @@ def test_a_change_while_the_servers_start_is_noticed_and_a_defect_ends_no_watchi
     finally:
         signal.signal(signal.SIGHUP, before)
     assert seen == ["22", "22", "333"]
-    assert said_here == [f"the servers are those of {config} now"] * 2
+    assert said_here == ["taken over"] * 2
     assert "RuntimeError: a defect" in caplog.text
 
 
@@ -172,16 +194,16 @@ def test_a_file_that_is_being_written_is_not_used_before_it_stays_as_it_is(
     monkeypatch.setattr(config_watch, "_content", content)
     monkeypatch.setattr(config_watch, "LOOK_S", 0.001)
 
-    def update() -> list[Any]:
+    def update() -> str:
         used.append(now[0])
-        return []
+        return ""
 
     class Here:
         def say(self, text: str) -> None:
             """Keeps nothing."""
 
     try:
-        watch_config(tmp_path, cast("Output", Here()))(update)
+        ConfigWatch(cast("Output", Here())).follow(tmp_path, "")(update)
         until(lambda: bool(used))
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
@@ -121,6 +124,47 @@ def test_a_profile_that_is_taken_away_or_narrowed_is_so_at_the_next_request() ->
         assert pay("ops-1")[0] == 401
 
 
+def test_a_token_may_stand_as_its_digest_and_the_digest_opens_nothing() -> None:
+    digest = hashlib.sha256(b"support-1").hexdigest()
+    profiles = ClientProfiles({"support": {"token": f"sha256:{digest}", "tools": ["*"]}})
+    with server_of(profiles) as port:
+        tokens = ("support-1", digest, f"sha256:{digest}", "support-2")
+        statuses = [raw(port, bearer(token), name="bank_pay", body=call_body("bank_pay", {}))[0] for token in tokens]
+    assert statuses == [200, 401, 401, 401]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_clients_hear_that_a_profile_has_changed(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.gateway.sdk_server.LIST_POLL_S", 0.01)
+    heard, is_open = anyio.Event(), anyio.Event()
+    profiles = ClientProfiles(PROFILES)
+
+    async def message(received: Any) -> None:
+        if isinstance(received, types.ToolListChangedNotification):
+            heard.set()
+
+    async def listen(client: Client) -> None:
+        async with client.listen(tools_list_changed=True) as events:
+            is_open.set()
+            async for _ in events:
+                heard.set()
+
+    with server_of(profiles) as port:
+        async with (
+            client_of(port, "support-1", mode=mode, message_handler=message) as client,
+            anyio.create_task_group() as tasks,
+        ):
+            if mode == "auto":
+                tasks.start_soon(listen, client)
+                await is_open.wait()
+            assert await names_of(client) == ["notes_read"]
+            profiles.update({"support": {**PROFILES["support"], "tools": ["bank/*"]}})
+            with anyio.fail_after(PATIENCE_S):
+                await heard.wait()
+            assert await names_of(client) == ["bank_pay"]
+            tasks.cancel_scope.cancel()
+
+
 def test_who_has_no_profile_sees_nothing() -> None:
     sees = ClientProfiles(PROFILES).sees
     found = [sees("notes/read", Caller(principal=name)) for name in ("support", "ops", "", "other", "Support")]
@@ -130,6 +174,8 @@ def test_who_has_no_profile_sees_nothing() -> None:
 WRONG: list[tuple[Any, str]] = [
     ({"a": {"token": "secret", "tools": []}}, "write a variable of the environment, as ${NAME}, and no token"),
     ({"a": {"token": "${OPS_TOKEN:-secret}", "tools": []}}, "write a variable of the environment"),
+    ({"a": {"token": f"sha256:{'secret':0>63}", "tools": []}}, "or sha256: and the 64 digits of its SHA-256"),
+    ({"a": {"token": f"sha256:{'A' * 64}", "tools": []}}, "or sha256: and the 64 digits of its SHA-256"),
     ({"a": {"token": "x${OPS_TOKEN}", "tools": []}}, "write a variable of the environment"),
     ({"a": {"token": "${NO_SUCH}", "tools": []}}, "the environment has no variable NO_SUCH: set it"),
     ({"a": {"token": "${BLANK}", "tools": []}}, "the variable has no token: set it"),

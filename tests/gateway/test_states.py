@@ -21,7 +21,7 @@ from mcp import Client
 from tests.gateway.conftest import Served, until
 from tests.gateway.served_tools import nap, new_registry, note
 from tests.gateway.test_asking_clients import effects, told
-from toolwire import ToolRegistry, ToolServer
+from toolwire import CallContext, InputRequired, Question, ToolRegistry, ToolServer
 from toolwire.gateway import served_calls
 
 YES = {"decision": "once"}
@@ -103,14 +103,15 @@ async def test_the_same_state_gives_the_recorded_result_and_no_second_effect(tmp
     assert effects(record) == ["5"]
 
 
-async def test_the_same_state_ten_times_side_by_side_has_one_effect(tmp_path: Path) -> None:
-    record = tmp_path / "record"
+@pytest.mark.timeout(3_600)
+async def test_the_same_state_ten_times_side_by_side_has_one_effect(tmp_path: Path, whole: bool) -> None:
+    record, calls = tmp_path / "record", 100 if whole else 5
     async with connected(tmp_path) as client:
-        for amount in range(5):
+        for amount in range(calls):
             call = await waiting(client, record, amount)
             results = await asyncio.gather(*(call.send() for _ in range(10)))
             assert [said(result) for result in results] == [f"paid {amount}"] * 10
-    assert effects(record) == [str(amount) for amount in range(5)]
+    assert effects(record) == [str(amount) for amount in range(calls)]
 
 
 @pytest.mark.parametrize(("busy_s", "outcome"), [(0.1, "unavailable"), (600.0, "success")])
@@ -154,18 +155,21 @@ async def test_two_processes_that_get_the_same_state_at_once_have_one_effect(
     assert effects(record) == ["5"]
 
 
+@pytest.mark.timeout(3_600)
 async def test_a_server_killed_between_question_and_answer_goes_on_in_a_new_process(
-    tmp_path: Path, served: Callable[..., Served]
+    tmp_path: Path, served: Callable[..., Served], whole: bool
 ) -> None:
-    record = tmp_path / "record"
+    record, kills = tmp_path / "record", 100 if whole else 1
     old = served()
-    async with Client(old.url, elicitation_callback=never) as client:
-        call = await waiting(client, record)
-    old.kill()
-    async with Client(served().url, elicitation_callback=never) as client:
-        results = await asyncio.gather(*(call.send(client=client) for _ in range(3)))
-    assert [said(result) for result in results] == ["paid 5"] * 3
-    assert effects(record) == ["5"]
+    for amount in range(kills):
+        async with Client(old.url, elicitation_callback=never) as client:
+            call = await waiting(client, record, amount)
+        old.kill()
+        old = served()
+        async with Client(old.url, elicitation_callback=never) as client:
+            results = await asyncio.gather(*(call.send(client=client) for _ in range(10)))
+        assert [said(result) for result in results] == [f"paid {amount}"] * 10
+    assert effects(record) == [str(amount) for amount in range(kills)]
 
 
 async def test_a_state_is_refused_with_other_arguments_or_for_another_tool(tmp_path: Path) -> None:
@@ -238,3 +242,35 @@ async def test_a_state_of_another_key_is_refused_although_it_has_the_right_form(
         call = await waiting(client, record)
         forged = AESGCMRequestStateCodec([b"k" * 32]).seal(b'{"v": 1, "iat": 0, "exp": 9e9, "s": "{}"}')
         assert await call.refused(state=forged) == INVALID
+
+
+def ask_name(context: CallContext) -> Any:
+    """Asks for a name."""
+    if "user_name" not in context.answers:
+        return InputRequired({"user_name": Question("Who?", {"type": "string"}), "x" * 129: Question("And why?")})
+    return f"hello {context.answers['user_name']}"
+
+
+async def test_a_form_has_the_name_that_its_tool_gave_and_may_be_filled_in_before_it_is_asked(tmp_path: Path) -> None:
+    registry = new_registry()
+    registry.register(ask_name)
+    record = tmp_path / "record"
+    server = ToolServer(registry, "tests", store=f"sqlite:///{tmp_path}/runs.db")
+    async with Client(server.in_memory(), elicitation_callback=never) as client:
+
+        async def sent(name: str, arguments: dict[str, Any], responses: Any, state: str | None = None) -> Any:
+            return await client.session.call_tool(
+                name, arguments, input_responses=responses, request_state=state, allow_input_required=True
+            )
+
+        ann, why = (types.ElicitResult(action="accept", content={"answer": said}) for said in ("Ann", "so"))
+        asked = await sent("ask_name", {}, {"user_name": ann, "unknown": ann})
+        # One question was answered at once. The other has its id as the key, because its name is too long.
+        [key] = asked.input_requests
+        assert (key != "user_name", len(key) < 128) == (True, True)
+        assert said(await sent("ask_name", {}, {key: why}, asked.request_state)) == "hello Ann"
+        # The control: no approval can be given before it is asked for.
+        yes = types.ElicitResult(action="accept", content=YES)  # type: ignore[arg-type]
+        asked = await sent("pay", {"amount": 1, "record": str(record)}, {"decision": yes, "": yes, "pay": yes})
+        assert isinstance(asked, types.InputRequiredResult)
+    assert effects(record) == []

@@ -35,6 +35,7 @@ class Catalogue:
         self._drawn: tuple[DrawnSeat, ...] = ()
         self._gates: dict[str, Gate] = {}
         self._is_whole = True
+        self._beside: Catalogue | None = None
 
     def __iter__(self) -> Iterator[Entry]:
         return (entry for seat in self._seats.values() if (entry := seat.entry) is not None)
@@ -52,8 +53,20 @@ class Catalogue:
 
     @property
     def is_whole(self) -> bool:
-        """False once a tool was removed. A rule may still name that tool."""
+        """False once a tool was removed, or a server of tools was not there. A rule may still name such a tool."""
         return self._is_whole
+
+    def lacks_tools(self) -> None:
+        """Notes that tools are missing, because their server is not there."""
+        self._is_whole = False
+
+    @property
+    def beside(self) -> Catalogue:
+        """The requests that a gateway passes on to MCP servers. Rules may name them; no model sees or calls them."""
+        with self._lock:
+            if self._beside is None:
+                self._beside = Catalogue()
+            return self._beside
 
     def find(self, name: str) -> Entry | None:
         """Returns the entry with exactly that name, disabled or not, or None."""
@@ -309,6 +322,10 @@ class Overlay(Catalogue):
     @property
     def is_whole(self) -> bool:
         return self._below.is_whole
+
+    @property
+    def beside(self) -> Catalogue:
+        return self._below.beside
 
     def find(self, name: str) -> Entry | None:
         own, below = super().find(name), self._below.find(name)

@@ -57,10 +57,12 @@ class Offer:
         """
         waiting = self._waiting()
         found = self._entries(self._chosen(is_first=True))
-        refuse_wrong_rules(scope.policy, found, is_whole=False)
+        requests = self._requests()
+        refuse_wrong_rules(scope.policy, [*found, *requests], is_whole=False)
         written = _provider_names(scope.catalogue)
         for entry in found:
             self._add(scope.catalogue, entry, waiting, written)
+        scope.catalogue.beside.add_all(requests)
         self._offered = frozenset(entry.name for entry in found)
 
     def take_again(self, scope: Scope) -> None:
@@ -142,7 +144,7 @@ class Offer:
         A chosen tool that is missing is an error at first. Later it is only not there.
         """
         listed = [tool.name for tool in self.client.list_tools()]
-        there = dict.fromkeys(listed)
+        there, requests = dict.fromkeys(listed), self._methods()
         for name, times in Counter(listed).items():
             if times > 1:
                 message = "the MCP server %r has several tools named %a: each but the first is off"
@@ -150,15 +152,35 @@ class Offer:
         given = {"enable_funcs": self.enabled, "disable_funcs": self.disabled, "preset_kwargs_mapping": self.presets}
         for what, names in given.items() if is_first else ():
             for name in sorted(names or ()):
-                is_there = name in there if names is self.presets else any(is_named(tool, {name}) for tool in there)
+                is_there = (
+                    name in there
+                    if names is self.presets
+                    else any(is_named(one, {name}) for one in (*there, *requests))
+                )
                 if not is_there:
                     near = suggestion(nearest(name, there))
                     raise ConfigurationError(f"{what}: the MCP server {self.client.name!r} has no tool {name!r}{near}")
-        return [
-            name
-            for name in there
-            if (self.enabled is None or is_named(name, self.enabled)) and not is_named(name, self.disabled)
-        ]
+        for name in sorted(there.keys() & set(requests)):
+            _LOG.warning(
+                "the tool %r of the MCP server %r is off: it has the name of a request", name, self.client.name
+            )
+        return [name for name in there if self._is_chosen(name) and name not in requests]
+
+    def _is_chosen(self, name: str) -> bool:
+        return (self.enabled is None or is_named(name, self.enabled)) and not is_named(name, self.disabled)
+
+    def _methods(self) -> list[str]:
+        """Returns the server's own names of the requests that can be passed on, such as `resources:read`."""
+        passed_on = self.client.passed_on
+        return [] if passed_on is None else [tool.name.partition("/")[2] for tool in passed_on.tools]
+
+    def _requests(self) -> list[Entry]:
+        """Returns the entries of the chosen requests, with the permission of the server's tools."""
+        passed_on, permission = self.client.passed_on, self.options.get("permission")
+        if passed_on is None:
+            return []
+        chosen = [tool for tool in passed_on.tools if self._is_chosen(tool.name.partition("/")[2])]
+        return [Entry(name=tool.name, tool=tool, handle=passed_on, permission=permission) for tool in chosen]
 
     def _entries(self, names: Iterable[str]) -> list[Entry]:
         """Returns the entries of the tools that can be used here. A warning names each other one."""

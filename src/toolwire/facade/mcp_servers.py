@@ -84,7 +84,7 @@ class McpServers:
             client: An `MCPClient`, or another `MCPClientBase`.
             group_name: The group of its tools, in a toolkit.
             enable_funcs: The tools to add, by name or by pattern such as `read_*`; None adds all.
-            disable_funcs: Tools to leave out, by name or pattern.
+            disable_funcs: Tools to leave out, by name or pattern. `resources:read` is what a `ToolServer` passes on.
             preset_kwargs_mapping: Arguments by tool that are passed at each call; no model sees or gives them.
             postprocess_func: Gets each response first; its return value replaces the response, and None keeps it.
             wrap_tool_result: False makes the SDK's `CallToolResult` the data of each result.
@@ -265,6 +265,8 @@ class McpServers:
                 problems.append(McpServerProblem(server=client.name, place=place, reason=reason, is_off=True))
         for problem in problems:
             _LOG.warning("%s", problem)
+        if any(problem.is_off for problem in problems):
+            self._call_scope.catalogue.lacks_tools()
         return problems
 
     def remove_mcp_servers(self, names: Iterable[str]) -> None:
@@ -283,6 +285,9 @@ class McpServers:
             for entry in list(catalogue):
                 if server_of(entry) == name:
                     catalogue.remove(entry.name)
+            for entry in list(catalogue.beside):
+                if entry.name.startswith(f"{name}/"):
+                    catalogue.beside.remove(entry.name)
             self._mcp_offers.pop(name)
             self._mcp_entries.pop(name, None)
             _close(self._mcp_clients.pop(name))

@@ -42,11 +42,18 @@ def joined_policy(policy: PolicySource | None, rules: Iterable[Rule | Mapping[st
 def refuse_wrong_rules(policy: Policy, entries: Iterable[Entry], *, is_whole: bool = True) -> None:
     """Raises if a rule cannot work for these tools; with `is_whole=False` they are only a part of all tools.
 
+    A rule may also name a request that is passed on to an MCP server, if the tools are a catalogue.
+
     Raises:
         ConfigurationError: a rule can never apply as written; the message names it and says what to write instead.
     """
     if policy.rules or policy.defaults:
-        wrong = policy.check({entry.name: entry.tool for entry in entries}, is_whole=is_whole)
+        tools = {entry.name: entry.tool for entry in entries}
+        beside = entries.beside if isinstance(entries, Catalogue) else ()
+        # Only rules about requests alone are checked with them: other rules may name arguments that requests lack.
+        alone = [rule for rule in policy.rules if not any(map(rule.fits, tools))]
+        tools |= {one.name: one.tool for one in beside if any(rule.fits(one.name) for rule in alone)}
+        wrong = policy.check(tools, is_whole=is_whole)
         if wrong:
             raise ConfigurationError("\n".join(map(str, wrong)))
 

@@ -150,8 +150,24 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
         """
         # Read and checked before the change, which holds a lock: rules and tools may run code of the host.
         more = policy_of(policy)
-        refuse_wrong_rules(more, self._call_scope.catalogue)
+        self._refuse_wrong_rules(more)
         self._parts.change(lambda scope: replace(scope, policy=scope.policy.joined(more)))
+
+    def replace_policy(self, policy: PolicySource) -> None:
+        """Replaces all rules in force. It counts from the next call on, also in sessions and toolkits that exist.
+
+        The rules that people chose to keep stay. A `Policy` that other registries share is replaced for them too.
+
+        Raises:
+            ConfigurationError: As `use_policy`. The rules stay as they were.
+        """
+        new = policy_of(policy)
+        self._refuse_wrong_rules(new)
+        self.policy.replace(new)
+
+    def _refuse_wrong_rules(self, policy: Policy) -> None:
+        catalogue = self._call_scope.catalogue
+        refuse_wrong_rules(policy, catalogue, is_whole=catalogue.is_whole)
 
     def use_approver(self, approver: Approver) -> None:
         """Sets the approver of a registry without one, also for its toolkits. Sessions that exist already keep theirs.

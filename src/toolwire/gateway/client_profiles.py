@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Mapping
@@ -25,12 +26,14 @@ WAYS = (CODE_EXECUTION, SEARCH_TOOLS)
 They lead to no tool that the profile lacks.
 """
 _KEYS = {"token", "tools", "excludeTools"}
+_SHA256 = re.compile(r"sha256:([0-9a-f]{64})")
 _VARIABLE = re.compile(r"\$\{(env:)?[A-Za-z_]\w*\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Profile:
     token: bytes
+    """The SHA-256 of the token."""
     tools: tuple[str, ...]
     excluded: tuple[str, ...]
 
@@ -49,7 +52,8 @@ class ClientProfiles:
     def __init__(self, profiles: Mapping[str, Any] | str | Path) -> None:
         """Takes the profiles by name, or the path of a JSON or TOML file with `mcpServers` and a table `profiles`.
 
-        Each has `token`, a variable of the environment such as `${SUPPORT_TOKEN}`; `tools`, names or patterns of the
+        Each has `token`, a variable of the environment such as `${SUPPORT_TOKEN}`, or `sha256:` and the 64 hexadecimal
+        digits of the token's SHA-256; `tools`, names or patterns of the
         tools that the client sees, such as `issues/*`; and perhaps `excludeTools`, which it does not see. A profile
         has `code_execution` and `search_tools` too, where a server has them, unless it excludes them.
 
@@ -57,6 +61,8 @@ class ClientProfiles:
             ConfigurationError: A profile cannot be used, or two have the same token.
         """
         self._profiles = _read(profiles)
+        self.revision = 0
+        """A number that grows with each `update`. Clients of a `ToolServer` hear of it."""
 
     def __len__(self) -> int:
         return len(self._profiles)
@@ -68,6 +74,7 @@ class ClientProfiles:
             ConfigurationError: As above. All profiles stay as they were.
         """
         self._profiles = _read(profiles)
+        self.revision += 1
 
     def sees(self, tool: str, caller: Caller) -> bool:
         """True if the caller's profile has the tool. It is a `visible` of `ToolRegistry`."""
@@ -79,7 +86,7 @@ class ClientProfiles:
         from mcp.server.auth.provider import AccessToken
 
         # The middleware decodes headers as Latin-1. Each token is compared, in constant time.
-        given = token.encode("latin-1", "replace")
+        given = hashlib.sha256(token.encode("latin-1", "replace")).digest()
         found = [name for name, profile in self._profiles.items() if hmac.compare_digest(given, profile.token)]
         return AccessToken(token=token, client_id=found[0], scopes=[]) if found else None
 
@@ -119,19 +126,29 @@ def _profile(name: str, entry: Any, where: str) -> _Profile:
     written = dict(cast("Mapping[str, Any]", entry))
     if unknown := sorted(map(str, written.keys() - _KEYS)):
         raise ConfigurationError(f"{where}.{unknown[0]} is not known: write {', '.join(sorted(_KEYS))}")
-    if not isinstance(written["token"], str) or not _VARIABLE.fullmatch(written["token"]):
-        raise ConfigurationError(f"{where}.token: write a variable of the environment, as ${{NAME}}, and no token")
-    try:
-        token = filled(written["token"])
-    except ValueError as error:
-        raise ConfigurationError(f"{where}.token: {error}") from None
-    if not token.strip():
-        raise ConfigurationError(f"{where}.token: the variable has no token: set it")
     return _Profile(
-        token=token.encode(),
+        token=_digest(written["token"], f"{where}.token"),
         tools=_texts(written["tools"], f"{where}.tools"),
         excluded=_texts(written.get("excludeTools", ()), f"{where}.excludeTools"),
     )
+
+
+def _digest(written: Any, where: str) -> bytes:
+    """Returns the SHA-256 of the token that is written as a variable, or as this digest."""
+    if isinstance(written, str) and (found := _SHA256.fullmatch(written)):
+        return bytes.fromhex(found[1])
+    if not isinstance(written, str) or not _VARIABLE.fullmatch(written):
+        raise ConfigurationError(
+            f"{where}: write a variable of the environment, as ${{NAME}}, and no token; "
+            "or sha256: and the 64 digits of its SHA-256"
+        )
+    try:
+        token = filled(written)
+    except ValueError as error:
+        raise ConfigurationError(f"{where}: {error}") from None
+    if not token.strip():
+        raise ConfigurationError(f"{where}: the variable has no token: set it")
+    return hashlib.sha256(token.encode()).digest()
 
 
 def _texts(given: Any, where: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.tool import Tool
 from toolwire.gateway.served_names import by_served_name
+from toolwire.permission.seen_urls import with_urls
 from toolwire.session.session import Session
 from toolwire.vocabulary.calls import Caller, ToolCall
 from toolwire.vocabulary.values import digest, plain
@@ -31,6 +32,8 @@ class Client:
     session: Session
     caller: Caller
     is_authenticated: bool
+    requests: Session | None = None
+    """The session of its requests for resources, prompts and completions; None before the first."""
     _waiting: OrderedDict[str, str] = field(default_factory=OrderedDict[str, str])
     """Runs that wait for a person whom the client cannot ask, by a digest of their call."""
     _names: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -58,6 +61,14 @@ class Client:
         entry = self.session._scope.tools.find(name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return None if entry is None else entry.described
 
+    def share_labels(self) -> None:
+        """Makes the labels of what was read by calls and by requests those of both: one model reads all of it."""
+        one, other = self.session, self.requests
+        if other is None:
+            return
+        one._taints = other._taints = one._taints | other._taints  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        one._urls = other._urls = tuple(with_urls(one._urls, other._urls))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
     def run_of(self, call: ToolCall) -> str | None:
         """Returns the run in which the same call of this client waits for a person, or None."""
         return self._waiting.get(_key(call)) if self._waiting else None
@@ -81,9 +92,15 @@ def _key(call: ToolCall) -> str:
 class Clients:
     """A handshake connection is one client. Requests of the later protocol are one client for each caller."""
 
-    def __init__(self, new_session: Callable[[Caller], Session], caller: Caller, limit: int) -> None:
+    def __init__(
+        self,
+        new_session: Callable[[Caller], Session],
+        new_requests: Callable[[Caller], Session],
+        caller: Caller,
+        limit: int,
+    ) -> None:
         """`caller` is that of clients without a token. `limit` bounds the clients that have no connection."""
-        self._new_session, self._caller, self._limit = new_session, caller, limit
+        self._new_session, self._new_requests, self._caller, self._limit = new_session, new_requests, caller, limit
         self._callers: OrderedDict[Caller, Client] = OrderedDict()
 
     async def of(self, context: ServerRequestContext[Any, Any]) -> Client:
@@ -104,6 +121,13 @@ class Clients:
         while len(self._callers) > self._limit:
             self._callers.popitem(last=False)
         return found
+
+    async def requests_of(self, client: Client) -> Session:
+        """Returns the session of a client's requests for resources, prompts and completions."""
+        if client.requests is None:
+            new = await anyio.to_thread.run_sync(self._new_requests, client.caller)
+            client.requests = client.requests or new
+        return client.requests
 
     def caller(self) -> Caller:
         """Returns the caller of the request that is being answered.

@@ -6,7 +6,8 @@ A form is flat: its fields are texts, numbers, booleans and choices.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import mcp_types as types
@@ -25,6 +26,9 @@ _CHOICES: dict[str, Any] = {
     "properties": {_DECISION: {"type": "string", "title": "Run this call?", "enum": [ONCE, ALL, NO]}},
     "required": [_DECISION],
 }
+KEY_CHARACTERS = 128
+"""Maximum characters of a form's key, as of a tool's name. A question with a longer name has its id as the key."""
+
 _FIELD_KEYS = {
     "string": {
         "type",
@@ -56,6 +60,16 @@ def form_of(request: ApprovalRequest) -> types.ElicitRequestFormParams:
     """
     schema = _CHOICES if request.kind == "approval" else _answer_form(request.answer_schema)
     return types.ElicitRequestFormParams(message=render(request), requested_schema=schema)
+
+
+def form_keys(pending: Iterable[ApprovalRequest]) -> dict[str, str]:
+    """Returns the keys of forms in one answer, by request: the name that the tool gave its question, or else the id."""
+    requests = list(pending)
+    times = Counter(request.name for request in requests)
+    return {
+        request.id: request.name if 0 < len(request.name) <= KEY_CHARACTERS and times[request.name] == 1 else request.id
+        for request in requests
+    }
 
 
 def decision_of(request: ApprovalRequest, said: types.ElicitResult, by: Decider) -> Decision | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,14 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.definition.tool import Tool
@@ -26,6 +33,9 @@ from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S
 from toolwire.gateway.slots import Slots
+from toolwire.gateway.upstream.passing_on import PassingOn
+from toolwire.gateway.upstream.resource_news import ResourceNews
+from toolwire.gateway.upstream.upstreams import Upstreams
 from toolwire.mcp.convert import to_mcp
 from toolwire.mcp.values.call_results import is_object
 from toolwire.permission.approval import REQUEST_LIFE_S
@@ -49,7 +59,9 @@ class SdkServer(Server[None]):
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self._connections: set[Connection] = set()
-        self._seen: object = None
+        self._seen: tuple[object, ...] | None = None
+        self._news = ResourceNews(parts.upstreams)
+        self._passing_on = PassingOn(parts.upstreams, parts.clients, parts.calls, self._news)
         super().__init__(
             name,
             version=version,
@@ -58,7 +70,7 @@ class SdkServer(Server[None]):
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
             on_call_tool=parts.calls.call,
-            on_subscriptions_listen=self._listen,
+            on_subscriptions_listen=lambda context, params: self._passing_on.listen(context, params, self._listen),
         )
         self.middleware.append(RequestStateBoundary(_security(parts.store), default_audience=name))
         self.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
@@ -70,8 +82,22 @@ class SdkServer(Server[None]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """Returns the SDK's options, which promise `list_changed`: the SDK's HTTP app asks for no options."""
-        told = notification_options or NotificationOptions(tools_changed=True)
+        told = notification_options or NotificationOptions(True, True, True)
         return super().create_initialization_options(told, experimental_capabilities, extensions)
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        """Returns the SDK's capabilities, and those of the servers behind this one."""
+        self._pass_on()
+        return super().get_capabilities(
+            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
+        )
 
     def end_listening(self) -> None:
         """Ends the streams of clients that listen for changes."""
@@ -89,6 +115,21 @@ class SdkServer(Server[None]):
         tool = None if name is None else self._parts.find(name, self._parts.clients.caller())
         return None if tool is None else self._parts.schemas.of(tool).input_schema
 
+    def _pass_on(self) -> None:
+        """Adds the handlers of the requests that a server behind this one answers. Servers may come later."""
+        there, handlers = self._parts.upstreams, self._passing_on
+        if there.serves("resources") and self.get_request_handler("resources/list") is None:
+            self.add_request_handler("resources/list", types.PaginatedRequestParams, handlers.list_resources)
+            self.add_request_handler("resources/templates/list", types.PaginatedRequestParams, handlers.list_templates)
+            self.add_request_handler("resources/read", types.ReadResourceRequestParams, handlers.read)
+            self.add_request_handler("resources/subscribe", types.SubscribeRequestParams, handlers.subscribe)
+            self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, handlers.unsubscribe)
+        if there.serves("prompts") and self.get_request_handler("prompts/list") is None:
+            self.add_request_handler("prompts/list", types.PaginatedRequestParams, handlers.list_prompts)
+            self.add_request_handler("prompts/get", types.GetPromptRequestParams, handlers.get)
+        if there.serves("completions") and self.get_request_handler("completion/complete") is None:
+            self.add_request_handler("completion/complete", types.CompleteRequestParams, handlers.complete)
+
     # -- news of changed tools --------------------------------------------------------------------------------------
 
     async def _initialized(self, context: Context, _: types.NotificationParams) -> None:
@@ -98,8 +139,9 @@ class SdkServer(Server[None]):
 
     @asynccontextmanager
     async def _watching(self) -> AsyncGenerator[None]:
+        self._pass_on()
         if self._seen is None:
-            self._seen = self._parts.fingerprint()
+            self._seen = self._look()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch, tasks)
             yield None
@@ -108,20 +150,55 @@ class SdkServer(Server[None]):
     async def _watch(self, tasks: anyio.abc.TaskGroup) -> None:
         while True:
             await anyio.sleep(LIST_POLL_S)
-            now = self._parts.fingerprint()
-            if now == self._seen:
-                continue
-            self._seen = now
-            for connection in list(self._connections):
-                tasks.start_soon(connection.send_tool_list_changed)
-            await self._bus.publish(ToolsListChanged())
+            seen, self._seen = self._seen, self._look()
+            if seen is not None and seen != self._seen:
+                tools, resources, prompts = (before != now for before, now in zip(seen, self._seen, strict=True))
+                for connection in list(self._connections):
+                    tasks.start_soon(_tell_lists, connection, tools, resources, prompts)
+                for event, is_changed in (
+                    (ToolsListChanged(), tools),
+                    (ResourcesListChanged(), resources),
+                    (PromptsListChanged(), prompts),
+                ):
+                    if is_changed:
+                        await self._bus.publish(event)
+            for uri, connections in self._news.changed():
+                for connection in connections:
+                    tasks.start_soon(connection.send_resource_updated, uri)
+                await self._bus.publish(ResourceUpdated(uri=uri))
+
+    def _look(self) -> tuple[object, object, object]:
+        """Returns values that differ once the list of tools, of resources or of prompts has changed."""
+        upstreams, revision = self._parts.upstreams, self._parts.revision()
+        upstreams.follow()
+        resources, prompts = upstreams.resources_revision, upstreams.prompts_revision
+        return (self._parts.fingerprint(), revision), (resources, revision), (prompts, revision)
+
+
+async def _tell_lists(connection: Connection, tools: bool, resources: bool, prompts: bool) -> None:
+    if tools:
+        await connection.send_tool_list_changed()
+    if resources:
+        await connection.send_resource_list_changed()
+    if prompts:
+        await connection.send_prompt_list_changed()
 
 
 class ServedParts:
     """What all transports of one `ToolServer` share."""
 
-    def __init__(self, base: Session, clients: Clients, slots: Slots, store: Store | None) -> None:
-        self.base, self.clients, self.slots, self.store = base, clients, slots, store
+    def __init__(
+        self,
+        base: Session,
+        clients: Clients,
+        slots: Slots,
+        store: Store | None,
+        upstreams: Upstreams,
+        revision: Callable[[], int],
+    ) -> None:
+        """`revision` returns a number that differs once what clients may see is decided anew."""
+        self.revision = revision
+        self.base, self.clients, self.slots, self.store, self.upstreams = base, clients, slots, store, upstreams
         self.schemas = KeptSchemas()
         self.calls = ServedCalls(clients, slots, store, self.schemas)
         self._names: Mapping[str, str] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,12 +15,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwire.gateway.clients import Client, Clients
-from toolwire.gateway.elicitation import decision_of, form_of
+from toolwire.gateway.elicitation import decision_of, form_keys, form_of
 from toolwire.gateway.kept_schemas import KeptSchemas
 from toolwire.gateway.server_limits import STATE_BUSY_S
 from toolwire.gateway.slots import Slots
-from toolwire.mcp.values.call_results import call_result, sendable_result
+from toolwire.mcp.values.call_results import sendable_result
 from toolwire.permission.approval import ApprovalRequest, Decider, Decision, DecisionRefused
+from toolwire.session.session import Session
 from toolwire.session.turn import Turn
 from toolwire.vocabulary.call_events import ToolChunk, ToolEvent
 from toolwire.vocabulary.calls import Reply, ToolCall
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 Context = ServerRequestContext[Any, Any]
 Answer = types.CallToolResult | types.InputRequiredResult
 Events = Callable[[ToolEvent], Any]
+_Asking = types.CallToolRequestParams | types.ReadResourceRequestParams | types.GetPromptRequestParams
+Params = _Asking | None
+"""The parameters of a request that can be continued; None for one that cannot."""
 
 _LOG = logging.getLogger("toolwire.gateway")
 _BUSY_POLL_S = 0.05
@@ -55,42 +59,69 @@ class ServedCalls:
         Raises:
             MCPError: -32602: the tool is unknown, or the state of a call that waited is not valid.
         """
-        refused = self._slots.take()
-        if refused is not None:
-            return call_result(refused, None, is_modern=_is_modern(context))
-        try:
-            client = await self._clients.of(context)
-            return await self._answer(context, client, params)
-        finally:
-            self._slots.give_back()
-
-    async def _answer(self, context: Context, client: Client, params: types.CallToolRequestParams) -> Answer:
+        client = await self._clients.of(context)
         name = client.own_name(params.name)
         if name is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name!r:.80}")
         call = ToolCall(name, params.arguments or {})
+        answer = await self.run(context, client, client.session, call, params)
+        return self._told(context, client, call, answer) if isinstance(answer, ToolResult) else answer
+
+    async def run(
+        self,
+        context: Context,
+        client: Client,
+        session: Session,
+        call: ToolCall,
+        params: Params,
+        *,
+        can_ask: bool = True,
+    ) -> ToolResult | types.InputRequiredResult:
+        """Runs a call, or continues one that waited. Returns its result, or the forms for the client's person.
+
+        `session` is one of the client's. `can_ask` is False for a request to which the protocol has no such answer.
+
+        Raises:
+            MCPError: -32602: The state of a call that waited is not valid.
+        """
+        refused = self._slots.take()
+        if refused is not None:
+            return refused
+        try:
+            return await self._answer(context, client, session, call, params, can_ask=can_ask)
+        finally:
+            self._slots.give_back()
+            client.share_labels()
+
+    async def _answer(
+        self, context: Context, client: Client, session: Session, call: ToolCall, params: Params, *, can_ask: bool
+    ) -> ToolResult | types.InputRequiredResult:
         tool = client.find(call.name)
         # Only a tool with a context can report progress. Events cost time.
         events = None if tool is None or tool.context_parameter is None else _telling_progress(context)
         closed = set[str]()
+        is_asked = can_ask and _can_be_asked(context)
         try:
-            turn = await self._turn(client, call, params, events, closed)
-            if turn.suspended is not None and not _is_modern(context) and _can_be_asked(context):
-                turn = await self._asked_meanwhile(context, client, turn, events, closed)
+            turn = await self._turn(client, session, call, params, events, closed)
+            if turn.suspended is not None and not _is_modern(context) and is_asked:
+                turn = await self._asked_meanwhile(context, client, session, turn, events, closed)
         except _UnderWay:
             said = f"{call.name!r} is still under way: the same call was sent before."
-            return call_result(ToolResult.failed("unavailable", said), None, is_modern=_is_modern(context))
+            return ToolResult.failed("unavailable", said)
         if turn.suspended is None:
-            return self._told(context, client, call, turn.results[0])
+            return turn.results[0]
         run_id, pending = turn.suspended.run_id, turn.suspended.pending
-        if _is_modern(context) and _can_be_asked(context):
+        if _is_modern(context) and is_asked:
             asked = [request for request in pending if request.id not in closed]
             forms = {request.id: form for request in asked if (form := _shown(request)) is not None}
             if forms:
-                requests: types.InputRequests = {one: types.ElicitRequest(params=form) for one, form in forms.items()}
+                keys = form_keys(pending)
+                requests: types.InputRequests = {
+                    keys[one]: types.ElicitRequest(params=form) for one, form in forms.items()
+                }
                 return types.InputRequiredResult(input_requests=requests, request_state=json.dumps({"run": run_id}))
         client.wait(call, run_id)
-        return call_result(_waits(pending), None, is_modern=_is_modern(context))
+        return _waits(pending)
 
     def _told(self, context: Context, client: Client, call: ToolCall, result: ToolResult) -> types.CallToolResult:
         tool = client.find(call.name)
@@ -102,18 +133,24 @@ class ServedCalls:
     async def _turn(
         self,
         client: Client,
+        session: Session,
         call: ToolCall,
-        params: types.CallToolRequestParams,
+        params: Params,
         events: Events | None,
         closed: set[str],
     ) -> Turn:
         """Runs the call, or continues it. Requests that the person of this client does not decide go to `closed`."""
-        if params.request_state is not None:
-            return await self._continued(client, params, events, closed)
+        if params is not None and params.request_state is not None:
+            return await self._continued(client, session, params, events, closed)
         run_id = client.run_of(call)
         if run_id is None:
-            return await client.session.turn(Reply(calls=(call,)), events=events)
-        turn = await self._resumed(client, run_id, [], events, closed)
+            turn = await session.turn(Reply(calls=(call,)), events=events)
+            if turn.suspended is None or params is None or not params.input_responses or not self._store:
+                return turn
+            # The client knew the questions, and sent the answers at once.
+            decisions = _decisions(client, turn.suspended.pending, params, closed)
+            return await self._resumed(session, turn.suspended.run_id, decisions, events, closed) if decisions else turn
+        turn = await self._resumed(session, run_id, [], events, closed)
         if turn.suspended is None:
             client.forget(run_id)
         return turn
@@ -121,7 +158,7 @@ class ServedCalls:
     # -- a person decides -------------------------------------------------------------------------------------------
 
     async def _continued(
-        self, client: Client, params: types.CallToolRequestParams, events: Events | None, closed: set[str]
+        self, client: Client, session: Session, params: _Asking, events: Events | None, closed: set[str]
     ) -> Turn:
         """Continues the run that the client's state names, with the decisions of the client's person."""
         run_id = str(json.loads(params.request_state or "{}")["run"])
@@ -130,24 +167,17 @@ class ServedCalls:
             pending = await anyio.to_thread.run_sync(self._store.pending, run_id)
         except DecisionRefused as refused:
             raise _invalid_state(refused) from refused
-        given = params.input_responses or {}
-        decisions: list[Decision] = []
-        for request in pending:
-            said = given.get(request.id)
-            if isinstance(said, types.ElicitResult):
-                found = decision_of(request, said, _decider(client))
-                decisions += [] if found is None else [found]
-                closed.update([request.id] if said.action == "cancel" else [])
-        return await self._resumed(client, run_id, decisions, events, closed)
+        decisions = _decisions(client, pending, params, closed)
+        return await self._resumed(session, run_id, decisions, events, closed)
 
     async def _resumed(
-        self, client: Client, run_id: str, decisions: list[Decision], events: Events | None, closed: set[str]
+        self, session: Session, run_id: str, decisions: list[Decision], events: Events | None, closed: set[str]
     ) -> Turn:
         """Resumes a run. A run that is under way elsewhere is waited for: its recorded turn is returned then."""
         until = time.monotonic() + STATE_BUSY_S
         while True:
             try:
-                return await client.session.resume(run_id, decisions or None, events=events)
+                return await session.resume(run_id, decisions or None, events=events)
             except DecisionRefused as refused:
                 if refused.code in ("run_busy", "conversation_busy"):
                     if time.monotonic() >= until:
@@ -162,7 +192,13 @@ class ServedCalls:
                     raise _invalid_state(refused) from refused
 
     async def _asked_meanwhile(
-        self, context: Context, client: Client, turn: Turn, events: Events | None, closed: set[str]
+        self,
+        context: Context,
+        client: Client,
+        session: Session,
+        turn: Turn,
+        events: Events | None,
+        closed: set[str],
     ) -> Turn:
         """Asks the person while the call waits, until the run has ended or the person makes no choice."""
         while turn.suspended is not None:
@@ -178,8 +214,22 @@ class ServedCalls:
                     decisions.append(found)
             if not decisions:
                 return turn
-            turn = await self._resumed(client, turn.suspended.run_id, decisions, events, closed)
+            turn = await self._resumed(session, turn.suspended.run_id, decisions, events, closed)
         return turn
+
+
+def _decisions(client: Client, pending: Iterable[ApprovalRequest], params: _Asking, closed: set[str]) -> list[Decision]:
+    """Returns the decisions that filled forms hold. Requests whose form was closed go to `closed`."""
+    requests = list(pending)
+    given, keys = params.input_responses or {}, form_keys(requests)
+    decisions: list[Decision] = []
+    for request in requests:
+        said = given.get(request.id) or given.get(keys[request.id])
+        if isinstance(said, types.ElicitResult):
+            found = decision_of(request, said, _decider(client))
+            decisions += [] if found is None else [found]
+            closed.update([request.id] if said.action == "cancel" else [])
+    return decisions
 
 
 def _telling_progress(context: Context) -> Events:

@@ -12,7 +12,7 @@ CALLS = 256
 """Calls under way at a time. More are refused as `overloaded`, so that clients cannot take all threads and memory."""
 
 BODY_BYTES = 4 * 1024 * 1024
-"""Bytes of one HTTP request, as in the SDKs of MCP: a picture of 3 MB in Base64."""
+"""Bytes of one message of a client, as in the SDKs of MCP: a picture of 3 MB in Base64."""
 
 SESSIONS = 1_000
 """Open HTTP sessions of the handshake protocols. Each holds some 100 KB."""
@@ -49,7 +49,7 @@ class ServerLimits:
 
     Attributes:
         calls: Calls under way at a time.
-        body_bytes: Bytes of one HTTP request.
+        body_bytes: Bytes of one message: of the body of an HTTP request, or of a line of stdin.
         sessions: Open HTTP sessions of the handshake protocols, and callers whose conversation is remembered.
         idle_s: Seconds without a request after which an HTTP session ends.
         drain_s: Seconds that calls under way may take after SIGTERM.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, get_arg
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import opened
 from toolwire.facade.toolkits.toolkit import Toolkit
+from toolwire.gateway.client_profiles import ClientProfiles
 from toolwire.gateway.code_mode import code_mode
 from toolwire.gateway.server_limits import ServerLimitOptions, ServerLimits
 from toolwire.protocols.native.openai import OpenAi
@@ -167,7 +168,7 @@ class ToolServer:
         server = self._sdk_server()
         from toolwire.gateway.stdio_process import run_stdio
 
-        run_stdio(server, self._parts.slots, self._limits.drain_s)
+        run_stdio(server, self._parts.slots, self._limits)
 
     def _check_tokens(self) -> None:
         if self._token is not None and (self._verifier is not None or self._auth is not None):
@@ -191,9 +192,25 @@ class ToolServer:
         from toolwire.gateway.clients import Clients
         from toolwire.gateway.sdk_server import ServedParts
         from toolwire.gateway.slots import Slots
+        from toolwire.gateway.upstream.upstreams import Upstreams
 
-        clients = Clients(self._session, self._caller, self._limits.sessions)
-        return ServedParts(self._session(self._caller), clients, Slots(self._limits.calls), self._store)
+        scope = self._tools._call_scope  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        # Under the present rules of the tools, whenever they change.
+        requests = Toolkit(scope=lambda: self._tools._call_scope)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        upstreams = Upstreams(scope.catalogue.beside, requests)
+        clients = Clients(
+            self._session, lambda caller: self._session(caller, requests), self._caller, self._limits.sessions
+        )
+        slots, verifier = Slots(self._limits.calls), self._verifier
+        profiles = verifier if isinstance(verifier, ClientProfiles) else None
+        return ServedParts(
+            self._session(self._caller),
+            clients,
+            slots,
+            self._store,
+            upstreams,
+            lambda: 0 if profiles is None else profiles.revision,
+        )
 
     @property
     def _access(self) -> Access:
@@ -201,8 +218,8 @@ class ToolServer:
 
         return Access(self._token, self._verifier, self._auth, self._hosts, self._origins)
 
-    def _session(self, caller: Caller) -> Session:
-        return Session(self._tools, protocol=_PROTOCOL, store=self._store, caller=caller)
+    def _session(self, caller: Caller, tools: Toolkit | None = None) -> Session:
+        return Session(self._tools if tools is None else tools, protocol=_PROTOCOL, store=self._store, caller=caller)
 
 
 def _registered(tools: Iterable[object]) -> ToolRegistry:

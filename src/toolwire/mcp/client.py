@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from toolwire.mcp.client_limits import ClientLimits, McpLimitOptions
 from toolwire.mcp.oauth.authorization import Endpoint, McpCredentials, McpLogin, check_texts, endpoint_of
+from toolwire.mcp.offered.passed_on import PassedOn
 from toolwire.mcp.tool_function import MCPToolFunction
 from toolwire.runtime.runtime import default_runtime
 from toolwire.vocabulary.errors import CallNotSent, ConfigurationError, RegistrationError
@@ -52,6 +53,9 @@ class MCPClientBase(ABC):
                 "letters, digits, '_' or '-'"
             )
         self.name = name
+
+    passed_on: PassedOn | None = None
+    """The server's resources, prompts and completion, which a `ToolServer` passes on; None without any."""
 
     @abstractmethod
     def list_tools(self) -> list[McpTool]:
@@ -115,6 +119,7 @@ class MCPClient(StatefulClientBase):
         self._endpoint: Endpoint | None = None
         self.login_command = ""
         """The command that errors name if a login is missing. Empty for a server without a URL."""
+        self.passed_on = PassedOn(name, lambda: self._connection)
 
     def __repr__(self) -> str:
         return f"<MCPClient {self.name!r}>"
@@ -275,7 +280,9 @@ class MCPClient(StatefulClientBase):
         context: CallContext | None,
     ) -> None:
         try:
-            self._connection.call(tool, arguments, read, future, context)
+            from toolwire.mcp.client_requests import tool_call
+
+            self._connection.call(tool_call(tool, arguments), read, future, context)
         except RuntimeError:
             future.set_exception(CallNotSent(f"the connection to the MCP server {self.name!r} was closed"))
 
@@ -310,11 +317,15 @@ class MCPClient(StatefulClientBase):
     def _connected(self) -> Connection:
         self._import_sdk()
         from toolwire.mcp.connection import Connection
+        from toolwire.mcp.offered.list_changes import ServerNews
         from toolwire.mcp.server_log import ServerLog
 
         log = ServerLog(self.name)
-        opened, changed = self._open_server(log), self._tools_changed
-        return Connection(self.name, opened, self._limits, log, changed, is_in_memory=self._is_in_memory)
+        opened, told = self._open_server(log), cast("PassedOn", self.passed_on)
+        news = ServerNews(
+            tools_changed=self._tools_changed, offers_changed=told.tell_changed, updated=told.tell_updated
+        )
+        return Connection(self.name, opened, self._limits, log, news, is_in_memory=self._is_in_memory)
 
     @staticmethod
     def _import_sdk() -> None:

@@ -53,6 +53,15 @@ RELIST_S = 1.0
 CLOSE_GRACE_S = 2.0
 """Seconds between the steps of ending a server's process: closed stdin, SIGTERM, SIGKILL."""
 
+OFFERS_S = 10.0
+"""Seconds for a list of resources or prompts, and for a subscription, while a client waits. It waits for 60 or less."""
+
+SUBSCRIPTIONS = 1_000
+"""Resources of one server whose changes are wanted at a time. A client that shows files wants some hundreds."""
+
+OFFER_CHARACTERS = 65_536
+"""Characters of one resource, template or prompt of a list as JSON, its icons included."""
+
 BACKOFF_S, BACKOFF_MAX_S, BACKOFF_GROWTH = 0.5, 30.0, 1.5
 """Seconds before the first and the longest wait for a new connection, and the growth. With this growth a server that
 was down for five seconds is found again within two.

@@ -17,31 +17,23 @@ from typing import Any, TypeVar
 
 import anyio
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    CONNECTION_CLOSED,
-    PARSE_ERROR,
-    CallToolRequest,
-    CallToolRequestParams,
-    Implementation,
-    InputRequiredResult,
-    LoggingMessageNotificationParams,
-)
+from mcp_types import Implementation, LoggingMessageNotificationParams
 from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
 from mcp import Client
-from toolwire.mcp.client_limits import LEG_S, ClientLimits
-from toolwire.mcp.http import fate_of
+from toolwire.mcp.client_limits import OFFERS_S, ClientLimits
+from toolwire.mcp.client_requests import Asked
 from toolwire.mcp.line import Line
-from toolwire.mcp.listing import listed
+from toolwire.mcp.offered.list_changes import ServerNews
+from toolwire.mcp.offered.listing import TOOLS, OfferKind, listed
+from toolwire.mcp.offered.subscriptions import Subscriptions
 from toolwire.mcp.reconnecting import Attempts, note_error
-from toolwire.mcp.sending import SENDING, Sending
+from toolwire.mcp.requesting import Requesting
 from toolwire.mcp.server_log import ServerLog
-from toolwire.mcp.server_questions import ANSWER, Leg, leg_of, next_leg
 from toolwire.runtime.portal import Portal
 from toolwire.vocabulary.context import CallContext
-from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent, ServerUnavailable
-from toolwire.vocabulary.results import ToolResult
+from toolwire.vocabulary.errors import CallNotSent, ServerUnavailable
 
 T = TypeVar("T")
 
@@ -61,19 +53,21 @@ class Connection:
         open_server: Open,
         limits: ClientLimits,
         log: ServerLog,
-        tools_changed: Callable[[], None],
+        news: ServerNews,
         *,
         is_in_memory: bool = False,
     ) -> None:
-        """`tools_changed` is called in another thread whenever the server's tools are not those of before."""
-        self._name, self._open, self._limits, self._log = name, open_server, limits, log
-        self._tools_changed, self._is_in_memory = tools_changed, is_in_memory
+        """`news` has the functions that are called in other threads when the server's lists are others than before."""
+        self._name, self._open, self._limits, self._log, self._news = name, open_server, limits, log, news
         self._portal = Portal()
         # All that follows is used on the portal's loop alone.
         self._line: Line | None = None
         self._attempts = Attempts()
+        self._capabilities: Any = None
         self._announced: tuple[McpTool, ...] | None = None
-        self._under_way = 0
+        self._known: dict[OfferKind, tuple[Any, ...]] = {}
+        self._subscriptions = Subscriptions(log, news)
+        self._calls = Requesting(self, name, limits, log, is_in_memory=is_in_memory)
         self._closing, self._changed = anyio.Event(), anyio.Event()
         self._keeper = self._portal.start(self._keep)
 
@@ -86,20 +80,43 @@ class Connection:
         return self._portal.run(self._tools)
 
     def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        read: Callable[[Any], T],
-        future: Future[T],
-        context: CallContext | None = None,
+        self, asked: Asked, read: Callable[[Any], T], future: Future[T], context: CallContext | None = None
     ) -> None:
-        """Calls a tool and sets the future to `read(result)`. Cancelling the future also tells the server.
+        """Sends a request and sets the future to `read(result)`. Cancelling the future also tells the server.
 
-        The result is the SDK's `CallToolResult`, a `ToolResult` of a call without one, or with a `context` the
-        questions of the server as `InputRequired`.
+        The result is the SDK's, a `ToolResult` of a request without one, or with a `context` the questions of the
+        server as `InputRequired`.
         """
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
-        self._portal.start(partial(self._called, request, read, context), future)
+        self._portal.start(partial(self._calls.call, asked, read, context), future)
+
+    def offered(self, kind: OfferKind) -> Future[tuple[Any, ...]]:
+        """Returns a list of the server; empty if it has none of that kind.
+
+        While the server cannot be reached, and if it does not answer in time, it is the last list that it gave.
+        """
+        return self._portal.start(partial(self._offered, kind))
+
+    def subscribe(self, uri: str, *, is_wanted: bool) -> Future[None]:
+        """Asks for news of a resource, or no longer. Lasts over later connections.
+
+        The future raises an `MCPError` if the server refuses it.
+        """
+        return self._portal.start(partial(self._subscribed, uri, is_wanted=is_wanted))
+
+    @property
+    def capabilities(self) -> Any:
+        """The server's capabilities, as the SDK has them, at its last connection; None before the first."""
+        return self._capabilities
+
+    @property
+    def reason(self) -> str:
+        """The reason why there was no connection at last."""
+        return self._attempts.error
+
+    @property
+    def is_broken(self) -> bool:
+        """True if so many attempts failed that new calls do not wait for a connection."""
+        return self._attempts.is_hopeless and not self.is_connected
 
     @property
     def is_connected(self) -> bool:
@@ -127,7 +144,7 @@ class Connection:
     async def _keep(self) -> None:
         async with anyio.create_task_group() as lines:
             while not self._closing.is_set():
-                line = self._line = Line(self._limits.call_limit, self._log)
+                line = self._line = Line(self._limits.call_limit, self._log, self._news)
                 lines.start_soon(self._run, line)
                 await line.ended.wait()
                 self._note_end(line)
@@ -138,13 +155,16 @@ class Connection:
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._limits.connect_s) as limit:
                 async with self._opened(line) as client:
-                    line.tools = tuple(await listed(client, self._limits, self._log))
+                    line.tools = tuple(await listed(TOOLS, client, self._limits, self._log))
                     limit.deadline = math.inf
                     line.client, line.since = client, anyio.current_time()
+                    self._capabilities = client.server_capabilities
                     self._notify()
                     async with anyio.create_task_group() as following:
                         following.start_soon(line.changes.listen, client, self._log)
                         following.start_soon(self._follow, line, client)
+                        following.start_soon(self._follow_offers, line)
+                        following.start_soon(self._subscriptions.follow, client)
                         await line.is_idle.wait()
                         following.cancel_scope.cancel()
             if limit.cancelled_caught:
@@ -176,14 +196,43 @@ class Connection:
         """Announces the tools of this connection, and later each change of them."""
         while True:
             if self._announced is not None and self._announced != line.tools:
-                await anyio.to_thread.run_sync(self._tools_changed, abandon_on_cancel=True)
+                await anyio.to_thread.run_sync(self._news.tools_changed, abandon_on_cancel=True)
             self._announced = line.tools
             await line.changes.next()
             try:
                 with anyio.fail_after(self._limits.connect_s):
-                    line.tools = tuple(await listed(client, self._limits, self._log))
+                    line.tools = tuple(await listed(TOOLS, client, self._limits, self._log))
             except (MCPError, ValidationError, TimeoutError) as error:
                 self._log.warning(f"its changed tools cannot be listed: {error}")
+
+    async def _follow_offers(self, line: Line) -> None:
+        """Tells of other lists of this connection than those that were given out, and later of each change of them."""
+        kinds = frozenset(self._known)
+        while True:
+            if kinds:
+                line.offers = {kind: offers for kind, offers in line.offers.items() if kind not in kinds}
+                await anyio.to_thread.run_sync(self._news.offers_changed, kinds, abandon_on_cancel=True)
+            kinds = await line.changes.next_offers()
+
+    async def _offered(self, kind: OfferKind) -> tuple[Any, ...]:
+        line = self._line
+        if line is None or line.client is None or line.ended.is_set():
+            return self._known.get(kind, ())
+        if kind not in line.offers:
+            try:
+                with anyio.fail_after(OFFERS_S):
+                    line.offers[kind] = tuple(await listed(kind, line.client, self._limits, self._log))
+            except (MCPError, ValidationError, TimeoutError) as error:
+                self._log.warning(f"its {kind.name} cannot be listed: {error or type(error).__name__}")
+                return self._known.get(kind, ())
+            self._known[kind] = line.offers[kind]
+        return line.offers[kind]
+
+    async def _subscribed(self, uri: str, *, is_wanted: bool) -> None:
+        line = self._line
+        client = None if line is None or line.ended.is_set() else line.client
+        with anyio.fail_after(OFFERS_S):
+            await self._subscriptions.change(client, uri, is_wanted=is_wanted)
 
     def _note_end(self, line: Line) -> None:
         self._attempts.note_end(line)
@@ -216,94 +265,12 @@ class Connection:
                 raise ServerUnavailable(f"the MCP server {self._name!r} cannot be used: {self._attempts.error}")
             await self._changed.wait()
 
-    def _is_refused_since(self, ended: int) -> bool:
-        """Returns True if the server refused an attempt after so many. After an older refusal it is asked once more."""
-        if self._attempts.is_refused and self._attempts.ended == ended:
-            self._attempts.hurry()
-            return False
-        return self._attempts.is_refused
+    async def ready(self) -> Line:
+        """Returns the connection of now, and waits for it.
 
-    # -- calling ------------------------------------------------------------------------------------------------
-
-    async def _called(self, request: CallToolRequest, read: Callable[[Any], T], context: CallContext | None) -> T:
-        if self._under_way >= self._limits.call_limit:
-            return read(_too_many(self._name, self._limits.call_limit))
-        self._under_way += 1
-        try:
-            leg = leg_of(context, self._log)
-            while True:
-                answer = await self._answered(leg.request(request), context)
-                if isinstance(answer, InputRequiredResult):
-                    answer = next_leg(answer, leg, self._log, can_ask=context is not None)
-                if not isinstance(answer, Leg):
-                    return read(answer)
-                leg = answer
-                if not leg.responses:
-                    await anyio.sleep(LEG_S)
-        finally:
-            self._under_way -= 1
-
-    async def _answered(self, request: CallToolRequest, context: CallContext | None) -> Any:
-        if self._attempts.is_hopeless and not self.is_connected:
-            # A call that waits already goes on waiting: it may come to its end before its time is over.
-            raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._attempts.error}")
-        sending = Sending(
-            self._limits, None if context is None else lambda question: context.ask(question.message, question.schema)
-        )
-        with sending.scope:
-            while True:
-                line = await self._ready()
-                sent = await self._sent(line, request, sending)
-                if sent is not None:
-                    return sent
-        waited = f"no answer came within {sending.waited_s:.0f} s"
-        raise CallNotAnswered(waited) if sending.is_sent else CallNotSent(f"{waited}, because {self._attempts.error}")
-
-    async def _sent(self, line: Line, request: CallToolRequest, sending: Sending) -> Any:
-        """Sends the request and returns the result. None if it was certainly not sent: the line has then ended."""
-        assert line.client is not None
-        SENDING.set(sending)
-        # The transport of a server in this process has no streams that could note it.
-        sending.is_sent = self._is_in_memory
-        line.under_way.add(sending)
-
-        async def renew(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
-            sending.renew()
-
-        try:
-            return await line.client.session.send_request(request, ANSWER, progress_callback=renew)
-        except MCPError as error:
-            return self._failed(line, error, sending)
-        except ValidationError as error:
-            return _misfit(error)
-        finally:
-            line.under_way.discard(sending)
-            if line.ended.is_set():
-                line.end()
-
-    def _failed(self, line: Line, error: MCPError, sending: Sending) -> ToolResult | None:
-        fate = fate_of(error)
-        if fate == "refused":
-            raise CallNotSent(error.error.message)
-        if fate in ("not_connected", "no_session"):
-            sending.is_sent = False
-            line.error = error.error.message
-            line.end()
-            return None
-        message, code = error.error.message, error.error.code
-        # A server may use this code for errors of its own.
-        if code == CONNECTION_CLOSED and (line.ended.is_set() or message.startswith(_LOST)):
-            line.end()
-            if not sending.is_sent:
-                return None
-            raise CallNotAnswered("the connection was lost")
-        if fate == "not_answered":
-            raise CallNotAnswered(message)
-        if code == PARSE_ERROR:
-            return ToolResult.failed("invalid_result", f"The server's answer cannot be read: {message}.")
-        return ToolResult(False, error=f"the server refused the call: {message} ({code})")
-
-    async def _ready(self) -> Line:
+        Raises:
+            CallNotSent: The connection was closed by its owner, or the server refused this client.
+        """
         ended = self._attempts.ended
         while True:
             line = self._line
@@ -314,18 +281,3 @@ class Connection:
             if self._is_refused_since(ended):
                 raise CallNotSent(f"the MCP server {self._name!r} cannot be used: {self._attempts.error}")
             await self._changed.wait()
-
-
-_LOST = ("Connection closed", "SSE stream ")
-"""The beginnings of the SDK's messages about an answer that can no longer come."""
-
-
-def _too_many(name: str, limit: int) -> ToolResult:
-    message = f"The call was not sent: {limit} calls of the MCP server {name!r} are under way."
-    return ToolResult.failed("overloaded", message, data={"is_started": False, "limit": limit})
-
-
-def _misfit(error: ValidationError) -> ToolResult:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    return ToolResult.failed("invalid_result", f"The server's answer is not a result of MCP: {place}: {first['msg']}.")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import anyio
 from mcp_types import ElicitRequestParams, ElicitResult
 from mcp_types import Tool as McpTool
 
 from mcp import Client
-from toolwire.mcp.list_changes import ListChanges
+from toolwire.mcp.offered.list_changes import ListChanges, ServerNews
+from toolwire.mcp.offered.listing import OfferKind
 from toolwire.mcp.sending import SENDING, Sending
 from toolwire.mcp.server_log import ServerLog
 from toolwire.mcp.server_questions import DECLINED, answer_of, question_of
@@ -20,11 +22,13 @@ from toolwire.vocabulary.errors import ToolwireError
 class Line:
     """One connection. Its fields are used on the loop of its owner alone."""
 
-    def __init__(self, call_limit: int, log: ServerLog) -> None:
+    def __init__(self, call_limit: int, log: ServerLog, news: ServerNews) -> None:
         self.client: Client | None = None
         self.tools: tuple[McpTool, ...] = ()
+        self.offers: dict[OfferKind, tuple[Any, ...]] = {}
+        """The other lists that were read and have not changed since."""
         self.since = 0.0
-        self.changes = ListChanges()
+        self.changes = ListChanges(news)
         self.error = ""
         self.is_refused = False
         """True if the server refused this client."""

@@ -1,4 +1,4 @@
-"""Mends answers that the SDK would refuse: a page with one broken tool, and a result that does not say its type."""
+"""Mends answers that the SDK would refuse: a page with one broken entry, and a result that does not say its type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from pydantic import ValidationError
 
 from toolwire.mcp.server_log import ServerLog
 
-_LIST = "tools/list"
+_LISTS = {
+    "tools/list": ("tools", "tool"),
+    "resources/list": ("resources", "resource"),
+    "resources/templates/list": ("resourceTemplates", "template"),
+    "prompts/list": ("prompts", "prompt"),
+}
+"""The field of a page that has its entries, and the word for one of them, by method."""
 
 
 class MendedAnswers:
@@ -26,13 +32,13 @@ class MendedAnswers:
 
     def sent(self, request: JSONRPCRequest) -> None:
         """Notes a request."""
-        if request.method in ("initialize", _LIST):
+        if request.method in ("initialize", *_LISTS):
             self._asked[request.id] = request.method
             meta = (request.params or {}).get("_meta", {})
             self._version = meta.get(PROTOCOL_VERSION_META_KEY, self._version)
 
     def received(self, answer: JSONRPCResponse) -> None:
-        """Takes the broken tools out of the answer if it is a page. A warning names each of them.
+        """Takes the broken entries out of the answer if it is a page. A warning names each of them.
 
         A result of 2026-07-28 without a type is complete, as those of older servers are.
         """
@@ -41,25 +47,27 @@ class MendedAnswers:
         method = self._asked.pop(answer.id, "")
         if method == "initialize":
             self._version = str(answer.result.get("protocolVersion", ""))
-        elif method == _LIST and self._fault(answer.result) is not None:
-            tools: Any = answer.result.get("tools")
+        elif method and self._fault(method, answer.result) is not None:
+            field, _ = _LISTS[method]
+            entries: Any = answer.result.get(field)
             # A page that is broken in another way is left to the SDK.
-            if isinstance(tools, list) and self._fault({**answer.result, "tools": []}) is None:
-                found = cast("list[Any]", tools)
-                answer.result["tools"] = [tool for tool in found if self._is_usable(tool, answer.result)]
+            if isinstance(entries, list) and self._fault(method, {**answer.result, field: []}) is None:
+                found = cast("list[Any]", entries)
+                answer.result[field] = [entry for entry in found if self._is_usable(method, entry, answer.result)]
 
-    def _is_usable(self, tool: Any, page: Mapping[str, Any]) -> bool:
-        fault = self._fault({**page, "tools": [tool]})
+    def _is_usable(self, method: str, entry: Any, page: Mapping[str, Any]) -> bool:
+        field, word = _LISTS[method]
+        fault = self._fault(method, {**page, field: [entry]})
         if fault is None:
             return True
-        name = cast("Mapping[str, Any]", tool).get("name") if isinstance(tool, Mapping) else tool
-        self._log.warning(f"its tool {name!r:.80} is off, because its definition is broken: {fault}")
+        name = cast("Mapping[str, Any]", entry).get("name") if isinstance(entry, Mapping) else entry
+        self._log.warning(f"its {word} {name!r:.80} is off, because its definition is broken: {fault}")
         return False
 
-    def _fault(self, page: Mapping[str, Any]) -> str | None:
+    def _fault(self, method: str, page: Mapping[str, Any]) -> str | None:
         """Returns the first fault of the page; None if the SDK takes it."""
         try:
-            validate_server_result(_LIST, self._version, page)
+            validate_server_result(method, self._version, page)
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

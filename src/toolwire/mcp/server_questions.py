@@ -8,12 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from mcp_types import (
-    CallToolRequest,
-    CallToolResult,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestParams,
@@ -21,7 +19,7 @@ from mcp_types import (
     ElicitResult,
     InputRequiredResult,
 )
-from pydantic import Discriminator, Tag, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.json_schema.validator import check_schema
@@ -123,25 +121,13 @@ class Leg:
     state: str | None = None
     """The server's own state, unchanged."""
 
-    def request(self, first: CallToolRequest) -> CallToolRequest:
-        """Returns the request of this leg; `first` is that of the first leg."""
+    def request(self, first: Any) -> Any:
+        """Returns the SDK's request of this leg; `first` is that of the first leg."""
         if self.number == 1:
             return first
         responses = None if self.responses is None else dict(self.responses)
         more = {"input_responses": responses, "request_state": self.state}
-        return CallToolRequest(params=first.params.model_copy(update=more))
-
-
-def _kind(answer: Any) -> str:
-    return "input" if answer.get("resultType") == "input_required" else "result"
-
-
-ANSWER: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
-    Annotated[
-        Annotated[CallToolResult, Tag("result")] | Annotated[InputRequiredResult, Tag("input")], Discriminator(_kind)
-    ]
-)
-"""Reads the answer to one leg. The mark decides alone, so that only one of the two forms is tried."""
+        return first.model_copy(update={"params": first.params.model_copy(update=more)})
 
 
 def leg_of(context: CallContext | None, log: ServerLog) -> Leg:

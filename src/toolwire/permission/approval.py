@@ -74,6 +74,7 @@ class ApprovalRequest:
         id: The id of the request: 128 random bits, so that it cannot be guessed.
         kind: `approval` or `question`. A question never lets anything run.
         question: The text of the question; empty for an approval.
+        name: The name of the question that its tool chose (`InputRequired`); else empty.
         answer_schema: JSON schema of the answer; empty for an approval.
         call_id: The id of the call. For a question, the id of the call that asks, `?` and the number of the question.
         tool: The name of the tool.
@@ -109,6 +110,7 @@ class ApprovalRequest:
     reasons: tuple[str, ...]
     kind: RequestKind = "approval"
     question: str = ""
+    name: str = ""
     answer_schema: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     caller: Caller = NOBODY
     run_id: str = ""

@@ -9,7 +9,8 @@ from typing import Any
 from toolwire.definition.tool import Permission
 from toolwire.permission.approval import Answer, ApprovalRequest, Decider
 from toolwire.permission.check import Described, RuleProblem
-from toolwire.permission.policy import STRICTNESS, Policy, Rule, RuleIndex, Subject, Verdict
+from toolwire.permission.policy import STRICTNESS, Policy, Rule, Subject, Verdict
+from toolwire.permission.rule_index import RuleIndex
 from toolwire.vocabulary.calls import Caller
 from toolwire.vocabulary.values import digest
 
@@ -24,10 +25,14 @@ class JoinedPolicy(Policy):
         # The merged approvers and defaults are for readers; the two policies themselves decide.
         merged = Policy.joined(parent, child)
         super().__init__(defaults=merged.defaults, approvers=merged.approvers, clock=parent.clock)
-        self.rules = (*parent.rules, *child.rules)
         self.parent = parent
         self.child = child
         self.caller = caller
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The loaded rules of both."""
+        return (*self.parent.rules, *self.child.rules)
 
     def settled(self, tool: str, own: Permission) -> Verdict | None:
         """Returns the stricter verdict on every call of `tool`, or None if either may depend on the call."""

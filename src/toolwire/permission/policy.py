@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from toolwire.definition.tool import Permission
@@ -13,6 +12,7 @@ from toolwire.permission.approval import Answer, ApprovalRequest, Decider, Decis
 from toolwire.permission.check import Described, RuleProblem, problems
 from toolwire.permission.deciding import too_wide, undecidable
 from toolwire.permission.rule import STRICTNESS, Rule, Subject, gate_reason, rule_of
+from toolwire.permission.rule_index import RuleIndex, Verdict
 from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.values import digest, plain
@@ -24,51 +24,6 @@ RUN_RULES_LIMIT = 1_000
 
 The oldest are dropped, and their calls need approval again.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The verdict of a policy on one call.
-
-    Attributes:
-        effect: auto: run the call. confirm: ask a person. deny: do not run it.
-        reasons: The rules that led to it, or the tool's own permission.
-    """
-
-    effect: Permission
-    reasons: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OfTool:
-    """The rules for one tool."""
-
-    always: tuple[Rule, ...]
-    """Rules that apply to each of its calls."""
-    sometimes: tuple[Rule, ...]
-    """Rules that depend on the call."""
-
-
-class RuleIndex:
-    """An index of rules by tool, with the verdicts that depend only on the tool. A change of the rules replaces it."""
-
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self.rules = rules
-        self.verdicts: dict[tuple[str, Permission], Verdict] = {}
-        self.settled: dict[tuple[str, Permission], Verdict] = {}
-        """The verdicts that no call can change, because no rule for the tool depends on the call."""
-        self._tools: dict[str, _OfTool] = {}
-
-    def of(self, tool: str) -> _OfTool:
-        """Returns the rules for the tool."""
-        found = self._tools.get(tool)
-        if found is None:
-            fitting = [rule for rule in self.rules if rule.fits(tool)]
-            found = self._tools[tool] = _OfTool(
-                always=tuple(rule for rule in fitting if not rule.looks_at_calls),
-                sometimes=tuple(rule for rule in fitting if rule.looks_at_calls),
-            )
-        return found
 
 
 class Policy:
@@ -98,10 +53,10 @@ class Policy:
         Raises:
             ConfigurationError: A rule, permission or effect is invalid.
         """
-        self.rules = tuple(_loaded(given, f"rule {number}") for number, given in enumerate(rules, 1))
-        self.defaults: dict[str, Permission] = dict(defaults or {})
-        self.approvers: dict[str, frozenset[str]] = _approvers(approvers or {})
-        for name, effect in self.defaults.items():
+        self._rules = tuple(_loaded(given, f"rule {number}") for number, given in enumerate(rules, 1))
+        self._defaults: dict[str, Permission] = dict(defaults or {})
+        self._approvers: dict[str, frozenset[str]] = _approvers(approvers or {})
+        for name, effect in self._defaults.items():
             if effect not in STRICTNESS:
                 raise ConfigurationError(
                     f"permissions={{{name!r}: {effect!r}}}: write one of {', '.join(get_args(Permission))}"
@@ -112,7 +67,22 @@ class Policy:
         self._remembered: tuple[Rule, ...] = ()
         self._parent: Policy | None = None
         self._parent_index: RuleIndex | None = None
-        self._index = RuleIndex(self.rules)
+        self._index = RuleIndex(self._rules)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The loaded rules. For a policy of a session, those of the policy on which `for_session` was called."""
+        return self._rules if self._parent is None else self._parent.rules
+
+    @property
+    def defaults(self) -> dict[str, Permission]:
+        """The permissions by tool name that replace the tools' own."""
+        return self._defaults if self._parent is None else {**self._parent.defaults, **self._defaults}
+
+    @property
+    def approvers(self) -> dict[str, frozenset[str]]:
+        """The principals who alone may approve, by effect."""
+        return self._approvers if self._parent is None else self._parent.approvers
 
     # -- judging ------------------------------------------------------------------------------------------------
 
@@ -152,7 +122,8 @@ class Policy:
 
     def own(self, tool: str, own: Permission) -> Permission:
         """Returns the permission that counts if no rule applies: this policy's own for the tool, or else the tool's."""
-        return self.defaults.get(tool, own)
+        parent = self._parent
+        return self._defaults.get(tool, own if parent is None else parent.own(tool, own))
 
     def rules_about(self, tool: str) -> tuple[Rule, ...]:
         """Returns the rules for the tool regardless of the call, including remembered ones."""
@@ -229,8 +200,7 @@ class Policy:
             now = self.clock()
             kept = [old for old in self._remembered if not (rule.id and old.id == rule.id) and not _is_over(old, now)]
             self._remembered = _bounded((*kept, rule))
-            rules = self.rules if self._parent_index is None else self._parent_index.rules
-            self._index = RuleIndex((*rules, *self._remembered))
+            self._index = RuleIndex((*self._loaded_rules(), *self._remembered))
 
     def forget(self, run_id: str) -> None:
         """Drops the rules that were kept for a run, because the run is over."""
@@ -238,8 +208,10 @@ class Policy:
             if not any(rule.run_id == run_id for rule in self._remembered):
                 return
             self._remembered = tuple(rule for rule in self._remembered if rule.run_id != run_id)
-            rules = self.rules if self._parent_index is None else self._parent_index.rules
-            self._index = RuleIndex((*rules, *self._remembered))
+            self._index = RuleIndex((*self._loaded_rules(), *self._remembered))
+
+    def _loaded_rules(self) -> tuple[Rule, ...]:
+        return self._rules if self._parent_index is None else self._parent_index.rules
 
     # -- others like it -----------------------------------------------------------------------------------------
 
@@ -248,15 +220,20 @@ class Policy:
 
         `defaults` are added to this policy's own and take precedence.
         """
-        made = Policy(
-            defaults=self.defaults if defaults is None else {**self.defaults, **defaults},
-            approvers=self.approvers,
-            on_remember=self._on_remember,
-            clock=self.clock,
-        )
-        made.rules = self.rules
+        made = Policy(defaults=defaults, on_remember=self._on_remember, clock=self.clock)
         made._parent = self
         return made
+
+    def replace(self, other: Policy) -> None:
+        """Replaces the rules, permissions and approvers by those of another policy, also for sessions that exist.
+
+        It counts from the next call on. Remembered rules stay.
+        """
+        with self._lock:
+            # The index last: a verdict that is kept in it must not rest on the permissions before.
+            self._defaults, self._approvers = dict(other.defaults), dict(other.approvers)
+            self._rules = other.rules
+            self._index = RuleIndex((*other.index().rules, *self._remembered))
 
     def joined(self, other: Policy) -> Policy:
         """Returns a policy with the rules of both.

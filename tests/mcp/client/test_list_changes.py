@@ -21,7 +21,8 @@ from tests.architecture.source import ROOT
 from tests.mcp.client.conftest import until
 from tests.mcp.client.tool_server import OBJECT, text
 from toolwire import MCPClient, Toolkit, ToolRegistry
-from toolwire.mcp import connection, list_changes
+from toolwire.mcp import connection
+from toolwire.mcp.offered import list_changes
 
 HANDSHAKE = ["2025-03-26", "2025-06-18", "2025-11-25"]
 FIRST = {"poke": "Reports a change.", "one": "The first.", "two": "The second."}

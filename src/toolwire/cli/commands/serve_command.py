@@ -6,21 +6,18 @@ import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
 import toolwire
-from toolwire.cli.commands.policy_command import honour
-from toolwire.cli.config_watch import watch_config
+from toolwire.cli.commands.policy_command import POLICY_FILE, honour
+from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.exit_codes import ExitCode, Stop, exit_codes
 from toolwire.cli.loading import registry_of
 from toolwire.cli.options import OptionalToolsOption, PolicyOption
 from toolwire.cli.output import Output
 from toolwire.cli.stores import StoreOption, open_store
-
-if TYPE_CHECKING:
-    from toolwire.types import McpServerProblem
 
 EPILOG = f"""\b
 Examples:
@@ -38,8 +35,11 @@ mcpServers of a JSON or TOML file. All clients share one process a server.
 A server that cannot be used is left out, with a warning that says why. The
 file is read again when it changes, and on SIGHUP: servers are added, removed
 and replaced, and clients hear of it. With a table profiles in the file, each
-client has a token of its own, and sees only the tools of its profile. The
-policy is read at the start only.
+client has a token of its own, and sees only the tools of its profile. Clients
+also get the resources and prompts of these servers.
+
+The policy file is read again in the same way: a changed rule is in force at
+the next call.
 
 Calls are on record in the store (--store). What needs a person is asked by
 the client, or waits there: decide with `toolwire approvals`.
@@ -87,10 +87,11 @@ def serve(
     # What the tools print while they are loaded must not reach the client.
     output.keep_stdout()
     token = _token(token_env, http)
-    follow = None if config is None else watch_config(config, output)
+    watch = ConfigWatch(output)
+    follow = None if config is None else watch.follow(config, "the servers stay as they were")
     profiles = _profiles(config, http, token_env)
     registry, source = _tools_of(tools or [], config, pins)
-    honour(policy, registry, output)
+    _follow_policy(policy, registry, output, watch)
     if config is not None and follow is not None:
         follow(_update(config, registry, profiles, pins))
     with closing(registry), open_store(store, make=True) as opened:
@@ -154,20 +155,36 @@ def _profiles(config: Path | None, http: int | None, token_env: str | None) -> t
     return profiles
 
 
+def _follow_policy(named: str | None, registry: toolwire.ToolRegistry, output: Output, watch: ConfigWatch) -> None:
+    """Applies the policy file, and again whenever it changes. Rules of the tools' own registry stay."""
+    file = Path(named or POLICY_FILE)
+    if named is None and not file.exists():
+        return
+    follow, own = watch.follow(file, "the rules stay as they were"), registry.policy
+    honour(named, registry, output)
+
+    def update() -> str:
+        registry.replace_policy(own.joined(toolwire.load_policy(file)))
+        return f"the rules are those of {file} now"
+
+    follow(update)
+
+
 def _update(
     config: Path, registry: toolwire.ToolRegistry, profiles: toolwire.ClientProfiles | None, pins: Path | None
-) -> Callable[[], list[McpServerProblem]]:
+) -> Callable[[], str]:
     """Returns the function that makes the servers and profiles those of the file. It hides tools from now on."""
     if profiles is not None:
         registry.use_visibility(profiles.sees)
 
-    def update() -> list[McpServerProblem]:
+    def update() -> str:
         if profiles is not None:
             # Before the servers, so that no new server is seen by an old profile.
             profiles.update(config)
         elif len(toolwire.ClientProfiles(config)):
             raise toolwire.ConfigurationError(f"{config} has profiles now: restart the server to use them")
-        return registry.update_mcp_servers(config, pins=pins)
+        off = sum(problem.is_off for problem in registry.update_mcp_servers(config, pins=pins))
+        return f"the servers are those of {config} now" + (f"; {off} cannot be used" if off else "")
 
     return update
 

@@ -131,7 +131,8 @@ class Questions:
         decisions: dict[str, tuple[ApprovalRequest, Decision]] = {}
         for number, (name, message) in enumerate(found.messages.items(), found.first):
             with suppress(Interrupted), self._paused():
-                decisions[name] = await self._decision(number, message, found.schemas[name], self._scope.ledger)
+                wanted = self._request(number, message, found.schemas[name], name)
+                decisions[name] = await self._decision(number, wanted, self._scope.ledger)
             if self.outcome is not None and not isinstance(self.outcome, Pending):
                 return
         if self.outcome is not None:
@@ -149,7 +150,7 @@ class Questions:
         ledger = None if self._asker else self._scope.ledger
         try:
             with self._paused():
-                request, decision = await self._decision(number, message, schema, ledger)
+                request, decision = await self._decision(number, self._request(number, message, schema), ledger)
                 await self._use([request], ledger)
         except Exception as error:
             raise self._failed(error) from error
@@ -207,13 +208,12 @@ class Questions:
             await self._scope.ports.arrived(ledger.use_answers([request.id for request in requests]))
 
     async def _decision(
-        self, number: int, message: str, schema: Mapping[str, Any], ledger: Ledger | None
+        self, number: int, wanted: ApprovalRequest, ledger: Ledger | None
     ) -> tuple[ApprovalRequest, Decision]:
         """Returns the question as a request, and the answer or refusal that counts. Without one, it ends the tool."""
         scope, call = self._scope, self._call
         if number > QUESTIONS_LIMIT:
             self.leave(too_many(call))
-        wanted = self._request(number, message, schema)
         request, decision = wanted, None
         if ledger is not None:
             request, decision = await scope.ports.arrived(ledger.ask(wanted))
@@ -257,13 +257,14 @@ class Questions:
         message = f"{self._call.name!r} was stopped at its question: {reason}."
         self.leave(ToolResult.failed("denied", message, data={"reason": reason}, call=self._call))
 
-    def _request(self, number: int, message: str, schema: Mapping[str, Any]) -> ApprovalRequest:
+    def _request(self, number: int, message: str, schema: Mapping[str, Any], name: str = "") -> ApprovalRequest:
         call, scope = self._call, self._scope
         now = scope.clock()
         return ApprovalRequest(
             id=new_request_id(),
             kind="question",
             question=message,
+            name=name,
             answer_schema=schema,
             call_id=f"{call.id}?{number}",
             tool=self._entry.name,

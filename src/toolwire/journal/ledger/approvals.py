@@ -269,6 +269,8 @@ def request_written(request: ApprovalRequest) -> bytes:
     form = plain_form(request)
     if not request.depth:
         del form["depth"], form["approvers"]
+    if not request.name:
+        del form["name"]
     if request.kind == "question":
         return written(form, ASKING)
     return written({name: value for name, value in form.items() if name not in ("kind", "question", "answer_schema")})

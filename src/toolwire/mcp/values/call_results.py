@@ -39,7 +39,7 @@ def call_result(
     """Returns the result for the client. `output_schema` is that of the tool, and of the structured content."""
     meta: dict[str, Any] = dict(result.metadata.get("mcp") or {})
     if result.failure is not None:
-        meta[FAILURE_META] = _failure(result)
+        meta[FAILURE_META] = failure_of(result)
     return types.CallToolResult(
         content=[_block(block) for block in result.content],
         structured_content=_structured(result, output_schema, is_modern=is_modern),
@@ -63,7 +63,8 @@ def _structured(result: ToolResult, output_schema: Mapping[str, Any] | None, *, 
     return value if is_modern or isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
 
-def _failure(result: ToolResult) -> dict[str, Any]:
+def failure_of(result: ToolResult) -> dict[str, Any]:
+    """Returns what a client is told of a failure."""
     failure = result.failure
     assert failure is not None
     told: dict[str, Any] = {"kind": failure.kind, "hint": failure.hint}

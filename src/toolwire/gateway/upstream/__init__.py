@@ -1,0 +1,1 @@
+"""The resources, prompts and completions of the MCP servers behind a `ToolServer`."""

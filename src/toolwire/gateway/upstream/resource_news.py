@@ -1,0 +1,74 @@
+"""News of resources: which clients want them, and which of them changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mcp.server.connection import Connection
+
+from toolwire.gateway.upstream.upstreams import Target, Upstreams
+from toolwire.mcp.offered.passed_on import PassedOn
+
+
+@dataclass(slots=True, eq=False)
+class _Heard:
+    """A resource whose changes are wanted."""
+
+    target: Target
+    listeners: set[object] = field(default_factory=set[object])
+    """The connections of the handshake protocols, and a mark for each stream of the later one."""
+
+
+class ResourceNews:
+    """The subscriptions of the clients of one server. All but `_updated` is used on the server's loop."""
+
+    def __init__(self, upstreams: Upstreams) -> None:
+        self._upstreams = upstreams
+        self._heard: dict[str, _Heard] = {}
+        self._pending: dict[str, None] = {}
+        upstreams.watch(self._updated)
+
+    async def add(self, uri: str, target: Target, listener: object) -> None:
+        """Adds a listener. The first one of a URI subscribes at its server.
+
+        Raises:
+            MCPError: The server refuses it.
+        """
+        heard = self._heard.get(uri)
+        if heard is None:
+            await asyncio.wrap_future(target.server.subscribe(target.own, is_wanted=True))
+            if uri in self._heard:
+                # Another one was first meanwhile.
+                target.server.subscribe(target.own, is_wanted=False)
+            heard = self._heard.setdefault(uri, _Heard(target))
+        if isinstance(listener, Connection) and listener not in heard.listeners:
+            listener.exit_stack.push_async_callback(self.remove, uri, listener)
+        heard.listeners.add(listener)
+
+    async def remove(self, uri: str, listener: object) -> None:
+        """Removes a listener. The last one of a URI ends the subscription."""
+        heard = self._heard.get(uri)
+        if heard is None or listener not in heard.listeners:
+            return
+        heard.listeners.discard(listener)
+        if not heard.listeners:
+            del self._heard[uri]
+            # The client does not wait for a server that is slow. One that was removed must not be connected again.
+            if self._upstreams.has(heard.target.server):
+                heard.target.server.subscribe(heard.target.own, is_wanted=False)
+
+    def changed(self) -> Iterator[tuple[str, list[Connection]]]:
+        """Gives each URI that changed since the last look, with the connections of the handshake protocols."""
+        while self._pending:
+            uri, _ = self._pending.popitem()
+            heard = self._heard.get(uri)
+            if heard is not None:
+                yield uri, [one for one in heard.listeners if isinstance(one, Connection)]
+
+    def _updated(self, server: PassedOn, own: str) -> None:
+        """Notes a change, in any thread. A server may name a part of the resource."""
+        for uri, heard in list(self._heard.items()):
+            if heard.target.server is server and own.startswith(heard.target.own):
+                self._pending[uri] = None

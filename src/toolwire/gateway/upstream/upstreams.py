@@ -1,0 +1,226 @@
+"""The MCP servers behind a `ToolServer`: their resources and prompts, under names that do not collide.
+
+A resource is served under its URI with the server's name before it, `fs+file:///a.txt`, and a prompt as a tool is,
+`fs_review`. The server's own name is accepted too, as long as no other server has the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.facade.toolkits.toolkit import Toolkit
+from toolwire.gateway.served_names import served_name
+from toolwire.gateway.upstream.told_offers import told_prompt, told_resource
+from toolwire.mcp.offered.listing import PROMPTS, RESOURCES, TEMPLATES, OfferKind
+from toolwire.mcp.offered.passed_on import CAPABILITY, GET, READ, Capability, PassedOn
+from toolwire.session.session import Session
+from toolwire.vocabulary.errors import DefinitionError
+
+_LOG = logging.getLogger("toolwire.gateway")
+
+Updated = Callable[[PassedOn, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A resource or prompt of one server."""
+
+    server: PassedOn
+    own: str
+    """The server's own URI or name."""
+    prefix: str = ""
+    """The text that the client wrote before the URI; empty if it wrote the server's own."""
+
+
+class Upstreams:
+    """The servers whose resources, prompts and completion are passed on. They come and go with the tools."""
+
+    def __init__(self, beside: Catalogue, toolkit: Toolkit) -> None:
+        """`beside` has the requests that can be passed on, and `toolkit` is the empty one by which they are made."""
+        self.toolkit = toolkit
+        self._beside = beside
+        self._servers: dict[str, PassedOn] = {}
+        self._updated: list[Updated] = []
+        self.resources_revision = self.prompts_revision = 0
+        """Numbers that grow with each change of the lists."""
+
+    def follow(self) -> None:
+        """Takes over servers that were added or removed."""
+        entries = list(self._beside)
+        for entry in entries:
+            # Drawing the same again changes nothing.
+            self.toolkit.draw(self._beside, entry.name)
+        found = {server.server: server for entry in entries if isinstance(server := entry.handle, PassedOn)}
+        if found == self._servers:
+            return
+        for name, server in found.items():
+            if self._servers.get(name) is not server:
+                server.watch(self._changed, lambda uri, server=server: self._tell_updated(server, uri))
+        self._servers = found
+        self._changed(frozenset((RESOURCES, TEMPLATES, PROMPTS)))
+
+    def serves(self, capability: Capability) -> bool:
+        """True if one of the servers has the capability, and its requests can be passed on."""
+        self.follow()
+        method = next(one for one, needed in CAPABILITY.items() if needed == capability)
+        return any(
+            server.serves(capability)
+            for name, server in self._servers.items()
+            if self._beside.find(f"{name}/{method}") is not None
+        )
+
+    def has(self, server: PassedOn) -> bool:
+        """True if the server is one of these still."""
+        return self._servers.get(server.server) is server
+
+    def watch(self, updated: Updated) -> None:
+        """Calls the function with a server and the URI of its resource that changed, in another thread."""
+        self._updated.append(updated)
+
+    # -- the lists --------------------------------------------------------------------------------------------------
+
+    async def resources(self, client: Session) -> list[types.Resource]:
+        """Returns the resources that a client sees."""
+        return [
+            told
+            for server, entries in await self._offered(RESOURCES, client)
+            for one in entries
+            if (told := told_resource(server.server, one, {"uri": f"{_prefix(server)}{one.uri}"})) is not None
+        ]
+
+    async def templates(self, client: Session) -> list[types.ResourceTemplate]:
+        """Returns the templates of resources that a client sees."""
+        return [
+            told
+            for server, entries in await self._offered(TEMPLATES, client)
+            for one in entries
+            if (told := told_resource(server.server, one, {"uri_template": f"{_prefix(server)}{one.uri_template}"}))
+            is not None
+        ]
+
+    async def prompts(self, client: Session) -> list[types.Prompt]:
+        """Returns the prompts that a client sees. The first of two with one served name counts."""
+        found: dict[str, types.Prompt] = {}
+        for server, entries in await self._offered(PROMPTS, client):
+            for one in entries:
+                name = _prompt_name(server, one.name)
+                if name is None:
+                    _LOG.warning("a prompt of %r is off: its name cannot be used: %.200a", server.server, one.name)
+                    continue
+                told = told_prompt(server.server, one, name)
+                if told is not None and found.setdefault(name, told) is not told:
+                    _LOG.warning("the prompt %r of %r is not served: %r is taken", one.name, server.server, name)
+        return list(found.values())
+
+    # -- one of them ------------------------------------------------------------------------------------------------
+
+    async def resource(self, client: Session, uri: str, *, is_template: bool = False) -> Target:
+        """Returns the resource with a URI, or the template.
+
+        Raises:
+            MCPError: -32602: the client sees no server with it, or several servers have it.
+        """
+        shown = self._shown(READ, client)
+        for server in shown:
+            prefix = _prefix(server)
+            if uri.startswith(prefix):
+                return Target(server, uri[len(prefix) :], prefix)
+        if any(uri.startswith(_prefix(server)) for server in self._servers.values()):
+            # It is that of a hidden server. No other one must hear of it.
+            raise _unknown("resource", uri, (), {"uri": uri})
+        found = await self._owners(client, uri, is_template=is_template)
+        # A server may have resources that it does not list.
+        owners = found or (shown if len(shown) == 1 else [])
+        if len(owners) != 1:
+            names = [f"{_prefix(server)}{uri}" for server in owners]
+            raise _unknown("resource", uri, names, {"uri": uri})
+        return Target(owners[0], uri)
+
+    async def prompt(self, client: Session, name: str) -> Target:
+        """Returns the prompt with a served name, or with a name that one server alone has.
+
+        Raises:
+            MCPError: -32602: the client sees no server with it, or several servers have it.
+        """
+        offered = await self._offered(PROMPTS, client)
+        for server, entries in offered:
+            for one in entries:
+                if _prompt_name(server, one.name) == name:
+                    return Target(server, one.name)
+        owners = [server for server, entries in offered if any(one.name == name for one in entries)]
+        if len(owners) != 1:
+            names = [_prompt_name(server, name) or "" for server in owners]
+            raise _unknown("prompt", name, names, {"name": name})
+        return Target(owners[0], name)
+
+    async def _owners(self, client: Session, uri: str, *, is_template: bool) -> list[PassedOn]:
+        """Returns the servers that list the URI, or else those with a template that begins as it does."""
+        templates = await self._offered(TEMPLATES, client)
+        if is_template:
+            return [server for server, entries in templates if any(one.uri_template == uri for one in entries)]
+        listed = await self._offered(RESOURCES, client)
+        exact = [server for server, entries in listed if any(one.uri == uri for one in entries)]
+        # A template is a stranger's pattern: only the text before its first variable is compared.
+        return exact or [
+            server
+            for server, entries in templates
+            if any((start := one.uri_template.partition("{")[0]) and uri.startswith(start) for one in entries)
+        ]
+
+    def _shown(self, method: str, client: Session) -> list[PassedOn]:
+        """Returns the servers to which a client may send such a request. Of two with one prefix, the first counts."""
+        self.follow()
+        seen = {tool.name for tool in client.tools}
+        found: dict[str, PassedOn] = {}
+        for name, server in self._servers.items():
+            if f"{name}/{method}" in seen and found.setdefault(_prefix(server), server) is not server:
+                _LOG.warning("the resources and prompts of %r are not served: its name is like that of another", name)
+        return list(found.values())
+
+    async def _offered(self, kind: OfferKind, client: Session) -> list[tuple[PassedOn, tuple[Any, ...]]]:
+        shown = self._shown(GET if kind is PROMPTS else READ, client)
+        lists = await asyncio.gather(*(asyncio.wrap_future(server.offered(kind)) for server in shown))
+        return list(zip(shown, lists, strict=True))
+
+    # -- news -------------------------------------------------------------------------------------------------------
+
+    def _changed(self, kinds: frozenset[OfferKind]) -> None:
+        if kinds & {RESOURCES, TEMPLATES}:
+            self.resources_revision += 1
+        if PROMPTS in kinds:
+            self.prompts_revision += 1
+
+    def _tell_updated(self, server: PassedOn, uri: str) -> None:
+        if self.has(server):
+            for updated in tuple(self._updated):
+                updated(server, uri)
+
+
+def _prefix(server: PassedOn) -> str:
+    """Returns the text before the server's URIs. It is a scheme, which has no capital letters and no `_`."""
+    return f"{server.server.lower().replace('_', '.')}+"
+
+
+def _prompt_name(server: PassedOn, own: str) -> str | None:
+    """Returns the served name of a prompt; None for a name that is empty, too long or has hidden characters."""
+    try:
+        return served_name(f"{server.server}/{own}") if own else None
+    except DefinitionError:
+        return None
+
+
+def _unknown(what: str, name: str, several: Iterable[str], data: dict[str, Any]) -> MCPError:
+    names = list(several)
+    if names:
+        told = f"Several servers have the {what} {name!r:.200}: write one of {', '.join(names)!s:.1000}"
+    else:
+        told = f"Unknown {what}: {name!r:.200}"
+    return MCPError(types.INVALID_PARAMS, told, data=data)

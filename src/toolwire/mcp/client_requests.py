@@ -1,0 +1,72 @@
+"""The requests of a caller to a server: a tool's call, a resource, a prompt, and completions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    CompleteRequest,
+    CompleteRequestParams,
+    CompleteResult,
+    GetPromptRequest,
+    GetPromptRequestParams,
+    GetPromptResult,
+    InputRequiredResult,
+    ReadResourceRequest,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+)
+from pydantic import Discriminator, Tag, TypeAdapter
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request, and the form of its answer."""
+
+    request: Any
+    """The SDK's request."""
+    answer: TypeAdapter[Any]
+    """Reads the answer."""
+
+
+def tool_call(tool: str, arguments: dict[str, Any]) -> Asked:
+    """Returns the call of a tool."""
+    return Asked(CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments)), _CALL)
+
+
+def resource_read(uri: str) -> Asked:
+    """Returns the request for a resource."""
+    return Asked(ReadResourceRequest(params=ReadResourceRequestParams(uri=uri)), _READ)
+
+
+def prompt_get(name: str, arguments: dict[str, str] | None) -> Asked:
+    """Returns the request for a prompt."""
+    return Asked(GetPromptRequest(params=GetPromptRequestParams(name=name, arguments=arguments)), _PROMPT)
+
+
+def completion(asked: Mapping[str, Any]) -> Asked:
+    """Returns the request for completions; `asked` has its parameters in the form of the protocol."""
+    return Asked(CompleteRequest(params=CompleteRequestParams.model_validate(asked)), _COMPLETION)
+
+
+def _kind(answer: Any) -> str:
+    return "input" if answer.get("resultType") == "input_required" else "result"
+
+
+# The mark decides alone, so that only one of the two forms is tried.
+_INPUT = Discriminator(_kind)
+_CALL: TypeAdapter[Any] = TypeAdapter(
+    Annotated[Annotated[CallToolResult, Tag("result")] | Annotated[InputRequiredResult, Tag("input")], _INPUT]
+)
+_READ: TypeAdapter[Any] = TypeAdapter(
+    Annotated[Annotated[ReadResourceResult, Tag("result")] | Annotated[InputRequiredResult, Tag("input")], _INPUT]
+)
+_PROMPT: TypeAdapter[Any] = TypeAdapter(
+    Annotated[Annotated[GetPromptResult, Tag("result")] | Annotated[InputRequiredResult, Tag("input")], _INPUT]
+)
+_COMPLETION: TypeAdapter[Any] = TypeAdapter(CompleteResult)

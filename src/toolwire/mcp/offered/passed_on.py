@@ -1,0 +1,148 @@
+"""The resources, prompts and completion of a server, which a gateway passes on to its own clients.
+
+Each request is a tool that no model sees, so that it takes the path of a call: rules, approvals, limits and the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Literal
+
+from toolwire.definition.from_schema import from_schema
+from toolwire.definition.tool import Tool
+from toolwire.vocabulary.errors import CallNotSent
+from toolwire.vocabulary.questions import InputRequired
+from toolwire.vocabulary.results import ToolResult
+
+if TYPE_CHECKING:
+    from toolwire.mcp.client_requests import Asked
+    from toolwire.mcp.connection import Connection
+    from toolwire.mcp.offered.listing import OfferKind
+    from toolwire.vocabulary.context import CallContext
+
+READ, GET, COMPLETE = "resources:read", "prompts:get", "completion:complete"
+"""The requests, by names like their methods. Behind a server's name and `/`, each is the name of a tool.
+
+With one `/` alone, a rule about `fs/*` is about them too.
+"""
+
+Capability = Literal["resources", "prompts", "completions"]
+
+CAPABILITY: Mapping[str, Capability] = {READ: "resources", GET: "prompts", COMPLETE: "completions"}
+"""The capability of a server that answers a request."""
+
+_TEXT = {"type": "string"}
+_SCHEMAS: Mapping[str, dict[str, Any]] = {
+    READ: {"type": "object", "properties": {"uri": _TEXT}, "required": ["uri"]},
+    GET: {
+        "type": "object",
+        "properties": {"name": _TEXT, "arguments": {"type": "object", "additionalProperties": _TEXT}},
+        "required": ["name"],
+    },
+    COMPLETE: {
+        "type": "object",
+        "properties": {"ref": {"type": "object"}, "argument": {"type": "object"}, "context": {"type": "object"}},
+        "required": ["ref", "argument"],
+    },
+}
+_DESCRIPTIONS = {
+    READ: "Reads a resource of the server.",
+    GET: "Gets a prompt of the server.",
+    COMPLETE: "Completes an argument of a prompt or a template of the server.",
+}
+
+
+class PassedOn:
+    """What one server has beside tools. Any thread may use it; no method waits for the server."""
+
+    def __init__(self, server: str, connection: Callable[[], Connection]) -> None:
+        self.server = server
+        """The name of the server."""
+        self._connection = connection
+        self._changed: list[Callable[[frozenset[OfferKind]], None]] = []
+        self._updated: list[Callable[[str], None]] = []
+        self.tools: tuple[Tool, ...] = tuple(self._tool(method) for method in _SCHEMAS)
+        """The requests as tools: `fs/resources:read`, `fs/prompts:get` and `fs/completion:complete`."""
+
+    def serves(self, capability: Capability) -> bool:
+        """True if the server had the capability at its last connection."""
+        return getattr(self._connection().capabilities, capability, None) is not None
+
+    def offered(self, kind: OfferKind) -> Future[tuple[Any, ...]]:
+        """Returns a list of the server. It is the last known one while the server cannot be reached."""
+        try:
+            return self._connection().offered(kind)
+        except RuntimeError:
+            # The connection was closed at this moment.
+            ended: Future[tuple[Any, ...]] = Future()
+            ended.set_result(())
+            return ended
+
+    def subscribe(self, uri: str, *, is_wanted: bool) -> Future[None]:
+        """Asks for news of a resource, or no longer. The future raises an `MCPError` if the server refuses it."""
+        return self._connection().subscribe(uri, is_wanted=is_wanted)
+
+    def watch(self, changed: Callable[[frozenset[OfferKind]], None], updated: Callable[[str], None]) -> None:
+        """Calls `changed` with the lists that changed, and `updated` with the URI of a subscribed resource.
+
+        They are called in other threads, and must not block.
+        """
+        self._changed.append(changed)
+        self._updated.append(updated)
+
+    def tell_changed(self, kinds: frozenset[OfferKind]) -> None:
+        """Tells the watchers of changed lists."""
+        for changed in tuple(self._changed):
+            changed(kinds)
+
+    def tell_updated(self, uri: str) -> None:
+        """Tells the watchers of a changed resource."""
+        for updated in tuple(self._updated):
+            updated(uri)
+
+    def _tool(self, method: str) -> Tool:
+        def call(context: Any = None, /, **arguments: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            self._send(method, arguments, future, context)
+            return future
+
+        name = f"{self.server}/{method}"
+        # A read has no effect, so that it may run again after a crash.
+        tool = from_schema(
+            name,
+            _DESCRIPTIONS[method],
+            _SCHEMAS[method],
+            function=call,
+            labels=("untrusted",),
+            idempotent="natural",
+            is_outside=True,
+        )
+        tool.asker = self.server
+        return tool
+
+    def _send(
+        self, method: str, arguments: Mapping[str, Any], future: Future[Any], context: CallContext | None
+    ) -> None:
+        try:
+            self._connection().call(_asked(method, arguments), _read, future, context)
+        except RuntimeError:
+            future.set_exception(CallNotSent(f"the connection to the MCP server {self.server!r} was closed"))
+
+
+def _asked(method: str, arguments: Mapping[str, Any]) -> Asked:
+    from toolwire.mcp import client_requests as requests
+
+    if method == READ:
+        return requests.resource_read(arguments["uri"])
+    if method == GET:
+        return requests.prompt_get(arguments["name"], arguments.get("arguments"))
+    return requests.completion(arguments)
+
+
+def _read(result: Any) -> ToolResult | InputRequired:
+    """Returns a result whose data are the SDK's result as JSON. Its text is short, for nobody reads it."""
+    if isinstance(result, ToolResult | InputRequired):
+        return result
+    data = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return ToolResult(True, data, content=[{"type": "text", "text": "The server answered."}])

@@ -1,0 +1,148 @@
+"""Requests of callers to one server, each sent at most once, and their fates as results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, InputRequiredResult
+from pydantic import ValidationError
+
+from toolwire.mcp.client_limits import LEG_S, ClientLimits
+from toolwire.mcp.client_requests import Asked
+from toolwire.mcp.http import fate_of
+from toolwire.mcp.line import Line
+from toolwire.mcp.sending import SENDING, Sending
+from toolwire.mcp.server_log import ServerLog
+from toolwire.mcp.server_questions import Leg, leg_of, next_leg
+from toolwire.vocabulary.context import CallContext
+from toolwire.vocabulary.errors import CallNotAnswered, CallNotSent
+from toolwire.vocabulary.results import ToolResult
+
+T = TypeVar("T")
+
+SERVER_ERROR = "mcp_error"
+"""The key in a failure's data under which it has the code of the server's own error."""
+
+
+class LineOwner(Protocol):
+    """The owner of the connections, one after the other."""
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def is_broken(self) -> bool: ...
+
+    async def ready(self) -> Line: ...
+
+
+class Requesting:
+    """The requests under way. All is used on the loop of the connection's owner."""
+
+    def __init__(
+        self, lines: LineOwner, name: str, limits: ClientLimits, log: ServerLog, *, is_in_memory: bool = False
+    ) -> None:
+        self._lines, self._name, self._limits, self._log = lines, name, limits, log
+        self._is_in_memory = is_in_memory
+        self._under_way = 0
+
+    async def call(self, asked: Asked, read: Callable[[Any], T], context: CallContext | None) -> T:
+        """Sends a request, and again with answers as often as the server needs input. Returns `read(result)`."""
+        if self._under_way >= self._limits.call_limit:
+            return read(_too_many(self._name, self._limits.call_limit))
+        self._under_way += 1
+        try:
+            leg = leg_of(context, self._log)
+            while True:
+                answer = await self._answered(Asked(leg.request(asked.request), asked.answer), context)
+                if isinstance(answer, InputRequiredResult):
+                    answer = next_leg(answer, leg, self._log, can_ask=context is not None)
+                if not isinstance(answer, Leg):
+                    return read(answer)
+                leg = answer
+                if not leg.responses:
+                    await anyio.sleep(LEG_S)
+        finally:
+            self._under_way -= 1
+
+    async def _answered(self, asked: Asked, context: CallContext | None) -> Any:
+        if self._lines.is_broken:
+            # A call that waits already goes on waiting: it may come to its end before its time is over.
+            raise CallNotSent(f"the MCP server {self._name!r} cannot be reached: {self._lines.reason}")
+        sending = Sending(
+            self._limits, None if context is None else lambda question: context.ask(question.message, question.schema)
+        )
+        with sending.scope:
+            while True:
+                line = await self._lines.ready()
+                sent = await self._sent(line, asked, sending)
+                if sent is not None:
+                    return sent
+        waited = f"no answer came within {sending.waited_s:.0f} s"
+        if sending.is_sent:
+            raise CallNotAnswered(waited)
+        raise CallNotSent(f"{waited}, because {self._lines.reason}")
+
+    async def _sent(self, line: Line, asked: Asked, sending: Sending) -> Any:
+        """Sends the request and returns the result. None if it was certainly not sent: the line has then ended."""
+        assert line.client is not None
+        SENDING.set(sending)
+        # The transport of a server in this process has no streams that could note it.
+        sending.is_sent = self._is_in_memory
+        line.under_way.add(sending)
+
+        async def renew(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+            sending.renew()
+
+        try:
+            return await line.client.session.send_request(asked.request, asked.answer, progress_callback=renew)
+        except MCPError as error:
+            return _failed(line, error, sending)
+        except ValidationError as error:
+            return _misfit(error)
+        finally:
+            line.under_way.discard(sending)
+            if line.ended.is_set():
+                line.end()
+
+
+def _failed(line: Line, error: MCPError, sending: Sending) -> ToolResult | None:
+    fate = fate_of(error)
+    if fate == "refused":
+        raise CallNotSent(error.error.message)
+    if fate in ("not_connected", "no_session"):
+        sending.is_sent = False
+        line.error = error.error.message
+        line.end()
+        return None
+    message, code = error.error.message, error.error.code
+    # A server may use this code for errors of its own.
+    if code == CONNECTION_CLOSED and (line.ended.is_set() or message.startswith(_LOST)):
+        line.end()
+        if not sending.is_sent:
+            return None
+        raise CallNotAnswered("the connection was lost")
+    if fate == "not_answered":
+        raise CallNotAnswered(message)
+    if code == PARSE_ERROR:
+        return ToolResult.failed("invalid_result", f"The server's answer cannot be read: {message}.")
+    told = f"the server refused the call: {message} ({code})"
+    return ToolResult(False, error=told, metadata={SERVER_ERROR: code})
+
+
+_LOST = ("Connection closed", "SSE stream ")
+"""The beginnings of the SDK's messages about an answer that can no longer come."""
+
+
+def _too_many(name: str, limit: int) -> ToolResult:
+    message = f"The call was not sent: {limit} calls of the MCP server {name!r} are under way."
+    return ToolResult.failed("overloaded", message, data={"is_started": False, "limit": limit})
+
+
+def _misfit(error: ValidationError) -> ToolResult:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return ToolResult.failed("invalid_result", f"The server's answer is not a result of MCP: {place}: {first['msg']}.")
