@@ -265,6 +265,13 @@ class Connection:
                 raise ServerUnavailable(f"the MCP server {self._name!r} cannot be used: {self._attempts.error}")
             await self._changed.wait()
 
+    def _is_refused_since(self, ended: int) -> bool:
+        """Returns True if the server refused an attempt after so many. After an older refusal it is asked once more."""
+        if self._attempts.is_refused and self._attempts.ended == ended:
+            self._attempts.hurry()
+            return False
+        return self._attempts.is_refused
+
     async def ready(self) -> Line:
         """Returns the connection of now, and waits for it.
 
