@@ -44,6 +44,9 @@ REPAIRED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "path": (r'{"query": "C:\path\new"}', {"query": r"C:\path\new"}, [
         "The backslashes of a path stand alone; they were kept.",
     ]),
+    "path with a name that looks like an escape": (r'{"query": "C:\x64\bin"}', {"query": r"C:\x64\bin"}, [
+        "The backslashes of a path stand alone; they were kept.",
+    ]),
     "network path": (r'{"query": "\\srv\docs\new"}', {"query": r"\\srv\docs\new"}, [
         "The backslashes of a path stand alone; they were kept.",
     ]),
@@ -163,6 +166,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "network path or what Python prints": (
         r"{'a': '\\0\x1f'}",
+        (
+            r"A string holds \x, which JSON does not know, so \x has two readings. "
+            r"Write each backslash that is meant as \\."
+        ),
+    ),
+    "path or what Python prints": (
+        r"{'a': 'A:\x1f'}",
         (
             r"A string holds \x, which JSON does not know, so \x has two readings. "
             r"Write each backslash that is meant as \\."

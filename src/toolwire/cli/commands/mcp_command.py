@@ -33,7 +33,7 @@ The file of --pins is the one of register_mcp_client(..., pins=...), that of
 A login is kept in toolwire/mcp-tokens.json of $XDG_STATE_HOME, which is
 ~/.local/state by default. No other user can read it. Delete it to log out.
 
-{exit_codes("no such server or waiting tool, a server does not answer, or a login failed")}"""
+{exit_codes("no such server or waiting tool, no answer, or a failed login")}"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EPILOG)
 

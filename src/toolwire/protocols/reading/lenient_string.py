@@ -51,8 +51,10 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _PLAIN = frozenset('"\\/bfnrt')
 _WITH_A_MEANING_ELSEWHERE = frozenset("xuU0aveN\n")
 _PATH = re.compile(r'(?:[A-Za-z]:|\\\\[^\\/:*?"<>|\n]++)(?:\\{1,2}[^\\/:*?"<>|\n]++)*+\\?')
-_OF_PYTHON = re.compile(r"\\x[0-9a-f]{2}|\\U[0-9a-f]{8}")
-"""Escapes in Python's output. A text that begins like a network path and holds one may not be a path."""
+_OF_PYTHON = re.compile(r"\\x(?:[01][0-9a-f]|7f|[89][0-9a-f]|a0|ad)|\\U[0-9a-f]{8}")
+"""Escapes in Python's output, which has them for characters without a shape. A text that looks like a path and holds
+one may not be a path. `C:\\x64` is one.
+"""
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _TO_JSON = re.compile(r"\\(.)|\"", re.DOTALL)
 
@@ -150,7 +152,7 @@ def _decoded(source: str, slips: list[str]) -> str:
         value: Any = json.loads(f'"{_TO_JSON.sub(_as_json, source)}"', strict=False)
         check_characters(value)
         return str(value)
-    if _PATH.fullmatch(source) and not (source.startswith("\\\\") and _OF_PYTHON.search(source)):
+    if _PATH.fullmatch(source) and not _OF_PYTHON.search(source):
         slips.append("The backslashes of a path stand alone; they were kept.")
         return source
     unclear = wrong & _WITH_A_MEANING_ELSEWHERE or escapes - wrong - {'"', "'"}
