@@ -75,7 +75,7 @@ new = '={value!r}" for  name'
 [[mutant]]
 id = "spec.docs.signature"
 file = "facade/tools/tool_spec.py"
-old = "class ToolSpec:"
+old = "class ToolSpec(SpecExports):"
 new = "class ToolSpec(Nothing):"
 """,
         "utf-8",

@@ -12,6 +12,9 @@ from toolwire.mcp.client_limits import BACKOFF_GROWTH, BACKOFF_MAX_S, BACKOFF_S,
 from toolwire.mcp.http import Refused, fate_of
 from toolwire.mcp.line import Line
 
+# A generator of its own: one that is shared would change the numbers of a program that gave it a seed.
+_CHANCE = random.Random()  # noqa: S311 - no secret
+
 
 class Attempts:
     """The attempts so far. It is used on the loop of the connection alone."""
@@ -47,7 +50,7 @@ class Attempts:
             return
         longest = min(BACKOFF_S * BACKOFF_GROWTH ** (self.failures - 1), BACKOFF_MAX_S)
         # Other processes that lost the same server must not all come back at the same moment.
-        with anyio.move_on_after(longest * random.uniform(0.8, 1.0)):  # noqa: S311 - no secret
+        with anyio.move_on_after(longest * _CHANCE.uniform(0.8, 1.0)):
             await self._hurry.wait()
 
     def hurry(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -49,6 +50,8 @@ LATE_S = 20
 
 LONGEST_STEP_S = 0.05
 """Processor seconds of a loop's own thread that no step of it takes; reading these frames there takes 0.3."""
+STEP_TRIES = 5
+"""A busy machine makes a step longer: the shortest of some tries counts."""
 
 
 class Other:
@@ -289,9 +292,16 @@ async def test_a_loop_does_not_stand_still_while_a_large_frame_is_read(
         calls.append(call.tool)
         return Answer()
 
-    attack = sends(LARGE[name] + frame("result", False, "", None))
-    live = await drive_async(attack, limits=Limits(), tools=tool)
-    assert (live.stop, live.end, calls) == (None, ResultFrame(False, "", None), ["echo"])
+    # The garbage collector would look through the objects of all earlier tests in a step.
+    gc.freeze()
+    for _ in range(STEP_TRIES):
+        steps.clear()
+        calls.clear()
+        attack = sends(LARGE[name] + frame("result", False, "", None))
+        live = await drive_async(attack, limits=Limits(), tools=tool)
+        assert (live.stop, live.end, calls) == (None, ResultFrame(False, "", None), ["echo"])
+        if max(steps) < LONGEST_STEP_S:
+            break
     assert max(steps) < LONGEST_STEP_S
 
 
