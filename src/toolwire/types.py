@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from toolwire.journal.run import RunStatus as RunStatus
     from toolwire.mcp.client_limits import McpLimitOptions as McpLimitOptions
     from toolwire.mcp.config import McpServerProblem as McpServerProblem
-    from toolwire.mcp.offered.passed_on import PassedOn as PassedOn
     from toolwire.mcp.tool_function import CallFuture as CallFuture
     from toolwire.permission.approval import Approver as Approver
     from toolwire.permission.approval import RefusalCode as RefusalCode
@@ -135,7 +134,6 @@ _HOMES = {
     "Middleware": "catalogue.entry",
     "MinIsolation": "sandbox.report",
     "NamedTools": "facade.named_tools",
-    "PassedOn": "mcp.offered.passed_on",
     "Pattern": "permission.condition",
     "Permission": "definition.tool",
     "PolicySource": "facade.policy_sources",

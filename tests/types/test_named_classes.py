@@ -43,6 +43,8 @@ SPOKEN = ("__init__", "__call__", "__iter__", "__aiter__", "__anext__", "__await
 OWN = {
     "BackgroundCall.go",
     "ExecutionLog.ended",
+    "MCPClient.passed_on",
+    "MCPClientBase.passed_on",
     "Policy.index",
     "PreparedCall.pass_gate",
     "PreparedCall.scope",

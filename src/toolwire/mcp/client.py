@@ -54,8 +54,10 @@ class MCPClientBase(ABC):
             )
         self.name = name
 
-    passed_on: PassedOn | None = None
-    """The server's resources, prompts and completion, which a `ToolServer` passes on; None without any."""
+    @property
+    def passed_on(self) -> PassedOn | None:
+        """The server's resources, prompts and completion, which a `ToolServer` passes on; None without any."""
+        return None
 
     @abstractmethod
     def list_tools(self) -> list[McpTool]:
@@ -119,10 +121,15 @@ class MCPClient(StatefulClientBase):
         self._endpoint: Endpoint | None = None
         self.login_command = ""
         """The command that errors name if a login is missing. Empty for a server without a URL."""
-        self.passed_on = PassedOn(name, lambda: self._connection)
+        self._passed_on = PassedOn(name, lambda: self._connection)
 
     def __repr__(self) -> str:
         return f"<MCPClient {self.name!r}>"
+
+    @property
+    def passed_on(self) -> PassedOn:
+        """The server's resources, prompts and completion, which a `ToolServer` passes on."""
+        return self._passed_on
 
     @classmethod
     def stdio(
@@ -321,7 +328,7 @@ class MCPClient(StatefulClientBase):
         from toolwire.mcp.server_log import ServerLog
 
         log = ServerLog(self.name)
-        opened, told = self._open_server(log), cast("PassedOn", self.passed_on)
+        opened, told = self._open_server(log), self._passed_on
         news = ServerNews(
             tools_changed=self._tools_changed, offers_changed=told.tell_changed, updated=told.tell_updated
         )
