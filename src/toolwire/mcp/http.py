@@ -48,16 +48,21 @@ class Door(httpx2.AsyncBaseTransport):
         inner: httpx2.AsyncBaseTransport | None = None,
         *,
         headers: Mapping[str, str] | None = None,
+        has_messages: bool = True,
     ) -> None:
-        """`headers` are those of the user, for the origin of `url` alone."""
+        """`headers` are those of the user, for the origin of `url` alone.
+
+        Without `has_messages` a lost request raises an error of httpx2, because no caller waits for a message.
+        """
         self._url = httpx2.URL(url)
         self._message_bytes = message_bytes
         self._headers = dict(headers or {})
+        self._has_messages = has_messages
         self._inner = inner or httpx2.AsyncHTTPTransport()
 
     def is_message(self, request: httpx2.Request) -> bool:
         """Returns True if the request carries a message whose answer is the response's body."""
-        return request.method == "POST" and request.url == self._url
+        return self._has_messages and request.method == "POST" and request.url == self._url
 
     def is_own(self, url: httpx2.URL) -> bool:
         """Returns True if the URL has the origin of the server."""
@@ -174,7 +179,7 @@ class MessageClient(httpx2.AsyncClient):
 @asynccontextmanager
 async def at_endpoint(endpoint: Endpoint, login_command: str) -> AsyncGenerator[tuple[Any, Any]]:
     """Opens a connection to a server at a URL, with its authentication."""
-    plain = httpx2.AsyncClient(transport=Door(endpoint.url, AUTHORIZATION_BYTES), trust_env=False)
+    plain = httpx2.AsyncClient(transport=Door(endpoint.url, AUTHORIZATION_BYTES, has_messages=False), trust_env=False)
     async with token_auth(endpoint, login_command, plain) as auth:
         opened = _http if endpoint.transport == "http" else _sse
         async with opened(endpoint, auth) as streams:

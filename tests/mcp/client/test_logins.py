@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,17 @@ def test_a_server_that_asks_for_no_login_is_told(protected: Protected) -> None:
         client.login(browser)
     assert str(refused.value) == (
         f"the login at {protected.issuer}/nothing failed: the server asks for no login: it answered 404"
+    )
+
+
+@pytest.mark.parametrize("transport", [MCPClient.http, MCPClient.sse])
+def test_a_server_that_is_down_is_told(transport: Callable[..., MCPClient]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/mcp"
+    with pytest.raises(ServerUnavailable) as refused:
+        transport("issues", url, auth="oauth").login(browser)
+    assert str(refused.value) == (
+        f"the login at {url} failed: the server does not answer: All connection attempts failed"
     )
 
 

@@ -58,7 +58,7 @@ def open_browser(address: str) -> None:
 async def _log_in(endpoint: Endpoint, open_page: Open) -> None:
     file, key = TokenFile(), key_of(endpoint)
     kept = file.read(key)
-    door = Door(endpoint.url, AUTHORIZATION_BYTES, headers=endpoint.headers)
+    door = Door(endpoint.url, AUTHORIZATION_BYTES, headers=endpoint.headers, has_messages=False)
     try:
         async with (
             Callback.listening(_ports(endpoint, kept)) as callback,
@@ -89,7 +89,7 @@ async def _granted(
 
     began = kept
     if challenge[0] == 401:
-        # The kept token does not count, so the login asks for what the server wants now.
+        # The server refused the kept token, so the login asks for the scopes of its challenge.
         began = replace(kept, tokens=None, expires_at=None)
     if callback.uri not in _registered(kept):
         # The authorization server would refuse another address than the registered one.
@@ -103,7 +103,7 @@ async def _granted(
 
 
 async def _challenge(endpoint: Endpoint, client: httpx2.AsyncClient) -> tuple[int, str]:
-    """Asks the server what it wants to see, in both eras of the protocol."""
+    """Returns the status and challenge of the server's first answer, in either era of the protocol."""
     status = 0
     for version_header, message in _questions():
         headers = {**endpoint.headers, "accept": "application/json, text/event-stream", **version_header}
@@ -183,7 +183,7 @@ class Callback:
             yield callback
 
     async def returned(self) -> AuthorizationCodeResult:
-        """Waits for the browser, and returns what it brings.
+        """Waits for the browser, and returns the code that it brings.
 
         Raises:
             AuthorizationFailed: The person or the authorization server refused, or the browser did not come back.
