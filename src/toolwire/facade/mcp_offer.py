@@ -37,7 +37,7 @@ class Offer:
     pins: McpPins
     accept: Accept
     _offered: frozenset[str] = frozenset()
-    """Names of the tools at the last look. One that is no longer registered was taken away by the host."""
+    """Names of the tools at the last look. The host took away one that is no longer registered."""
     _off: set[str] = field(default_factory=set[str])
     """Names of the tools that wait until their definitions are accepted."""
 

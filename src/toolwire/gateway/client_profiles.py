@@ -53,8 +53,8 @@ class ClientProfiles:
         """Takes the profiles by name, or the path of a JSON or TOML file with `mcpServers` and a table `profiles`.
 
         Each has `token`, a variable of the environment such as `${SUPPORT_TOKEN}`, or `sha256:` and the 64 hexadecimal
-        digits of the token's SHA-256; `tools`, names or patterns of the
-        tools that the client sees, such as `issues/*`; and perhaps `excludeTools`, which it does not see. A profile
+        digits of the token's SHA-256; `tools`, names or patterns of the tools that the client sees, such as
+        `issues/*`; and perhaps `excludeTools`, which it does not see. A profile
         has `code_execution` and `search_tools` too, where a server has them, unless it excludes them.
 
         Raises:

@@ -62,7 +62,7 @@ class Client:
         return None if entry is None else entry.described
 
     def share_labels(self) -> None:
-        """Makes the labels of what was read by calls and by requests those of both: one model reads all of it."""
+        """Gives both sessions the labels and URLs of both, because one model reads all results of the client."""
         one, other = self.session, self.requests
         if other is None:
             return

@@ -14,9 +14,9 @@ class ServedSchemas(NamedTuple):
     revision: object
     """The tool's revision to which they belong."""
     input_schema: Mapping[str, Any]
-    """Of the arguments."""
+    """The schema of the arguments."""
     output_schema: Mapping[str, Any] | None
-    """Of the structured content; None if nothing is declared."""
+    """The schema of the structured content; None if the tool declares no output."""
 
 
 class KeptSchemas:

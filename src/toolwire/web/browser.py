@@ -135,7 +135,7 @@ def _command() -> list[str]:
     """Returns the command that starts a browser whose sandbox works.
 
     Raises:
-        SandboxUnavailable: There is none.
+        SandboxUnavailable: No browser was found, or its sandbox cannot work here.
     """
     if sys.platform != "linux":
         raise _unavailable(f"pages cannot be rendered on {sys.platform} yet", "It runs on Linux.")

@@ -1,4 +1,4 @@
-"""A SOCKS proxy on loopback, through which a browser reaches what the guard allows and no other place.
+"""A SOCKS proxy on loopback. A browser reaches through it only the addresses that the guard allows.
 
 SOCKS 5 of RFC 1928: the browser sends names, so that the guard resolves them and not the browser. One connection of the
 proxy is one connection to one host. The proxy therefore reads no HTTP.

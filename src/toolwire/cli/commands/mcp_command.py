@@ -103,8 +103,8 @@ def login(
 ) -> None:
     """Log in at a server in the browser, and keep the token for later calls.
 
-    The page has to be opened on this machine, because it returns to a port of it. From elsewhere, forward that port:
-    it is callback_port of McpLogin, or callbackPort in the file.
+    The page returns to a port of this machine, so open it in a browser here. A browser elsewhere needs that port
+    forwarded. callback_port of McpLogin, or callbackPort in the file, sets the port.
     """
     from toolwire.doctor import log_in_mcp
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SpecExports:
-    """Describes a tool in other forms. Changing what a method returned leaves the tool as it was."""
+    """Describes a tool in other forms. Each method returns a new object, so changing it leaves the tool as it was."""
 
     _tool: Tool
 

@@ -176,7 +176,7 @@ class Upstreams:
         ]
 
     def _shown(self, method: str, client: Session) -> list[PassedOn]:
-        """Returns the servers to which a client may send such a request. Of two with one prefix, the first counts."""
+        """Returns the servers to which a client may send such a request. The first of two with one prefix counts."""
         self.follow()
         seen = {tool.name for tool in client.tools}
         found: dict[str, PassedOn] = {}

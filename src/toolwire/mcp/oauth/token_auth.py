@@ -41,7 +41,7 @@ class TokenAuth(httpx2.Auth):
         """Sends the request with the token, and once more with a new one if the server refuses it.
 
         Raises:
-            AuthorizationFailed: There is no token, and none can be had without a person.
+            AuthorizationFailed: A person has to log in first.
             ConfigurationError: The file of tokens cannot be used.
         """
         if origin_of(request.url) != origin_of(self._url):
@@ -107,7 +107,7 @@ class TokenAuth(httpx2.Auth):
         raise AuthorizationFailed(f"the server asks for a login. Run: {self._login_command}")
 
     def _keep_challenge(self, kept: KeptLogin, challenge: Challenge | None, *, is_over: bool) -> None:
-        """Keeps what the next login has to answer. A refresh token that was refused is forgotten."""
+        """Keeps the challenge that the next login has to answer. A refresh token that was refused is forgotten."""
         if challenge is not None and len(challenge[1]) > CHALLENGE_CHARACTERS:
             challenge = None
         changed = replace(kept, tokens=None if is_over else kept.tokens, challenge=challenge or kept.challenge)
@@ -127,7 +127,7 @@ def _with_token(request: httpx2.Request, token: str | None) -> httpx2.Request:
 
 
 def _challenge_of(response: httpx2.Response) -> Challenge | None:
-    """Returns what the server asks for: a token, or one with more scopes."""
+    """Returns the challenge of a server that asks for a token, or for one with more scopes."""
     asks_more = response.status_code == 403 and extract_field_from_www_auth(response, "error") == "insufficient_scope"
     if response.status_code == 401 or asks_more:
         return response.status_code, response.headers.get("www-authenticate", "")

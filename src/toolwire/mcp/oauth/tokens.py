@@ -79,7 +79,7 @@ class TokenFile:
         self._logins: Mapping[str, KeptLogin] = {}
 
     def read(self, key: str) -> KeptLogin:
-        """Returns what is kept under a key. Reads the file only if it has changed.
+        """Returns the login under a key. Reads the file only if it has changed.
 
         Raises:
             ConfigurationError: The file cannot be read, or another user can read it.

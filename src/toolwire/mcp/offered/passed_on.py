@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolwire.vocabulary.context import CallContext
 
 READ, GET, COMPLETE = "resources:read", "prompts:get", "completion:complete"
-"""The requests, by names like their methods. Behind a server's name and `/`, each is the name of a tool.
+"""The requests, by names like their methods. The tool of a request has the server's name and `/` before it.
 
 With one `/` alone, a rule about `fs/*` is about them too.
 """
@@ -141,7 +141,7 @@ def _asked(method: str, arguments: Mapping[str, Any]) -> Asked:
 
 
 def _read(result: Any) -> ToolResult | InputRequired:
-    """Returns a result whose data are the SDK's result as JSON. Its text is short, for nobody reads it."""
+    """Returns a result whose data are the SDK's result as JSON. The client reads the data, so the text is short."""
     if isinstance(result, ToolResult | InputRequired):
         return result
     data = result.model_dump(by_alias=True, mode="json", exclude_none=True)
