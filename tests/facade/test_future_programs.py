@@ -121,6 +121,24 @@ def test_plain_tools_beside_one_that_answers_later_stay_in_one_thread(
     assert counts[1] <= counts[0] + 1
 
 
+@pytest.mark.parametrize("other", [far_future, far_coroutine])
+def test_a_program_gets_no_thread_if_all_its_tools_answer_later(
+    other: Callable[..., Any], started: list[Callable[[], Any]]
+) -> None:
+    def plain(n: int) -> int:
+        """Answers now."""
+        return n
+
+    counts: list[int] = []
+    for registry in (registry_of(other), registry_of(other, plain)):
+        code = f"__result__ = [{other.__name__}(n) for n in range(50)]"
+        made(registry, code, "asyncio")
+        started.clear()
+        assert made(registry, code, "asyncio").metadata["program"].value == list(range(50))
+        counts.append(len(started))
+    assert counts[0] == 0 < counts[1]
+
+
 @pytest.mark.parametrize("driver", ["blocking", "asyncio"])
 @pytest.mark.parametrize("other", [far_future, far_coroutine])
 def test_calls_of_all_kinds_answer_one_program(driver: str, other: Callable[..., Any]) -> None:

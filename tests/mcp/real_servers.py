@@ -182,7 +182,8 @@ def end_thrice(servers: Servers, folder: Path) -> None:
     registry = registry_of(MCPClient.stdio("everything", "sh", ["-c", line]))
 
     def kill() -> None:
-        os.kill(int(number.read_text()), signal.SIGKILL)
+        # Its pipeline dies as well: `tee` would hide the end of the server until it writes to it again.
+        os.killpg(os.getpgid(int(number.read_text())), signal.SIGKILL)
 
     def echo(count: int) -> ToolResult:
         if count % 250 == 100:

@@ -246,8 +246,11 @@ class Inside:
 
     @property
     def is_all_later(self) -> bool:
-        """True if every call needs an event loop, because a middleware does."""
-        return not all(map(is_colourless, self._scope.middleware))
+        """True if every call needs an event loop or gives a future, because of the tools or of a middleware."""
+        if not all(map(is_colourless, self._scope.middleware)):
+            return True
+        entries = [entry for entry in self._scope.tools if entry.composite is None]
+        return bool(entries) and all(entry.answers_later for entry in entries)
 
     def is_later(self, name: str) -> bool:
         """True if a call of this tool needs an event loop, gives a future, or may make calls that do."""

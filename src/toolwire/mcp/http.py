@@ -32,6 +32,8 @@ _MARK = secrets.token_hex(16)
 AUTHORIZATION_BYTES = 1024 * 1024
 """Bytes of one answer of an authorization server. Its documents have a few kilobytes."""
 
+_PING = json.dumps({"jsonrpc": "2.0", "id": "toolwire-ping", "method": "ping"})
+
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
@@ -85,11 +87,28 @@ class Door(httpx2.AsyncBaseTransport):
             if not is_message:
                 raise
             return _answer("not_answered", str(error) or type(error).__name__)
-        if is_message and response.status_code == 404 and MCP_SESSION_ID in request.headers:
+        if is_message and MCP_SESSION_ID in request.headers and await self._has_ended(request, response):
             await response.aclose()
             return _answer("no_session", "the server has ended the session")
         response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), response, self._message_bytes)
         return response
+
+    async def _has_ended(self, request: httpx2.Request, response: httpx2.Response) -> bool:
+        """Returns True if the server does not know the session of a request.
+
+        The protocol demands 404 for it. Servers made after the examples of the TypeScript SDK answer 400, as to any
+        wrong request. So the session is tried with a ping, which changes nothing.
+        """
+        if response.status_code != 400:
+            return response.status_code == 404
+        headers = {name: value for name, value in request.headers.items() if name != "content-length"}
+        ping = httpx2.Request("POST", request.url, headers=headers, content=_PING, extensions=request.extensions)
+        try:
+            answer = await self._inner.handle_async_request(ping)
+        except httpx2.TransportError:
+            return False
+        await answer.aclose()
+        return answer.status_code in (400, 404)
 
     async def aclose(self) -> None:
         """Closes all connections."""

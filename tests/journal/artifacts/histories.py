@@ -1,6 +1,7 @@
 """Histories of clients that read and write one artifact at the same time, and the check that a register has them.
 
-Run: python -m tests.journal.artifacts.histories [seeds] [operations]: that many seeds of 8 clients, on SQLite.
+Run: python -m tests.journal.artifacts.histories [seeds] [operations] [first]: that many seeds of 8 clients, on SQLite.
+The first seed is 0 if none is given. A seed takes some minutes: several processes may share the seeds.
 """
 
 from __future__ import annotations
@@ -87,17 +88,21 @@ def _too_old(operations: Iterable[Operation]) -> Iterable[Operation]:
 
 def main() -> None:
     """Prints the violations of each seed."""
-    seeds, operations = (int(each) for each in [*sys.argv[1:], str(SEEDS), str(OPERATIONS)][:2])
+    given = [int(each) for each in sys.argv[1:]]
+    seeds, operations, first = given + [SEEDS, OPERATIONS, 0][len(given) :]
     os.environ.setdefault("TOOLWIRE_KEY", "00" * 32)
     began, total = time.monotonic(), 0
     with tempfile.TemporaryDirectory() as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
-        for seed in range(seeds):
+        for seed in range(first, first + seeds):
             made = history(
                 ArtifactManager(store, namespace=f"seed {seed}"), "register", operations=operations, seed=seed
             )
             found = violations(made)
             total += len(found)
-            print(f"seed {seed}: {len(made)} operations, violations {found[:3]}, {time.monotonic() - began:.0f} s")
+            print(
+                f"seed {seed}: {len(made)} operations, violations {found[:3]}, {time.monotonic() - began:.0f} s",
+                flush=True,
+            )
     sys.exit(total > 0)
 
 

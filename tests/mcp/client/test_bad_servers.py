@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -179,6 +180,28 @@ async def test_a_session_that_ended_is_told() -> None:
     gone = await answered(lambda _: httpx2.Response(404), {"mcp-session-id": "1"})
     other = await answered(lambda _: httpx2.Response(404))
     assert (fate_of(error_of(gone)), other.status_code) == ("no_session", 404)
+
+
+@pytest.mark.parametrize(("to_ping", "fate"), [(400, "no_session"), (404, "no_session"), (200, None), (500, None)])
+async def test_a_session_whose_ping_is_refused_as_well_has_ended(to_ping: int, fate: str | None) -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        assert request.headers["mcp-session-id"] == "1"
+        is_ping = json.loads(request.content).get("method") == "ping"
+        return httpx2.Response(to_ping if is_ping else 400, json={"error": {"code": -32000, "message": "Bad Request"}})
+
+    assert fate_of(error_of(await answered(handle, {"mcp-session-id": "1"}))) == fate
+
+
+async def test_a_session_that_cannot_be_tried_has_not_ended() -> None:
+    answers = iter([httpx2.Response(400)])
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise httpx2.ConnectError("lost") from None
+
+    assert (await answered(handle, {"mcp-session-id": "1"})).status_code == 400
 
 
 @pytest.mark.parametrize("status", [401, 403])
