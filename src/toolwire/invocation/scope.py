@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Middleware, check_middleware, is_colourless
+from toolwire.catalogue.entry import Entry, Middleware, check_middleware, is_colourless
 from toolwire.catalogue.groups import Groups
 from toolwire.catalogue.selection import Selection, Visible, check_predicate
 from toolwire.definition.arguments.canonical import PROCESS_KEY
@@ -228,11 +228,8 @@ class Inside:
 
     @property
     def tools(self) -> list[tuple[str, Tool]]:
-        """The tools that may be called, by name.
-
-        Composite tools are left out, because a program cannot run a program.
-        """
-        return [(entry.name, entry.tool) for entry in self._scope.tools if entry.composite is None]
+        """The tools that may be called, by name."""
+        return [(entry.name, entry.tool) for entry in self._entries()]
 
     @property
     def is_blocking(self) -> bool:
@@ -249,13 +246,17 @@ class Inside:
         """True if every call needs an event loop or gives a future, because of the tools or of a middleware."""
         if not all(map(is_colourless, self._scope.middleware)):
             return True
-        entries = [entry for entry in self._scope.tools if entry.composite is None]
+        entries = self._entries()
         return bool(entries) and all(entry.answers_later for entry in entries)
 
     def is_later(self, name: str) -> bool:
         """True if a call of this tool needs an event loop, gives a future, or may make calls that do."""
         entry = self._scope.tools.find(name)
         return entry is not None and (entry.answers_later or entry.tool.context_parameter is not None)
+
+    def _entries(self) -> list[Entry]:
+        """Returns the tools that may be called. A composite tool is left out: a program cannot run a program."""
+        return [entry for entry in self._scope.tools if entry.composite is None]
 
     def loop_calls(self) -> LoopCalls:
         """Returns a block in which other threads start calls on the running loop."""
