@@ -121,7 +121,7 @@ UNREAD = (
     "Write each call in that form, by itself."
 )
 IN_RIGHT_FORM = (
-    f"This call is not in the form that calls are read from. In that form it is:\n<tool_call>\n{CALL}\n</tool_call>"
+    f"This call is not in the form that calls are read from. In that form it is:\n<tool_call>\n[{CALL}]\n</tool_call>"
 )
 AMONG_TEXT = (
     "The call stands in a code fence among other text, so it may not be meant. "
@@ -387,8 +387,8 @@ def test_the_prompt_says_the_form_the_tools_and_an_example_made_of_them() -> Non
         PROTOCOL.describe([READING])
         == """\
 # Tools
-To use a tool, write its call as JSON between <tool_call> tags and stop: you read the result next.
-- Several calls may follow each other, each in its own tags.
+To use tools, write a JSON list with a call for each thing that is asked, between <tool_call> tags, and stop: \
+you read the results next.
 - Strict JSON: double quotes, line breaks in strings as \\n, no comments, characters as they are.
 - `arguments` holds values by parameter name; leave out those marked ? unless needed.
 - Call only the tools listed. If none fits or is needed, answer in plain text.
@@ -400,14 +400,12 @@ search(query: string, limit?: integer = 10, tags?: string[] | null): Finds pages
 ## Examples
 > Finds pages.
 <tool_call>
-{"name": "search", "arguments": {"query": "quarterly report"}}
+[{"name": "search", "arguments": {"query": "quarterly report"}}]
 </tool_call>
 > Use search twice.
 <tool_call>
-{"name": "search", "arguments": {"query": "quarterly report"}}
-</tool_call>
-<tool_call>
-{"name": "search", "arguments": {"query": "open questions"}}
+[{"name": "search", "arguments": {"query": "quarterly report"}},
+{"name": "search", "arguments": {"query": "open questions"}}]
 </tool_call>
 """
     )

@@ -63,7 +63,7 @@ def test_the_message_for_the_model_ends_with_the_call() -> None:
     assert protocol.refuse(protocol.parse(f"```json\n{TOOL_AS_KEY}\n```", TOOLS)) == (
         "Your reply was not run.\n"
         "- line 2: This call is not in the form that calls are read from. In that form it is:\n"
-        '<tool_call>\n{"name": "search", "arguments": {"query": "otters", "limit": 3}}\n</tool_call>'
+        '<tool_call>\n[{"name": "search", "arguments": {"query": "otters", "limit": 3}}]\n</tool_call>'
     )
 
 

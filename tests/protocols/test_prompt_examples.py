@@ -136,7 +136,7 @@ def test_the_first_example_makes_one_call_and_the_second_makes_two() -> None:
     samples = sample_calls(readers)
     assert [tool.name for tool, _ in samples.calls] == list(HARMLESS)
     text = examples("json", readers, "en")
-    assert [part.count("<tool_call>") for part in text.split("\n> ")[1:]] == [1, 2]
+    assert [part.count('{"name"') for part in text.split("\n> ")[1:]] == [1, 2]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

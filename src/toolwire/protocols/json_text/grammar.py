@@ -1,4 +1,4 @@
-"""The GBNF grammar of JSON calls: calls in `<tool_call>` elements, or a list of objects.
+"""The GBNF grammar of JSON calls: a list of objects, alone or in a `<tool_call>` element, or an element for each call.
 
 A bare object is not allowed: it would force the reply to end after one call.
 """
@@ -30,8 +30,9 @@ def json_grammar(tools: Iterable[Any]) -> str:
     call = grammar.rule("call", " | ".join(calls))
     wrapped = grammar.rule("wrapped", f'"<tool_call>" {gap} {call} {gap} "</tool_call>"')
     more = CALLS_LIMIT - 1
-    listed = f'"[" {gap} {call} ("," {gap} {call}){{0,{more}}} {gap} "]"'
-    return grammar.text(f"{wrapped} ({gap} {wrapped}){{0,{more}}} | {listed}")
+    listed = grammar.rule("listed", f'"[" {gap} {call} ("," {gap} {call}){{0,{more}}} {gap} "]"')
+    in_tags = f'"<tool_call>" {gap} {listed} {gap} "</tool_call>"'
+    return grammar.text(f"{in_tags} | {listed} | {wrapped} ({gap} {wrapped}){{0,{more}}}")
 
 
 def _call(grammar: Grammar, callee: Callee) -> str:

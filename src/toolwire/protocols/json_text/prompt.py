@@ -13,7 +13,7 @@ from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, resolve
 from toolwire.protocols.attp.render import call_source
 from toolwire.protocols.base import Language, Thought, checked
-from toolwire.protocols.json_text.render import render_call
+from toolwire.protocols.json_text.render import render_calls
 from toolwire.protocols.json_text.wording import WORDINGS, JsonWording
 from toolwire.protocols.samples import Samples, finish_of, sample_calls, sample_request
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
@@ -70,7 +70,7 @@ def _rules(words: JsonWording, thought: Thought, finish: Tool | None, *, has_for
     ending = words.ending_rule if finish is None else words.finish_rule.format(finish.name)
     rules = [rule for rule in (*words.rules, ending, words.thought_rule[thought]) if rule]
     # The examples show the form, if there are any.
-    form = ['<tool_call>\n{"name": "...", "arguments": {...}}\n</tool_call>'] if has_form else []
+    form = ['<tool_call>\n[{"name": "...", "arguments": {...}}]\n</tool_call>'] if has_form else []
     return "\n".join([words.heading, words.introduction, *form, *(f"- {rule}" for rule in rules)])
 
 
@@ -81,7 +81,7 @@ def _examples(samples: Samples, words: JsonWording) -> str:
 
 def _example(samples: Sequence[tuple[Tool, Mapping[str, Any]]], words: JsonWording) -> str:
     request = _request([tool for tool, _ in samples], words)
-    return "\n".join([f"> {request}", *(render_call(ToolCall(tool.name, arguments)) for tool, arguments in samples)])
+    return f"> {request}\n{render_calls([ToolCall(tool.name, arguments) for tool, arguments in samples])}"
 
 
 def _program(tools: Sequence[Tool], words: JsonWording) -> str:

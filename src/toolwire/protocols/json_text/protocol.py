@@ -15,8 +15,8 @@ from toolwire.protocols.text_parse import parse_json_text
 from toolwire.vocabulary.calls import Reply
 
 _REMINDER = (
-    "Write each call as strict JSON between tags, as in the system prompt: "
-    '<tool_call>{"name": ..., "arguments": {...}}</tool_call>'
+    "Write the calls as a list in strict JSON between tags, as in the system prompt: "
+    '<tool_call>[{"name": ..., "arguments": {...}}]</tool_call>'
 )
 """It cannot be read as a call, because a model copies it. The prompt has the examples."""
 

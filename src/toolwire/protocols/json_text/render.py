@@ -26,17 +26,17 @@ def render_json_text(calls: Sequence[ToolCall]) -> str:
         code = calls[0].arguments["code"]
         if isinstance(code, str) and code.strip() and code.endswith("\n") and not _NOT_IN_A_FENCE.search(code):
             return _fenced(code)
-    return "\n".join(render_call(call) for call in calls)
+    return render_calls(calls) if calls else ""
 
 
-def render_call(call: ToolCall) -> str:
-    """Returns the call between its tags.
+def render_calls(calls: Sequence[ToolCall]) -> str:
+    """Returns the calls as one list between tags. A small model that is shown a list makes several calls in one reply.
 
     Raises:
         Unrepresentable: JSON cannot hold one of the arguments.
     """
-    written = {"name": call.name, "arguments": plain(dict(call.arguments))}
-    return f"<tool_call>\n{_json(written)}\n</tool_call>"
+    written = (_json({"name": call.name, "arguments": plain(dict(call.arguments))}) for call in calls)
+    return "<tool_call>\n[{}]\n</tool_call>".format(",\n".join(written))
 
 
 def format_json_text(results: Sequence[ToolResult]) -> str:

@@ -36,9 +36,11 @@ class JsonWording:
 
 _ENGLISH = JsonWording(
     heading="# Tools",
-    introduction="To use a tool, write its call as JSON between <tool_call> tags and stop: you read the result next.",
+    introduction=(
+        "To use tools, write a JSON list with a call for each thing that is asked, between <tool_call> tags, and stop: "
+        "you read the results next."
+    ),
     rules=(
-        "Several calls may follow each other, each in its own tags.",
         "Strict JSON: double quotes, line breaks in strings as \\n, no comments, characters as they are.",
         "`arguments` holds values by parameter name; leave out those marked ? unless needed.",
     ),
@@ -61,9 +63,8 @@ _ENGLISH = JsonWording(
 
 _CHINESE = JsonWording(
     heading="# 工具",
-    introduction="要使用工具，把调用写成 JSON 放在 <tool_call> 标签之间，然后停下，等待结果。",
+    introduction="要使用工具，为每件事写一个调用，合成一个 JSON 列表，放在 <tool_call> 标签之间，然后停下，等待结果。",
     rules=(
-        "可以有多个调用，各放在自己的标签里。",
         "严格的 JSON：用双引号，字符串里的换行写成 \\n，不写注释；汉字照写。",
         "`arguments` 按参数名给出值；带 ? 的参数不需要就不写。",
     ),
