@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
+import hashlib
 import ssl
 from pathlib import Path
 
@@ -37,6 +39,12 @@ class Authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(chain)
         return context
+
+    def pin(self, host: str) -> str:
+        """Returns the digest of the key of `server(host)`, as Chromium takes it."""
+        key = x509.load_pem_x509_certificate((self._folder / f"{host}.pem").read_bytes()).public_key()
+        der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+        return base64.b64encode(hashlib.sha256(der).digest()).decode()
 
 
 def _unsigned(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:

@@ -7,6 +7,7 @@ import pytest
 from tests.web.authority import Authority
 from tests.web.servers import LoopbackServer, answer, serving
 from toolwire import ToolRegistry, WebFetchTool
+from toolwire.web import browser
 from toolwire.web.fetching import Fetched, fetch
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.refusals import Blocked, FetchFailed
@@ -120,3 +121,21 @@ async def test_the_tool_reads_by_https_and_by_ipv6(authority: Authority) -> None
         registry.register(WebFetchTool(allow=[("127.0.0.1", safe.port), ("::1", safe.port), ("::1", six.port)]))
         for url in (f"https://localhost:{safe.port}/", f"http://[::1]:{six.port}/"):
             assert (await registry.ainvoke("web_fetch", {"url": url})).data["text"] == "page"
+
+
+async def test_a_page_is_rendered_by_https_if_its_certificate_is_good(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = browser._flags  # pyright: ignore[reportPrivateUsage]
+    page = b"<body><script>document.body.append('made by ' + location.protocol)</script></body>"
+    async with serving(lambda path: answer(page, content_type="text/html"), tls=authority.server(HOST)) as server:
+        url, transport = f"https://{HOST}:{server.port}/", GuardedTransport([("127.0.0.1", server.port)], resolve)
+        with pytest.raises(FetchFailed, match="ERR_CERT_AUTHORITY_INVALID"):
+            await browser.render(url, transport=transport, ports=[server.port])
+        assert server.requests == []
+        # The browser does not read SSL_CERT_FILE, so it is told to trust this key.
+        trust = f"--ignore-certificate-errors-spki-list={authority.pin(HOST)}"
+        monkeypatch.setattr(browser, "_flags", lambda port: [*flags(port), trust])
+        read = await browser.render(url, transport=transport, ports=[server.port])
+    assert read is not None
+    assert (b"made by https:" in read.body, read.url) == (True, url)
