@@ -20,6 +20,7 @@ from tests.journal.world import done
 from tests.session.test_documents import SLACK, Watch, stored_parts
 from toolwire import ArtifactConflict, ArtifactError, ArtifactManager, ConfigurationError, DecisionRefused, Store
 from toolwire.journal.artifacts import manager as managers
+from toolwire.journal.artifacts import versions
 from toolwire.journal.artifacts.artifact import ARTIFACT_LIMIT_BYTES
 from toolwire.journal.ledger.parts import ABANDONED_S, PART_BYTES
 
@@ -95,6 +96,8 @@ def test_namespaces_are_apart_and_another_process_reads_the_same(
         (lambda it: it.history("nope"), "there is no artifact 'nope'"),
         (lambda it: it.update("nope", "a", "b"), "there is no artifact 'nope'"),
         (lambda it: it.rewrite("nope", "a"), "there is no artifact 'nope'"),
+        (lambda it: it.rewrite("plan", "b", base_version=-1), "has the versions 1 to 1, and no version -1"),
+        (lambda it: it.rewrite("plan", "b", base_version=0), "has the versions 1 to 1, and no version 0"),
         (lambda it: it.read("plan", 2), "has the versions 1 to 1, and no version 2"),
         (lambda it: it.read("plan", 0), "has the versions 1 to 1, and no version 0"),
         (lambda it: it.create("plan", "b"), "exists already, at version 1: rewrite or update it"),
@@ -171,20 +174,31 @@ def test_a_change_gives_up_after_others_were_quicker_each_time(
     artifacts.create("plan", "a")
     assert managers.ATTEMPTS == 1_000
     monkeypatch.setattr(managers, "ATTEMPTS", 100)
-    whole, left = managers._put, others
+    whole, left = versions.write, others
 
-    def slower(database: Any, new: Any, content: bytes) -> int:
+    def slower(*given: Any) -> int | None:
         nonlocal left
         if left > 0:
             left -= 1
             raise ArtifactConflict("someone was quicker", version=2)
-        return whole(database, new, content)
+        return whole(*given)
 
-    monkeypatch.setattr(managers, "_put", slower)
+    monkeypatch.setattr(versions, "write", slower)
     if is_made:
-        assert artifacts.rewrite("plan", "b").version == 2
+        assert artifacts.update("plan", "a", "b").version == 2
     else:
-        assert "others were quicker 100 times" in refused(lambda: artifacts.rewrite("plan", "b"))
+        assert "others were quicker 100 times" in refused(lambda: artifacts.update("plan", "a", "b"))
+
+
+def test_a_rewrite_without_a_version_is_made_on_the_newest_one_at_the_first_attempt(
+    artifacts: ArtifactManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(managers, "ATTEMPTS", 1)
+    artifacts.create("plan", "a", title="The plan", content_type="text/markdown")
+    with ThreadPoolExecutor(WRITERS) as pool:
+        made = list(pool.map(lambda number: artifacts.rewrite("plan", f"{number}"), range(4 * WRITERS)))
+    assert sorted(each.version for each in made) == list(range(2, 2 + 4 * WRITERS))
+    assert {(each.title, each.content_type) for each in made} == {("The plan", "text/markdown")}
 
 
 def edit(url: str, writer: int, edits: int) -> None:

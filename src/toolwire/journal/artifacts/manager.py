@@ -8,9 +8,11 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
+
+from sqlalchemy import Connection
 
 from toolwire.journal.artifacts import versions
 from toolwire.journal.artifacts.artifact import (
@@ -48,11 +50,11 @@ TITLE_LIMIT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """The content of a new version, and what else it changes."""
+    """The content of a new version, and what else it changes. None leaves a field as it is."""
 
     content: str
-    title: str
-    content_type: str
+    title: str | None = None
+    content_type: str | None = None
     score: float | None = None
     replaced: str = ""
 
@@ -109,11 +111,8 @@ class ArtifactManager:
             ArtifactError: There is no such artifact or version.
             DecisionRefused: `bad_mac`: it was changed in the database.
         """
-        _check_id(id)
         database, namespace = self._database, self._namespace
-        current = database.read(lambda connection: versions.head(connection, namespace, id))
-        if not current:
-            raise ArtifactError(f"there is no artifact {id!r}. {self._known()}")
+        current = self._check_there(id)
         wanted = current if version is None else version
         found = database.read(
             lambda connection: versions.read(connection, database.sealer, namespace, id, wanted), is_one_state=True
@@ -138,15 +137,13 @@ class ArtifactManager:
             found = now.content[place.start : place.end]
             content = now.content[: place.start] + new_str + now.content[place.end :]
             replaced = "" if found == old_str else found
-            return _Change(
-                content=content,
-                title=now.title,
-                content_type=now.content_type,
-                score=round(place.score, 1),
-                replaced=replaced,
-            )
+            return _Change(content=content, score=round(place.score, 1), replaced=replaced)
 
-        return self._change(id, edited, key)
+        def attempt() -> ArtifactVersion:
+            now = self.read(id)
+            return self._write(id, now.version + 1, edited(now), key)
+
+        return self._repeated(id, attempt, key)
 
     def rewrite(self, id: str, content: str, *, base_version: int | None = None, key: str = "") -> ArtifactVersion:
         """Replaces the whole content. `base_version` is the version that was read; None replaces any.
@@ -156,13 +153,14 @@ class ArtifactManager:
                 40 lines.
             ArtifactError: There is no such artifact, or the content is too large.
         """
-
-        def rewritten(now: Artifact) -> _Change:
-            if base_version is not None and now.version != base_version:
-                raise ArtifactConflict(self._changes(now, base_version), version=now.version)
-            return _Change(content=content, title=now.title, content_type=now.content_type)
-
-        return self._change(id, rewritten, key)
+        if base_version is None:
+            return self._repeated(id, lambda: self._write(id, None, _Change(content=content), key), key)
+        self._check_there(id)
+        try:
+            return self._write(id, base_version + 1, _Change(content=content), key)
+        except ArtifactConflict:
+            now = self.read(id)
+            raise ArtifactConflict(self._changes(now, base_version), version=now.version) from None
 
     def restore(self, id: str, version: int, *, key: str = "") -> ArtifactVersion:
         """Makes a new version with the content of an older one.
@@ -214,16 +212,26 @@ class ArtifactManager:
     def _database(self) -> Database:
         return self._store._database  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
-    def _change(self, id: str, changed: Callable[[Artifact], _Change], key: str) -> ArtifactVersion:
-        """Makes a version from the newest one, and starts again if someone else makes one meanwhile."""
+    def _check_there(self, id: str) -> int:
+        """Returns the number of the current version.
+
+        Raises:
+            ArtifactError: There is no such artifact.
+        """
+        _check_id(id)
+        current = self._database.read(lambda connection: versions.head(connection, self._namespace, id))
+        if not current:
+            raise ArtifactError(f"there is no artifact {id!r}. {self._known()}")
+        return current
+
+    def _repeated(self, id: str, attempt: Callable[[], ArtifactVersion], key: str) -> ArtifactVersion:
+        """Makes a version, and starts again if someone else makes one meanwhile."""
+        self._check_there(id)
         for _ in range(ATTEMPTS):
-            _check_id(id)
             if (made := self._made_by(id, key)) is not None:
                 return made
-            now = self.read(id)
-            text = changed(now)
             try:
-                return self._write(id, now.version + 1, text, key)
+                return attempt()
             except ArtifactConflict:
                 continue
         raise ArtifactError(f"artifact {id!r} changes too often: others were quicker {ATTEMPTS:,} times")
@@ -234,27 +242,51 @@ class ArtifactManager:
         made = self._database.read(lambda connection: versions.made_by(connection, namespace, id, key)) if key else None
         return None if made is None else _without_content(self.read(id, made))
 
-    def _write(self, id: str, version: int, text: _Change, key: str) -> ArtifactVersion:
-        content = text.content.encode("utf-8", "surrogatepass")
+    def _write(self, id: str, version: int | None, change: _Change, key: str) -> ArtifactVersion:
+        """Makes a version. None means the one after that which is the newest when the store writes it."""
+        content = change.content.encode("utf-8", "surrogatepass")
         if len(content) > ARTIFACT_LIMIT_BYTES:
             raise ArtifactError(f"the content has {len(content):,} bytes, and {ARTIFACT_LIMIT_BYTES:,} fit: split it")
-        if version > VERSIONS_LIMIT:
-            raise ArtifactError(f"artifact {id!r} has {VERSIONS_LIMIT:,} versions, and no more fit: make another one")
-        info = ArtifactVersion(
+        database = self._database
+        given = ArtifactVersion(
             id=id,
-            version=version,
-            title=text.title,
-            content_type=text.content_type,
+            version=version or 0,
+            title=change.title or "",
+            content_type=change.content_type or "",
             size_bytes=len(content),
             sha256=hashlib.sha256(content).hexdigest(),
             made_at=time.time(),
-            score=text.score,
-            replaced=text.replaced,
+            score=change.score,
+            replaced=change.replaced,
         )
-        parts_of = secrets.token_hex(16) if len(content) > PART_BYTES else ""
-        new = NewVersion(namespace=self._namespace, info=info, key=key, parts_of=parts_of)
-        made = _put(self._database, new, content)
-        return info if made == version else _without_content(self.read(id, made))
+        large = _written_in_parts(database, self._namespace, content, given.made_at)
+
+        def write(connection: Connection) -> ArtifactVersion | int | ArtifactError:
+            info = given
+            if change.title is None:
+                now = versions.newest(connection, database.sealer, self._namespace, id)
+                number = now.version + 1 if version is None else version
+                info = replace(info, version=number, title=now.title, content_type=now.content_type)
+            if info.version > VERSIONS_LIMIT:
+                return ArtifactError(
+                    f"artifact {id!r} has {VERSIONS_LIMIT:,} versions, and no more fit: make another one"
+                )
+            new = NewVersion(namespace=self._namespace, info=info, key=key, parts_of=large.name)
+            sealed = database.sealer.seal(large.content, *new.place("content"))
+            try:
+                return versions.write(connection, database.sealer, new, sealed) or info
+            except ArtifactError as refused:
+                # Nothing was written. Raised here, it would make the writer undo the rest of the transaction.
+                return refused
+
+        made = database.run(write).result()
+        if isinstance(made, ArtifactVersion):
+            return made
+        if large.name:
+            delete_parts(database, self._namespace, (large.name,), given.made_at)
+        if isinstance(made, ArtifactError):
+            raise made
+        return _without_content(self.read(id, made))
 
     def _changes(self, now: Artifact, base_version: int) -> str:
         base = self.read(now.id, base_version)
@@ -270,26 +302,19 @@ class ArtifactManager:
         return f"There are {names}." if names else "There are none yet."
 
 
-def _put(database: Database, new: NewVersion, content: bytes) -> int:
-    now = new.info.made_at
-    if new.parts_of:
-        parts = split(content)
-        write_parts(database, Parts(owner=new.namespace, name=new.parts_of), parts, now)
-        content = str(len(parts)).encode()
-    sealed = database.sealer.seal(content, *new.place("content"))
-    try:
-        made = database.run(lambda connection: versions.write(connection, database.sealer, new, sealed)).result()
-    except ArtifactError:
-        _delete(database, new)
-        raise
-    if made != new.info.version:
-        _delete(database, new)
-    return made
+class _Stored(NamedTuple):
+    """The content of a version's row, and the name of the parts that hold the version; empty without parts."""
+
+    content: bytes
+    name: str
 
 
-def _delete(database: Database, new: NewVersion) -> None:
-    if new.parts_of:
-        delete_parts(database, new.namespace, (new.parts_of,), new.info.made_at)
+def _written_in_parts(database: Database, namespace: str, content: bytes, now: float) -> _Stored:
+    if len(content) <= PART_BYTES:
+        return _Stored(content, "")
+    name, parts = secrets.token_hex(16), split(content)
+    write_parts(database, Parts(owner=namespace, name=name), parts, now)
+    return _Stored(str(len(parts)).encode(), name)
 
 
 def _without_content(found: Artifact) -> ArtifactVersion:

@@ -15,6 +15,11 @@ from toolwire.journal.database.tables import ARTIFACT_VERSIONS, ARTIFACTS
 from toolwire.journal.ledger.parts import Parts, joined
 
 _VERSIONS = ARTIFACT_VERSIONS.c
+_IS_CURRENT = and_(
+    ARTIFACTS.c.namespace == _VERSIONS.namespace,
+    ARTIFACTS.c.artifact_id == _VERSIONS.artifact_id,
+    ARTIFACTS.c.head == _VERSIONS.version,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +43,8 @@ class NewVersion:
         return _place(self.namespace, self.info.id, self.info.version, self.parts_of, column)
 
 
-def write(connection: Connection, sealer: Sealer, new: NewVersion, content: bytes) -> int:
-    """Writes a version if it follows the current one. Returns its number, or that of the version with the same key.
+def write(connection: Connection, sealer: Sealer, new: NewVersion, content: bytes) -> int | None:
+    """Writes a version if it follows the current one. Returns the number of an earlier version with the same key.
 
     `content` is sealed.
 
@@ -54,7 +59,7 @@ def write(connection: Connection, sealer: Sealer, new: NewVersion, content: byte
         sealed = sealer.seal(json.dumps(asdict(info)).encode(), *new.place("info"))
         more = {"key": new.key or None, "parts_of": new.parts_of, "info": sealed, "content": content}
         connection.execute(ARTIFACT_VERSIONS.insert().values(**values, **more))
-        return info.version
+        return None
     # Another process may have made the same call meanwhile: then its version counts.
     made = made if made is not None else made_by(connection, new.namespace, info.id, new.key)
     if made is not None:
@@ -88,6 +93,12 @@ def head(connection: Connection, namespace: str, id: str) -> int:
     return connection.execute(select(ARTIFACTS.c.head).where(of)).scalar() or 0
 
 
+def newest(connection: Connection, sealer: Sealer, namespace: str, id: str) -> ArtifactVersion:
+    """Returns the current version of an artifact that exists, without its content."""
+    of = and_(_VERSIONS.namespace == namespace, _VERSIONS.artifact_id == id)
+    return _listed(connection, sealer, select(*_WITHOUT_CONTENT).join(ARTIFACTS, _IS_CURRENT).where(of))[0]
+
+
 def read(connection: Connection, sealer: Sealer, namespace: str, id: str, version: int) -> Artifact | None:
     """Returns a version with its content, or None.
 
@@ -113,12 +124,7 @@ def history(connection: Connection, sealer: Sealer, namespace: str, id: str) -> 
 
 def heads(connection: Connection, sealer: Sealer, namespace: str) -> list[ArtifactVersion]:
     """Returns the current version of each artifact, by id."""
-    current = and_(
-        ARTIFACTS.c.namespace == _VERSIONS.namespace,
-        ARTIFACTS.c.artifact_id == _VERSIONS.artifact_id,
-        ARTIFACTS.c.head == _VERSIONS.version,
-    )
-    query = select(*_WITHOUT_CONTENT).join(ARTIFACTS, current).where(_VERSIONS.namespace == namespace)
+    query = select(*_WITHOUT_CONTENT).join(ARTIFACTS, _IS_CURRENT).where(_VERSIONS.namespace == namespace)
     return sorted(_listed(connection, sealer, query), key=lambda version: version.id)
 
 
