@@ -8,6 +8,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -155,12 +156,14 @@ class ArtifactManager:
         """
         if base_version is None:
             return self._repeated(id, lambda: self._write(id, None, _Change(content=content), key), key)
-        self._check_there(id)
-        try:
-            return self._write(id, base_version + 1, _Change(content=content), key)
-        except ArtifactConflict:
-            now = self.read(id)
-            raise ArtifactConflict(self._changes(now, base_version), version=now.version) from None
+        current = self._check_there(id)
+        if (made := self._made_by(id, key)) is not None:
+            return made
+        if current == base_version:
+            with suppress(ArtifactConflict):
+                return self._write(id, base_version + 1, _Change(content=content), key)
+        now = self.read(id)
+        raise ArtifactConflict(self._changes(now, base_version), version=now.version)
 
     def restore(self, id: str, version: int, *, key: str = "") -> ArtifactVersion:
         """Makes a new version with the content of an older one.
@@ -243,7 +246,7 @@ class ArtifactManager:
         return None if made is None else _without_content(self.read(id, made))
 
     def _write(self, id: str, version: int | None, change: _Change, key: str) -> ArtifactVersion:
-        """Makes a version. None means the one after that which is the newest when the store writes it."""
+        """Makes a version. Without a number it follows the version that is the newest when the store writes it."""
         content = change.content.encode("utf-8", "surrogatepass")
         if len(content) > ARTIFACT_LIMIT_BYTES:
             raise ArtifactError(f"the content has {len(content):,} bytes, and {ARTIFACT_LIMIT_BYTES:,} fit: split it")

@@ -44,7 +44,7 @@ class NewVersion:
 
 
 def write(connection: Connection, sealer: Sealer, new: NewVersion, content: bytes) -> int | None:
-    """Writes a version if it follows the current one. Returns the number of an earlier version with the same key.
+    """Writes a version if it follows the current one. Returns None, or the number of a version with the same key.
 
     `content` is sealed.
 
