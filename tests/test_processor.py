@@ -50,6 +50,7 @@ def test_a_cost_is_that_of_the_work_alone() -> None:
         lambda: thread_s(lambda: [reads_once(text) for _ in range(3)]),
         lambda: thread_s(lambda: reads_once(text)),
         enough=3.5,
+        least_rounds=ROUNDS,
     )
     assert 2 < thrice <= 3.5
     assert milliseconds(lambda: time.sleep(0.02), enough=2) < 2

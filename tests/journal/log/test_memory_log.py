@@ -257,7 +257,8 @@ def test_the_budget_counts_memory_whatever_the_values_are(value: Any) -> None:
         log = ExecutionLog(bytes_limit=limit)
         held_bytes(log, (record() for _ in range(3)))
         log.clear()
-        held = held_bytes(log, (record() for _ in range(25)))
+        # The least counts: a thread of an earlier test can only add to the memory that is traced.
+        held = min(held_bytes(log, (record() for _ in range(25))) for _ in range(5))
         assert 0.7 * limit < held <= 1.05 * limit
 
 

@@ -17,6 +17,7 @@ from tests.mcp.client.authorization_server import Protected, protected_server
 from tests.mcp.client.tool_server import tool_server
 from tests.patience import PATIENCE_S
 from toolwire import MCPClient
+from toolwire.runtime.runtime import default_runtime
 
 MODULE = "tests.mcp.client.tool_server"
 
@@ -72,6 +73,13 @@ class HttpServer:
 
 def stdio_client(record: Path, **limits: Any) -> MCPClient:
     return MCPClient.stdio("local", sys.executable, ["-m", MODULE, str(record)], cwd=ROOT, **limits)
+
+
+@pytest.fixture(autouse=True)
+def connections_end() -> Generator[None]:
+    """Ends each connection with its test. Else it tries again and again, beside all later tests of the process."""
+    yield
+    default_runtime().close()
 
 
 @pytest.fixture
