@@ -293,6 +293,47 @@ async def test_changes_are_heard_through_the_gateway(
     assert upstream.subscribed in ([NOTE], [])
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - a server in another thread fulfils it
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("uri", [NOTE, "note://nowhere"])
+async def test_a_subscription_outlives_the_replacement_of_its_server_unless_the_new_one_refuses_it(
+    gateway: Gateway, era: Era, uri: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("toolwire.gateway.sdk_server.LIST_POLL_S", 0.01)
+    gateway.add("notes", Upstream())
+    holder: list[Client] = []
+
+    async def message(received: Any) -> None:
+        if era == "legacy" and (told := _told(received)):
+            holder[0].told(told)  # type: ignore[attr-defined]
+
+    async with gateway.connected(era, message_handler=message) as client:
+        holder.append(client)
+        async with listening(client, era, [f"notes+{uri}"]) as heard:
+            gateway.registry.remove_mcp_servers(["notes"])
+            replacement = gateway.add("notes", Upstream("legacy"))
+            # It may have changed in between.
+            while await heard() != f"notes+{uri}":
+                pass
+            if uri == NOTE:
+                await until(lambda: replacement.subscribed == [NOTE])
+                await client.call_tool("notes_change", {"what": NOTE})
+                while await heard() != f"notes+{NOTE}":
+                    pass
+            else:
+                told = "the resource 'notes+note://nowhere' ended: its server was replaced, and says: there is no such"
+                await until(lambda: told in caplog.text)
+        if uri == NOTE:
+            if era == "legacy":
+                request = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=f"notes+{NOTE}"))
+                await client.session.send_request(request, types.EmptyResult)
+            await until(lambda: replacement.subscribed == [])
+
+
 async def test_a_client_hears_nothing_of_a_resource_that_it_does_not_see() -> None:
     gateway = Gateway([], visible=lambda tool, _: not tool.startswith("notes/resources"))
     upstream = gateway.add("notes", Upstream())

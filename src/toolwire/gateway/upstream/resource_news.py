@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from mcp.server.connection import Connection
 
 from toolwire.gateway.upstream.upstreams import Target, Upstreams
 from toolwire.mcp.offered.passed_on import PassedOn
+
+_LOG = logging.getLogger("toolwire.gateway")
 
 
 @dataclass(slots=True, eq=False)
@@ -61,14 +66,30 @@ class ResourceNews:
 
     def changed(self) -> Iterator[tuple[str, list[Connection]]]:
         """Gives each URI that changed since the last look, with the connections of the handshake protocols."""
+        self._follow()
         while self._pending:
             uri, _ = self._pending.popitem()
             heard = self._heard.get(uri)
             if heard is not None:
                 yield uri, [one for one in heard.listeners if isinstance(one, Connection)]
 
+    def _follow(self) -> None:
+        """Subscribes again at each server that was replaced, as a changed entry of a configuration does."""
+        for uri, heard in self._heard.items():
+            server = self._upstreams.find(heard.target.server.server)
+            if server is not None and server is not heard.target.server:
+                heard.target = replace(heard.target, server=server)
+                server.subscribe(heard.target.own, is_wanted=True).add_done_callback(partial(_warn_if_refused, uri))
+                # What changed meanwhile is not sent again.
+                self._pending[uri] = None
+
     def _updated(self, server: PassedOn, own: str) -> None:
         """Notes a change, in any thread. A server may name a part of the resource."""
         for uri, heard in list(self._heard.items()):
             if heard.target.server is server and own.startswith(heard.target.own):
                 self._pending[uri] = None
+
+
+def _warn_if_refused(uri: str, subscribed: Future[None]) -> None:
+    if not subscribed.cancelled() and (error := subscribed.exception()) is not None:
+        _LOG.warning("the subscription to the resource %.200r ended: its server was replaced, and says: %s", uri, error)

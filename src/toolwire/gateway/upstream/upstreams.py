@@ -81,6 +81,10 @@ class Upstreams:
         """True if the server is one of these still."""
         return self._servers.get(server.server) is server
 
+    def find(self, name: str) -> PassedOn | None:
+        """Returns the server that has the name now."""
+        return self._servers.get(name)
+
     def watch(self, updated: Updated) -> None:
         """Calls the function with a server and the URI of its resource that changed, in another thread."""
         self._updated.append(updated)
