@@ -92,7 +92,7 @@ def read(data: bytes) -> None:
 
 
 LIKE_OTHERS = (
-    *("lone surrogates in JSON", "as many fractions as pass", "as many empty lists as pass", "as many keys as pass"),
+    *("as many keys as pass", "as many fractions as pass", "as many empty lists as pass", "lone surrogates in JSON"),
     *("objects", "lists in lists", "tuples of one hash among others"),
 )
 """Frames that another one resembles. To trace the memory of one takes seconds."""
