@@ -52,8 +52,8 @@ pgbouncer chromium:
 		root=$$(test "$$(id -u)" = 0 || echo sudo); \
 		$$root apt-get -q update && $$root apt-get -q install -y --no-install-recommends $@; }
 
-# Neighbouring tests go to one process, because they share what their fixtures start. Two processes leave a fifth of two
-# cores idle, because some tests wait.
+# Neighbouring tests go to one process, because they share what their fixtures start. Two processes leave up to a
+# fifth of two cores idle, because some tests wait.
 SPREAD := -n 3 --dist worksteal
 
 test: setup pgbouncer chromium  ## the whole suite

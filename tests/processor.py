@@ -14,7 +14,7 @@ LEAST_ROUNDS = 2
 LINEAR = 7.3
 """Most growth for four times the input: 2.7 for each doubling. Linear work has 4, quadratic work 16.
 
-Where fresh memory is slow, linear work has been seen at 6.5: the large input alone is too large for kept memory.
+Linear work has been seen at 6.5 on a slow machine.
 """
 REFERENCE_MS = 4.5
 """Processor time of `_reference` on the machine at rest for which limits in milliseconds were chosen."""

@@ -218,6 +218,20 @@ async def test_a_server_that_needs_what_this_client_does_not_offer_fails_the_cal
 
 
 @asynccontextmanager
+async def hearing(gateway: Gateway, era: Era) -> AsyncGenerator[Client]:
+    """A client for `listening`."""
+    connected: list[Client] = []
+
+    async def message(received: Any) -> None:
+        if era == "legacy" and (told := _told(received)):
+            connected[0].told(told)  # type: ignore[attr-defined]
+
+    async with gateway.connected(era, message_handler=message) as client:
+        connected.append(client)
+        yield client
+
+
+@asynccontextmanager
 async def listening(client: Client, era: Era, uris: list[str]) -> AsyncGenerator[Callable[[], Any]]:
     """Listens for all changes, and yields a function that gives the next one."""
     send, heard = anyio.create_memory_object_stream[str](100)
@@ -267,14 +281,7 @@ async def test_changes_are_heard_through_the_gateway(
     monkeypatch.setattr("toolwire.mcp.offered.list_changes.RELIST_S", 0.01)
     monkeypatch.setattr("toolwire.gateway.sdk_server.LIST_POLL_S", 0.01)
     upstream = gateway.add("notes", Upstream(upstream_era))
-    holder: list[Client] = []
-
-    async def message(received: Any) -> None:
-        if era == "legacy" and (told := _told(received)):
-            holder[0].told(told)  # type: ignore[attr-defined]
-
-    async with gateway.connected(era, message_handler=message) as client:
-        holder.append(client)
+    async with hearing(gateway, era) as client:
         assert client.server_capabilities.resources == types.ResourcesCapability(subscribe=True, list_changed=True)
         assert client.server_capabilities.prompts == types.PromptsCapability(list_changed=True)
         assert client.server_capabilities.completions is not None
@@ -305,14 +312,7 @@ async def test_a_subscription_outlives_the_replacement_of_its_server_unless_the_
 ) -> None:
     monkeypatch.setattr("toolwire.gateway.sdk_server.LIST_POLL_S", 0.01)
     gateway.add("notes", Upstream())
-    holder: list[Client] = []
-
-    async def message(received: Any) -> None:
-        if era == "legacy" and (told := _told(received)):
-            holder[0].told(told)  # type: ignore[attr-defined]
-
-    async with gateway.connected(era, message_handler=message) as client:
-        holder.append(client)
+    async with hearing(gateway, era) as client:
         async with listening(client, era, [f"notes+{uri}"]) as heard:
             gateway.registry.remove_mcp_servers(["notes"])
             replacement = gateway.add("notes", Upstream("legacy"))
@@ -327,11 +327,33 @@ async def test_a_subscription_outlives_the_replacement_of_its_server_unless_the_
             else:
                 told = "the resource 'notes+note://nowhere' ended: its server was replaced, and says: there is no such"
                 await until(lambda: told in caplog.text)
+                if era == "legacy":
+                    again = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=f"notes+{uri}"))
+                    with pytest.raises(MCPError, match="there is no such note"):
+                        await client.session.send_request(again, types.EmptyResult)
         if uri == NOTE:
             if era == "legacy":
                 request = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=f"notes+{NOTE}"))
                 await client.session.send_request(request, types.EmptyResult)
             await until(lambda: replacement.subscribed == [])
+
+
+async def test_of_a_resource_that_is_hidden_later_a_subscribed_client_hears_only_that_it_changed(
+    era: Era, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolwire.gateway.sdk_server.LIST_POLL_S", 0.01)
+    hidden = set[str]()
+    gateway = Gateway(visible=lambda tool, _: tool not in hidden)
+    gateway.add("notes", Upstream())
+    async with hearing(gateway, era) as client, listening(client, era, [f"notes+{NOTE}"]) as heard:
+        await client.read_resource(f"notes+{NOTE}")
+        hidden.add("notes/resources:read")
+        await client.call_tool("notes_change", {"what": NOTE})
+        while await heard() != f"notes+{NOTE}":
+            pass
+        with pytest.raises(MCPError):
+            await client.read_resource(f"notes+{NOTE}")
+    gateway.registry.close()
 
 
 async def test_a_client_hears_nothing_of_a_resource_that_it_does_not_see() -> None:

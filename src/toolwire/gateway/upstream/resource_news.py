@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -79,17 +78,22 @@ class ResourceNews:
             server = self._upstreams.find(heard.target.server.server)
             if server is not None and server is not heard.target.server:
                 heard.target = replace(heard.target, server=server)
-                server.subscribe(heard.target.own, is_wanted=True).add_done_callback(partial(_warn_if_refused, uri))
+                subscribed = asyncio.wrap_future(server.subscribe(heard.target.own, is_wanted=True))
+                subscribed.add_done_callback(partial(self._note_refusal, uri, heard))
                 # What changed meanwhile is not sent again.
                 self._pending[uri] = None
+
+    def _note_refusal(self, uri: str, heard: _Heard, subscribed: asyncio.Future[None]) -> None:
+        """Ends a subscription that the new server refused, so that the next listener is told of the refusal."""
+        if subscribed.cancelled() or (error := subscribed.exception()) is None:
+            return
+        said = str(error) or type(error).__name__
+        _LOG.warning("the subscription to the resource %.200r ended: its server was replaced, and says: %s", uri, said)
+        if self._heard.get(uri) is heard:
+            del self._heard[uri]
 
     def _updated(self, server: PassedOn, own: str) -> None:
         """Notes a change, in any thread. A server may name a part of the resource."""
         for uri, heard in list(self._heard.items()):
             if heard.target.server is server and own.startswith(heard.target.own):
                 self._pending[uri] = None
-
-
-def _warn_if_refused(uri: str, subscribed: Future[None]) -> None:
-    if not subscribed.cancelled() and (error := subscribed.exception()) is not None:
-        _LOG.warning("the subscription to the resource %.200r ended: its server was replaced, and says: %s", uri, error)

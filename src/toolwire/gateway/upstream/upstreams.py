@@ -79,7 +79,7 @@ class Upstreams:
 
     def has(self, server: PassedOn) -> bool:
         """True if the server is one of these still."""
-        return self._servers.get(server.server) is server
+        return self.find(server.server) is server
 
     def find(self, name: str) -> PassedOn | None:
         """Returns the server that has the name now."""

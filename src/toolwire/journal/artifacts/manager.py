@@ -109,7 +109,7 @@ class ArtifactManager:
         """Returns a version with its content; None means the newest one.
 
         Raises:
-            ArtifactError: There is no such artifact or version.
+            ArtifactError: The artifact or the version does not exist.
             DecisionRefused: `bad_mac`: it was changed in the database.
         """
         database, namespace = self._database, self._namespace
@@ -129,7 +129,7 @@ class ArtifactManager:
         of 100, and 3 above that of any other place. `score` and `replaced` of the new version say so.
 
         Raises:
-            ArtifactError: There is no such artifact, or it does not have this text exactly once. The message
+            ArtifactError: The artifact does not exist, or does not have this text exactly once. The message
                 names the places.
         """
 
@@ -152,7 +152,7 @@ class ArtifactManager:
         Raises:
             ArtifactConflict: The artifact was changed since `base_version`. The message has the differences, in at most
                 40 lines.
-            ArtifactError: There is no such artifact, or the content is too large.
+            ArtifactError: The artifact does not exist, or the content is too large.
         """
         if base_version is None:
             return self._repeated(id, lambda: self._write(id, None, _Change(content=content), key), key)
@@ -169,7 +169,7 @@ class ArtifactManager:
         """Makes a new version with the content of an older one.
 
         Raises:
-            ArtifactError: There is no such artifact or version.
+            ArtifactError: The artifact or the version does not exist.
         """
         content = self.read(id, version).content
         return self.rewrite(id, content, key=key)
@@ -183,7 +183,7 @@ class ArtifactManager:
         """Returns the versions of an artifact, oldest first.
 
         Raises:
-            ArtifactError: There is no such artifact.
+            ArtifactError: The artifact does not exist.
         """
         database, namespace = self._database, self._namespace
         _check_id(id)
@@ -196,7 +196,7 @@ class ArtifactManager:
         """Returns a unified diff of two versions; None means the newest one. Empty if they are equal.
 
         Raises:
-            ArtifactError: There is no such artifact or version.
+            ArtifactError: The artifact or the version does not exist.
         """
         before, after = self.read(id, old), self.read(id, new)
         return difference(before.content, after.content, names=(_name(before), _name(after)))
@@ -219,7 +219,7 @@ class ArtifactManager:
         """Returns the number of the current version.
 
         Raises:
-            ArtifactError: There is no such artifact.
+            ArtifactError: The artifact does not exist.
         """
         _check_id(id)
         current = self._database.read(lambda connection: versions.head(connection, self._namespace, id))
