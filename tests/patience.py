@@ -2,5 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 PATIENCE_S = 60
 """Seconds for a condition that comes at once on a machine at rest; only a test that fails waits for so long."""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits for a condition that another process or thread fulfils in its own time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true"
+        time.sleep(0.01)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -27,14 +26,6 @@ ERAS: tuple[Era, ...] = ("auto", "legacy")
 """The SDK's client takes 2026-07-28 with `auto`, and 2025-11-25 with `legacy`."""
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Waits for a condition that another process or thread fulfils in its own time."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def serve_command(*options: str) -> list[str]:

@@ -12,8 +12,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from tests.gateway.conftest import until
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 MODERN = "2026-07-28"
 

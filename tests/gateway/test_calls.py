@@ -11,8 +11,9 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.conftest import OVER_STDIO_TOO, Connect, Era, Transport, until
+from tests.gateway.conftest import OVER_STDIO_TOO, Connect, Era, Transport
 from tests.gateway.served_tools import EVERY_BLOCK, HARD_SCHEMA, note
+from tests.patience import until
 
 FAILURE = "toolwire/failure"
 

@@ -15,8 +15,7 @@ import pytest
 from mcp import Client
 from tests.architecture.source import ROOT
 from tests.cli.command_line import run_here, run_process
-from tests.gateway.conftest import until
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from toolwire.cli import config_watch
 from toolwire.cli.config_watch import ConfigWatch
 from toolwire.cli.output import Output

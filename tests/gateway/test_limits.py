@@ -18,11 +18,11 @@ import pytest
 
 from mcp import Client
 from tests.architecture.source import ROOT
-from tests.gateway.conftest import Era, Served, serve_command, until
+from tests.gateway.conftest import Era, Served, serve_command
 from tests.gateway.served_tools import new_registry, note
 from tests.gateway.serving import call_body, raw, serving
 from tests.gateway.test_asking_clients import told
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from toolwire import ToolServer
 from toolwire.gateway.clients import WAITING
 from toolwire.gateway.clients import Client as ServedClient
@@ -147,7 +147,7 @@ async def test_after_sigterm_a_call_under_way_still_gives_its_result(
 
 BRIEF = """
 from tests.gateway.served_tools import new_registry
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from toolwire import ToolServer
 server = ToolServer(new_registry(), "tests", drain_s=0.2)
 server.run_http("127.0.0.1", 0, on_start=lambda url: print(url, flush=True))

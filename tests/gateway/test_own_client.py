@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.conftest import Served, serve_command, until
+from tests.gateway.conftest import Served, serve_command
 from tests.gateway.served_tools import new_registry
+from tests.patience import until
 from toolwire import MCPClient, ToolRegistry, ToolServer
 
 Served_ = Callable[..., Served]

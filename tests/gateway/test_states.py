@@ -18,9 +18,10 @@ from mcp.server.request_state import AESGCMRequestStateCodec, RequestStateBounda
 from mcp.shared.exceptions import MCPError
 
 from mcp import Client
-from tests.gateway.conftest import Served, until
+from tests.gateway.conftest import Served
 from tests.gateway.served_tools import nap, new_registry, note
 from tests.gateway.test_asking_clients import effects, told
+from tests.patience import until
 from toolwire import CallContext, InputRequired, Question, ToolRegistry, ToolServer
 from toolwire.gateway import served_calls
 

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, delete, event, func, select, text
 
-from tests.journal.ledger.test_leases import until
 from tests.journal.log.test_memory_log import NOON, FakeRecord
 from tests.journal.world import PAID, done, request, run_start, started, step
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from tests.session.saved import THREE
 from tests.session.test_suspended import decided, waiting
 from tests.session.till import Till, calls, program

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -177,9 +178,10 @@ async def _first(*events: asyncio.Event) -> None:
 
 
 def browser_processes() -> list[dict[str, str]]:
-    """Returns the facts of all processes of the browser that this process has started."""
+    """Returns the facts of all processes of browsers whose folders are in the place for temporary files of today."""
+    mark = f"{tempfile.gettempdir()}/toolwire-browser-".encode()
     found = [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]
-    groups = {os.getpgid(int(each)) for each in found if b"/toolwire-browser-" in _read(each, "cmdline")}
+    groups = {os.getpgid(int(each)) for each in found if mark in _read(each, "cmdline")}
     return [facts for each in found if (facts := _facts(each)) and int(facts["group"]) in groups]
 
 

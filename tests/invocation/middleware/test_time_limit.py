@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from typing import Any
 
@@ -41,7 +42,8 @@ def test_an_async_tool_that_takes_longer_is_stopped(world: World) -> None:
 
     world.add(fetch)
     world.middleware = (TimeLimit({"fetch": 0.02}),)
-    assert world.call("fetch").error == "'fetch' took longer than 0.02 s and was stopped."
+    # The time before the tool starts counts too, so a busy machine leaves less of it.
+    assert re.fullmatch(r"'fetch' took longer than 0\.0\d+ s and was stopped\.", world.call("fetch").error or "")
 
 
 def test_the_outcome_of_a_sync_tool_beyond_its_limit_is_unknown(world: World, release: threading.Event) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,7 +23,7 @@ from toolwire import ArtifactConflict, ArtifactError, ArtifactManager, Configura
 from toolwire.journal.artifacts import manager as managers
 from toolwire.journal.artifacts import versions
 from toolwire.journal.artifacts.artifact import ARTIFACT_LIMIT_BYTES
-from toolwire.journal.ledger.parts import ABANDONED_S, PART_BYTES
+from toolwire.journal.ledger.parts import ABANDONED_S, PART_BYTES, Parts
 
 WRITERS = 8
 EDITS = 25
@@ -336,6 +337,18 @@ def test_a_part_that_is_missing_is_noticed(artifacts: ArtifactManager, kept: Sto
     change(kept, "DELETE FROM document_parts WHERE number = 1")
     with pytest.raises(DecisionRefused, match="lacks parts"):
         artifacts.read("large")
+
+
+@pytest.mark.parametrize(("size", "left"), [(PART_BYTES, 2), (PART_BYTES + 1, 0)])
+def test_a_large_version_deletes_the_parts_that_a_killed_writer_left(
+    artifacts: ArtifactManager, kept: Store, size: int, left: int
+) -> None:
+    artifacts.create("small", "a")
+    for age_s in (0.9 * ABANDONED_S, 1.1 * ABANDONED_S):
+        name = Parts(owner="c-17", name=f"abandoned-{age_s}")
+        managers.write_parts(kept._database, name, [b"a", b"b"], time.time() - age_s)
+    artifacts.rewrite("small", "b" * size)
+    assert stored_parts(kept) == 2 + left + (2 if size > PART_BYTES else 0)
 
 
 def write_until_killed(url: str, ready: str) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,20 +12,11 @@ from sqlalchemy import Connection, create_engine, text
 
 import toolwire.journal.ledger.leases
 from tests.journal.world import PAID, done, started, step
+from tests.patience import PATIENCE_S, until
 from toolwire.journal.database.location import location_of
 from toolwire.journal.ledger.leases import LEASE_S, RENEW_S, RETRY_S, Owner, Renewal
 from toolwire.journal.store import Store
 from toolwire.vocabulary.errors import StoreUnavailable
-
-_PATIENCE_S = 20.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Returns when the condition holds; fails after a while."""
-    pause, end = threading.Event(), time.monotonic() + _PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, "the condition did not come true"
-        pause.wait(0.02)
 
 
 def lease_until(url: str, run_id: str) -> float:
@@ -76,14 +65,14 @@ def test_a_lease_is_renewed_while_the_writer_is_busy(url: str, store: Store) -> 
         if connection.dialect.name == "sqlite":
             driver: Any = connection.connection.dbapi_connection
             driver.rollback()
-        return release.wait(_PATIENCE_S)
+        return release.wait(PATIENCE_S)
 
     blocked = store._database.run(stand_still)
     blocked.add_done_callback(lambda _: None)
     until(lambda: lease_until(url, ledger.run_id) > first)
     assert not blocked.done()
     release.set()
-    assert blocked.exception(_PATIENCE_S) is None or url.startswith("sqlite")
+    assert blocked.exception(PATIENCE_S) is None or url.startswith("sqlite")
 
 
 @pytest.mark.usefixtures("often")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +14,10 @@ import pytest
 from tests.architecture.source import ROOT
 from tests.mcp.client.authorization_server import Protected, protected_server
 from tests.mcp.client.tool_server import tool_server
-from tests.patience import PATIENCE_S
 from toolwire import MCPClient
 from toolwire.runtime.runtime import default_runtime
 
 MODULE = "tests.mcp.client.tool_server"
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Waits for a condition that another process fulfils in its own time."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @dataclass

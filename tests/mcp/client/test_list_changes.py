@@ -18,8 +18,8 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import ToolsListChanged
 
 from tests.architecture.source import ROOT
-from tests.mcp.client.conftest import until
 from tests.mcp.client.tool_server import OBJECT, text
+from tests.patience import until
 from toolwire import MCPClient, Toolkit, ToolRegistry
 from toolwire.mcp import connection
 from toolwire.mcp.offered import list_changes

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.client.conftest import HttpServer, stdio_client, until
-from tests.patience import PATIENCE_S
+from tests.mcp.client.conftest import HttpServer, stdio_client
+from tests.patience import PATIENCE_S, until
 from toolwire import MCPClient, ToolRegistry, ToolResult
 from toolwire.mcp.client_limits import BREAKER
 

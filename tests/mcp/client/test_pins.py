@@ -17,8 +17,8 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import ToolsListChanged
 
 from tests.cli.command_line import Ended, run_here
-from tests.mcp.client.conftest import until
 from tests.mcp.client.tool_server import OBJECT
+from tests.patience import until
 from toolwire import ConfigurationError, MCPClient, McpPins, RegistrationError, ToolRegistry
 from toolwire.facade.pin_watch import watch_pins
 

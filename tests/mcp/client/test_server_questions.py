@@ -19,9 +19,8 @@ from mcp import Client
 from tests.architecture.source import ROOT
 from tests.mcp.client.asking_server import FORM
 from tests.mcp.client.asking_url import asking_url
-from tests.mcp.client.conftest import until
 from tests.mcp.client.tool_server import OBJECT, text
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from toolwire import ApprovalRequest, Decision, MCPClient, Session, ToolRegistry, ToolServer
 from toolwire.journal.store import Store
 from toolwire.mcp.client_limits import FORM_CHARACTERS, FORM_FIELDS, LEGS, STATE_CHARACTERS

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.mcp.client.conftest import Connect, Started, until
-from tests.patience import PATIENCE_S
+from tests.mcp.client.conftest import Connect, Started
+from tests.patience import PATIENCE_S, until
 from toolwire import MCPClient, Session, Toolkit, ToolRegistry
 from toolwire.definition.tool import Tool
 
