@@ -283,10 +283,11 @@ class ArtifactManager:
                 return refused
 
         made = database.run(write).result()
+        if large.name:
+            # Those of a version that was not made, and those that a killed writer left.
+            delete_parts(database, self._namespace, (large.name,), given.made_at)
         if isinstance(made, ArtifactVersion):
             return made
-        if large.name:
-            delete_parts(database, self._namespace, (large.name,), given.made_at)
         if isinstance(made, ArtifactError):
             raise made
         return _without_content(self.read(id, made))
