@@ -11,10 +11,10 @@ export UV_COMPILE_BYTECODE := 1
 # Set, it makes every import three to ten times slower, and the suite starts many interpreters.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pgbouncer chromium test test-313 check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
+.PHONY: help demo pgbouncer chromium test test-313 lint check format bench bench-tokens bench-search bench-tracing bench-web bench-served bench-code-mode mcp-servers model soak tool-pages fuzz mutants mutants-generated lock clean setup
 
 help:  ## what there is
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
 PYTHON_IS_NEW = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwire needs Python 3.11 or later: make PYTHON=python3.11 ...")'
 
@@ -46,6 +46,8 @@ demo: $(DEMO)/.stamp  ## five short scenes: calls, mistakes, a program, attacks,
 	@$(DEMO)/bin/python examples/demo/demo.py
 
 # Packages of Debian: no wheel has these programs. The tests start them themselves, as they start PostgreSQL.
+# One after the other under `make -j`: apt-get refuses to run twice at once.
+chromium: pgbouncer
 pgbouncer chromium:
 	@PATH="$$PATH:/usr/sbin" command -v $@ > /dev/null || { \
 		echo 'the suite needs $@, so this installs it: apt-get install $@' >&2; \
@@ -64,10 +66,12 @@ test-313: $(VENV_313)/.stamp  ## what depends most on the interpreter, on Python
 	$(VENV_313)/bin/python -m pytest $(SPREAD) --ignore tests/sandbox/test_elsewhere.py \
 		tests/definition tests/sandbox tests/attacks tests/invocation
 
-check: setup  ## format, lint, types, layers, mutants that fit: seconds
+lint: setup  ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+
+check: lint  ## the same, and layers, mutants that fit: seconds
 	$(BIN)/python -m pytest -q tests/architecture tests/seeds/test_mutants.py::test_every_mutant_fits_the_source
 
 format: setup  ## put the source in order
