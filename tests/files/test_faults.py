@@ -45,8 +45,12 @@ def test_a_writer_killed_at_random_tears_no_file_and_leaves_none(tmp_path: Path,
 def test_the_naive_writers_tear_files_or_leave_some(tmp_path: Path) -> None:
     (tmp_path / "in place").mkdir()
     (tmp_path / "beside").mkdir()
-    assert torn_by(tmp_path / "in place", write_in_place, NAIVE_KILLS // 2, seed=1).torn > 0
-    assert torn_by(tmp_path / "beside", write_beside, NAIVE_KILLS, seed=1).left_after_reopening > 0
+    kills = 5
+    assert any(torn_by(tmp_path / "in place", write_in_place, kills, seed=n).torn for n in range(NAIVE_KILLS // kills))
+    assert any(
+        torn_by(tmp_path / "beside", write_beside, kills, seed=n).left_after_reopening
+        for n in range(NAIVE_KILLS // kills)
+    )
 
 
 @pytest.mark.threat(35)
