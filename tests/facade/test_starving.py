@@ -8,10 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolwire import Limits, ToolRegistry
 from toolwire.runtime.workers import PROGRAM_SHARE, WORKERS_CAP
 
-PATIENCE_S = 20
 PARALLEL = 64
 GREEDY = f"__result__ = sum(await asyncio.gather(*(slow(n) for n in range({PARALLEL}))))"
 ROUND = "__result__ = await asyncio.gather(*(quick(n) for n in range(20)))"

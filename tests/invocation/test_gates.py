@@ -71,7 +71,7 @@ def test_what_a_tool_leaves_behind_may_call_it_when_it_has_ended(world: World) -
     world.add(outer, parallel=False)
     world.call("outer")
     may_go_on.set()
-    left[0].join(5)
+    left[0].join(PATIENCE_S)
     assert outcomes == ["success"]
 
 

@@ -167,7 +167,7 @@ def test_a_forked_child_makes_its_own_threads_and_its_parent_keeps_its_own(leave
             return threading.current_thread().name, os.getpid()
 
         def use():
-            portal, workers = runtime.portal.run(where), runtime.workers.start(os.getpid).result(5)
+            portal, workers = runtime.portal.run(where), runtime.workers.start(os.getpid).result(50)
             return (*portal, workers) == ("toolwire-portal", os.getpid(), os.getpid())
 
         assert use()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.journal.world import run_start
+from tests.patience import PATIENCE_S
 from tests.testing.kits.ledgers import LEDGER_CHECKS, MakeLedger, check_ledger
 from toolwire import Store
 from toolwire.invocation.ports import Ledger
@@ -41,8 +42,8 @@ def real(store: Store) -> MakeLedger:
 
         def open_it() -> Ledger:
             if opened:
-                opened[-1].release().result(20)
-            opened.append((store.reopen(run.run_id) if opened else store.start(run)).result(20))
+                opened[-1].release().result(PATIENCE_S)
+            opened.append((store.reopen(run.run_id) if opened else store.start(run)).result(PATIENCE_S))
             return opened[-1]
 
         return open_it

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Iterable
 import httpx2
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.web.servers import LoopbackServer, answer, serving
 from toolwire.web.fetching import REDIRECT_LIMIT, URL_LIMIT, fetch
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.refusals import Blocked, FetchFailed
 
-PATIENCE_S = 60.0
 LOOPBACK_HOSTS = (
     "127.0.0.1",
     "127.1",

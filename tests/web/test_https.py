@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.web.authority import Authority
 from tests.web.servers import LoopbackServer, answer, serving
 from toolwire import ToolRegistry, WebFetchTool
@@ -12,7 +13,6 @@ from toolwire.web.fetching import Fetched, fetch
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.refusals import Blocked, FetchFailed
 
-PATIENCE_S = 60.0
 HOST = "page.example"
 
 

@@ -10,14 +10,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.web.servers import LoopbackServer, answer, serving
 from toolwire.web import fetching, network
 from toolwire.web.fetching import RATIO_FREE_BYTES, RATIO_LIMIT, Fetched, fetch
 from toolwire.web.guard import GuardedTransport
 from toolwire.web.network import BODY_LIMIT_BYTES, HEADER_LIMIT_BYTES, READ_BYTES
 from toolwire.web.refusals import Blocked, FetchFailed
-
-PATIENCE_S = 60.0
 
 
 async def got(server: LoopbackServer, deadline_s: float = PATIENCE_S, path: str = "/") -> Fetched:

@@ -15,7 +15,7 @@ from sqlalchemy import delete, func, insert, select, text, update
 
 from tests.journal.log.test_memory_log import NOON, FakeRecord
 from tests.journal.world import done, request, started
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from toolwire import ConfigurationError, ToolRegistry
 from toolwire.journal.database.tables import LOG, META
 from toolwire.journal.log import pruning
@@ -154,11 +154,7 @@ def test_a_log_is_followed_from_a_row_on_until_the_store_is_closed(opened: Calla
     reader.start()
     assert two.wait(PATIENCE_S)
     log.ended(RECORDS[3])
-    for _ in range(500):
-        if len(seen) == 3:
-            break
-        two.clear()
-        two.wait(0.01)
+    until(lambda: len(seen) == 3)
     store.close()
     reader.join(PATIENCE_S)
     assert all_seen.is_set()
