@@ -223,7 +223,8 @@ class Connection:
                 with anyio.fail_after(OFFERS_S):
                     line.offers[kind] = tuple(await listed(kind, line.client, self._limits, self._log))
             except (MCPError, ValidationError, TimeoutError) as error:
-                self._log.warning(f"its {kind.name} cannot be listed: {error or type(error).__name__}")
+                why = str(error) or f"no answer came within {OFFERS_S:g} s"
+                self._log.warning(f"its {kind.name} cannot be listed: {why}")
                 return self._known.get(kind, ())
             self._known[kind] = line.offers[kind]
         return line.offers[kind]
