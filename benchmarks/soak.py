@@ -21,6 +21,8 @@ WARM_UP = 200
 HOST_GROWTH_MB = 8.0
 """Allocators keep some pages; a leak of a kilobyte a run would be 10 MB in 10,000."""
 ZYGOTE_GROWTH_MB = 2.0
+SETTLE_S = 20.0
+"""Seconds for the process of the last program to end. It needs milliseconds on a machine at rest."""
 
 ECHO = ProgramTool(
     name="echo",
@@ -78,8 +80,18 @@ def _use(sandbox: Sandbox) -> Use:
         files=sum(1 for _ in Path("/proc/self/fd").iterdir()),
         host_mb=_resident_mb("self"),
         zygote_mb=_resident_mb(str(zygote)),
-        children=len(Path(f"/proc/{zygote}/task/{zygote}/children").read_text("ascii").split()),
+        children=_children(zygote),
     )
+
+
+def _children(process: int) -> int:
+    """Processes of this one. A killed process stays until it had the processor once more, and so did its parent."""
+    until = time.monotonic() + SETTLE_S
+    while children := Path(f"/proc/{process}/task/{process}/children").read_text("ascii").split():
+        if time.monotonic() > until:
+            break
+        time.sleep(0.01)
+    return len(children)
 
 
 def _resident_mb(process: str) -> float:
