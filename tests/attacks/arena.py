@@ -28,7 +28,7 @@ HONEST = "__result__ = [add(1, 2), math.sqrt(16), 'a'.upper(), sum(range(5))]"
 HONEST_VALUE = [3, 4.0, "A", 10]
 SPARES = 2
 """Locked children that the fork server keeps ready."""
-SETTLE_S = 5
+SETTLE_S = 20
 """Seconds that a killed process may take to be gone; it takes a few milliseconds."""
 CONTROL_SETTLE_S = 0.2
 SLACK_S = 5

@@ -49,7 +49,7 @@ def failures(done: subprocess.CompletedProcess[str]) -> list[str]:
 @pytest.mark.threat(48)
 def test_all_of_it_holds_where_namespaces_are_refused() -> None:
     done = run_tests(HERE, *FILES, before=("-c", REFUSE))
-    assert failures(done) == []
+    assert not (found := failures(done)), "\n".join(found)
 
 
 @pytest.mark.timeout(LIMIT_S + 60)
@@ -62,4 +62,4 @@ def test_all_of_it_holds_for_nobody() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = readable_copy(Path(folder))
         done = run_tests(place, *FILES, user=NOBODY, group=NOBODY, extra_groups=[])
-    assert failures(done) == []
+    assert not (found := failures(done)), "\n".join(found)

@@ -39,7 +39,8 @@ def shape(result: ProgramResult) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
 async def test_all_ways_to_run_give_the_same(run: Runner, source: str) -> None:
-    program = Program(source=source, tools=TOOLS, limits=Limits(wall_s=0.2, calls=5))
+    wall_s = 0.2 if source == SOURCES["loops"] else PATIENCE_S
+    program = Program(source=source, tools=TOOLS, limits=Limits(wall_s=wall_s, deadline_s=PATIENCE_S, calls=5))
     blocking = await asyncio.to_thread(run.sandbox.run, program, FakeTools())
     awaited = await run.sandbox.run_async(program, FakeTools().awaited)
     beside = await run.sandbox.run_beside(program, FakeTools())
