@@ -246,7 +246,7 @@ def test_the_deadline_of_a_program_ends_a_call_that_is_never_answered(driver: st
     tool = Unanswered()
     registry = ToolRegistry()
     registry.register(tool.far)
-    registry.enable_code_execution(limits=Limits(deadline_s=0.5))
+    registry.enable_code_execution(limits=Limits(deadline_s=1.5))
     result = made(registry, "far()", driver)
     assert result.failure is not None
     assert tool.cancelled.wait(PATIENCE_S)
