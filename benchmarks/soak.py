@@ -85,7 +85,7 @@ def _use(sandbox: Sandbox) -> Use:
 
 
 def _children(process: int) -> int:
-    """Processes of this one. A killed process stays until it had the processor once more, and so did its parent."""
+    """Processes of this one. A killed process stays until it and its parent have had the processor once more."""
     until = time.monotonic() + SETTLE_S
     while children := Path(f"/proc/{process}/task/{process}/children").read_text("ascii").split():
         if time.monotonic() > until:
