@@ -71,8 +71,9 @@ def raced(disk: Disk, work: Path, outside: Path, *, rounds: int, pause_s: float)
         done, until = 0, time.monotonic() + PATIENCE_S
         while done < rounds or (not (found.naive_escapes and found.succeeded) and time.monotonic() < until):
             done += 1
-            # Not in each round: where it finds the folder, the attacker has mostly exchanged it when it returns.
-            found.naive_escapes += done % 2 and _naive_read(work)
+            # Every second round: after a naive read the attacker has mostly put the link there, and operations fail.
+            if done % 2:
+                found.naive_escapes += _naive_read(work)
             for attempt in attempts:
                 found.operations += 1
                 try:

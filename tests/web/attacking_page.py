@@ -178,7 +178,7 @@ async def _first(*events: asyncio.Event) -> None:
 
 
 def browser_processes() -> list[dict[str, str]]:
-    """Returns the facts of all processes of browsers whose folders are in the place for temporary files of today."""
+    """Returns the facts of all processes of browsers whose folders are in this process's folder of temporary files."""
     mark = f"{tempfile.gettempdir()}/toolwire-browser-".encode()
     found = [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]
     groups = {os.getpgid(int(each)) for each in found if mark in _read(each, "cmdline")}
