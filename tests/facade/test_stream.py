@@ -721,8 +721,8 @@ async def test_ten_thousand_streams_read_left_interrupted_or_cancelled_leave_not
     alive, threads = await use(400)
     world.recording.records.clear()
     alive_after, threads_after = await use(10_000)
-    # What an earlier test left may go meanwhile.
-    assert (alive_after <= alive, threads_after <= threads) == (True, True)
+    # A worker may still hold the last stream. One thing kept of each stream of one way would be 1,250 or more.
+    assert (alive_after - alive < 100, threads_after - threads < 100) == (True, True)
     assert len(world.recording.records) == 10_000
 
 

@@ -36,7 +36,8 @@ def test_a_host_that_may_open_no_more_files_is_told_so_and_keeps_none() -> None:
         forked.Spawning(ours, {"level": "kernel"}, lambda: released.append(1)).wait()
     theirs.close()
     assert "ulimit -n" in refused.value.how_to_fix
-    assert (released, open_files()) == ([1], before)
+    # Files that tests before this one left behind may be closed meanwhile.
+    assert (released, set(open_files()) - set(before)) == ([1], set())
 
 
 def gone() -> int:

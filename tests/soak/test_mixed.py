@@ -37,7 +37,8 @@ def test_many_calls_leave_nothing_behind(whole: bool) -> None:
     for number in range(CALLS_WHOLE if whole else CALLS):
         assert registry.invoke("add", {"a": number, "b": 2}).data == number + 2
     assert grown(registry, 10_000) <= LEAK_LIMIT_BYTES / 10
-    assert threading.active_count() == threads
+    # Threads that tests before this one left behind may end meanwhile.
+    assert threading.active_count() <= threads
     # The control: the log keeps its entries, so a tenth of the calls is too much already.
     registry.enable_logging()
     assert grown(registry, 1_000) > LEAK_LIMIT_BYTES / 10
