@@ -147,7 +147,6 @@ async def test_after_sigterm_a_call_under_way_still_gives_its_result(
 
 BRIEF = """
 from tests.gateway.served_tools import new_registry
-from tests.patience import PATIENCE_S, until
 from toolwire import ToolServer
 server = ToolServer(new_registry(), "tests", drain_s=0.2)
 server.run_http("127.0.0.1", 0, on_start=lambda url: print(url, flush=True))
