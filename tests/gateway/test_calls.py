@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.gateway.conftest import OVER_STDIO_TOO, Connect, Era, Transport
 from tests.gateway.served_tools import EVERY_BLOCK, HARD_SCHEMA, note
+from tests.gateway.test_asking_clients import told
 from tests.patience import until
 
 FAILURE = "toolwire/failure"
@@ -121,13 +122,19 @@ async def test_a_cancelled_call_stops_its_tool(connect: Connect, tmp_path: Path)
 @OVER_STDIO_TOO
 async def test_calls_of_one_client_run_side_by_side(connect: Connect, tmp_path: Path) -> None:
     marks = [tmp_path / str(number) for number in range(4)]
+    results = list[tuple[str, str]]()
     async with connect() as client, anyio.create_task_group() as tasks:
+
+        async def call(mark: Path) -> None:
+            results.append(told(await client.call_tool("nap", {"mark": str(mark)})))
+
         for mark in marks:
-            tasks.start_soon(client.call_tool, "nap", {"mark": str(mark)})
+            tasks.start_soon(call, mark)
         for mark in marks:
             await asyncio.to_thread(until, Path(f"{mark}.begun").exists)
         for mark in marks:
             note(f"{mark}.go", "")
+    assert results == [("success", "rested")] * len(marks)
 
 
 @OVER_STDIO_TOO
