@@ -209,7 +209,8 @@ def test_no_text_makes_a_protocol_raise(name: str, reply: Any) -> None:
     protocol.recognises(reply)
     stream = protocol.stream(TOOLS)
     stream.feed(reply)
-    stream.reply()
+    with contextlib.suppress(ConfigurationError):
+        assert not stream.reply().calls
 
 
 @pytest.mark.parametrize("name", NATIVE)
@@ -224,7 +225,7 @@ def test_an_object_makes_a_protocol_raise_nothing_but_the_hosts_mistake(name: st
     stream = protocol.stream(TOOLS)
     with contextlib.suppress(ConfigurationError):
         stream.feed(reply)
-    stream.reply()
+        assert not stream.reply().calls or stream.is_complete
 
 
 def nested(depth: int, *, kind: type = list) -> Any:

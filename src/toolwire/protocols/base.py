@@ -103,8 +103,12 @@ class CallingProtocol(Protocol):
         """
         ...
 
-    def stream(self, tools: Iterable[Any] = ()) -> ReplyStream:
-        """Returns a parser for a reply that arrives in pieces. Its final reply equals the result of `parse`."""
+    def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = ...) -> ReplyStream:
+        """Returns a parser for a reply that arrives in pieces. Its final reply equals the result of `parse`.
+
+        With `marks_end` the reply is refused until its end is marked: by the provider in a native protocol (default
+        True), by the caller's `end` in a text protocol (default False).
+        """
         ...
 
     def render(self, calls: Sequence[ToolCall]) -> str | dict[str, Any] | list[dict[str, Any]]:

@@ -38,12 +38,13 @@ def refusal_text(reply: Reply) -> str:
 
 
 def keeps_message(parse: _Parse) -> _Parse:
-    """Decorator of a text protocol's parser. It adds the text of the reply as `Reply.message`."""
+    """Decorator of a text protocol's parser. It adds the text of the reply as `Reply.message`, and why it ended."""
 
     @wraps(parse)
     def parse_and_keep(reply: Any, tools: Iterable[Any] = ()) -> Reply:
         text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply or ""
-        return replace(parse(reply, tools), message=encodable(text))
+        found = parse(reply, tools)
+        return replace(found, message=encodable(text), ended="calls" if found.calls else "stop")
 
     return cast("_Parse", parse_and_keep)
 

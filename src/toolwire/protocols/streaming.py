@@ -1,11 +1,13 @@
-"""The events of a streamed reply, and the interface of a stream parser."""
+"""The events of a streamed reply, the interface of a stream parser, and the end of a stream."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from toolwire.vocabulary.calls import Reply, ToolCall
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+from toolwire.vocabulary.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +68,100 @@ class CallEnded:
 StreamEvent = TextDelta | CallStarted | ArgumentsDelta | CallEnded
 
 
+BROKEN_OFF = Problem(
+    message="The reply broke off before its end, so that it may not be whole. Make it again.", repaired=False
+)
+"""The reason why a reply is refused whose stream did not come to its end."""
+
+
 class ReplyStream(Protocol):
     """Parses one reply while it arrives. Use it once, from one reader."""
+
+    @property
+    def is_complete(self) -> bool | None:
+        """True if the reply has ended, False if its stream has not come to its end, None if nobody can tell.
+
+        A provider's stream marks its end. A text has no mark: it is complete after `end`.
+        """
+        ...
 
     def feed(self, delta: Any) -> list[StreamEvent]:
         """Returns the events of one piece. Never raises for a model's mistake.
 
         A piece is text or, with a native protocol, an SDK chunk, an SDK event or a mapping of one. After the reply
         exceeds its size limit, further pieces are dropped and `reply()` reports the problem.
+
+        Raises:
+            ConfigurationError: The host passed another kind of object, or a piece after `end`.
         """
         ...
 
+    def end(self) -> list[StreamEvent]:
+        """Says that the input has ended, and returns the last events."""
+        ...
+
+    def reply(self) -> Reply:
+        """Returns the reply so far. After the last piece it equals the result of `parse` for the whole reply.
+
+        It is refused while `is_complete` is False.
+        """
+        ...
+
+
+class TextStream(ABC):
+    """The end of a streamed text. A protocol's own stream adds the events and the reading."""
+
+    def __init__(self, *, marks_end: bool) -> None:
+        """With `marks_end`, the caller says by `end` that the reply is complete, and until then it is not."""
+        self._marks_end = marks_end
+        self._has_ended = False
+
+    @property
+    def is_complete(self) -> bool | None:
+        """True after `end`. Before it, False if the caller marks the end, else None."""
+        return True if self._has_ended else False if self._marks_end else None
+
+    def feed(self, delta: Any) -> list[StreamEvent]:
+        """Returns the events of a piece of text. None means no text.
+
+        Raises:
+            ConfigurationError: The host passed something other than text, or a piece after `end`.
+        """
+        refuse_more(self._has_ended)
+        return self._add(delta)
+
+    def end(self) -> list[StreamEvent]:
+        """Says that the reply is complete. A text has no events at its end."""
+        self._has_ended = True
+        return []
+
     def reply(self) -> Reply:
         """Returns the reply so far. After the last piece it equals the result of `parse` for the whole reply."""
-        ...
+        return end_reply(self._read(), self.is_complete)
+
+    @abstractmethod
+    def _add(self, delta: Any) -> list[StreamEvent]:
+        """Returns the events of a piece of text."""
+
+    @abstractmethod
+    def _read(self) -> Reply:
+        """Returns the reply that the text so far is."""
+
+
+def refuse_more(has_ended: bool) -> None:
+    """Refuses a piece after the end of the input.
+
+    Raises:
+        ConfigurationError: The input has ended.
+    """
+    if has_ended:
+        raise ConfigurationError("the stream has ended, by its `end`: use a new stream for each reply")
+
+
+def end_reply(reply: Reply, is_complete: bool | None) -> Reply:
+    """Returns the reply of a stream. One that is not complete is refused."""
+    if is_complete is not False:
+        return replace(reply, is_complete=is_complete)
+    problems = (*reply.problems, BROKEN_OFF)
+    refused = reply.calls or reply.refused_calls
+    return replace(reply, calls=(), refused_calls=refused, problems=problems, ended=None, is_complete=False)

@@ -28,6 +28,9 @@ LOSSES_LIMIT = 3
 PROGRAMS_LIMIT = 8
 """Number of earlier programs whose variables are known. A model refers to its latest ones."""
 
+BROKEN_LIMIT = 2
+"""Number of broken streams in a row that are taken for a mistake of the host. One is an accident of the network."""
+
 LEFT_OUT = "[My reply was not in the form for tools, so it is left out here.]"
 """Stands for an unreadable reply in the conversation, with `on_unreadable="note"`."""
 
@@ -93,10 +96,28 @@ class Dialogue:
         self._told: tuple[str, list[str]] = ("", [])
         """The last run, and the lines that its message began with: a resumed turn has the same."""
         self._programs: deque[str] = deque(maxlen=PROGRAMS_LIMIT)
+        self._broken = 0
+        """Number of the last replies in a row whose streams broke off."""
+
+    def count_broken(self, read: Reply) -> None:
+        """Counts the streams in a row that broke off.
+
+        Raises:
+            ConfigurationError: It is the second one: the server may never mark an end.
+        """
+        self._broken = self._broken + 1 if read.is_complete is False else 0
+        if self._broken >= BROKEN_LIMIT:
+            advice = (
+                "if this server never marks the end of a reply, take session.stream(marks_end=False); else the "
+                "connection breaks, or not every chunk reaches `feed`"
+                if self._protocol.is_native
+                else "a stream with marks_end=True is complete after stream.end()"
+            )
+            raise ConfigurationError(f"{self._broken} streams in a row broke off before their end: {advice}")
 
     def without_calls(self, read: Reply) -> Turn:
         """Returns the turn of a reply that makes no calls: an answer, a failure, or a refused reply."""
-        if not read.is_refused:
+        if not read.is_refused or read.ended in ("filter", "failed"):
             return Turn.ended(read, (), [])
         said, answer = read.message, self._protocol.refuse(read)
         if isinstance(answer, str) and self._protocol.reminder and not self.has_prompt:

@@ -33,6 +33,8 @@ def kept(reply: Reply) -> dict[str, Any]:
             for problem in reply.problems
         ],
         **({} if reply.message is None else {"message": tag(reply.message)}),
+        **({} if reply.ended is None else {"ended": reply.ended}),
+        **({} if reply.is_complete is None else {"is_complete": reply.is_complete}),
     }
 
 
@@ -48,4 +50,6 @@ def read(document: Mapping[str, Any]) -> Reply:
         ),
         problems=tuple(Problem(**problem) for problem in document["problems"]),
         message=untag(document.get("message")),
+        ended=document.get("ended"),
+        is_complete=document.get("is_complete"),
     )

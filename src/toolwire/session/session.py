@@ -190,12 +190,15 @@ class Session(Traced, Observed):
             f"the protocol {self.protocol.name!r} has no request tools: give session.system_prompt to the model"
         )
 
-    def stream(self) -> ReplyStream:
+    def stream(self, *, marks_end: bool | None = None) -> ReplyStream:
         """Returns a parser for one reply that arrives in pieces, over all tools that a turn may call.
 
-        Give each piece to `feed`, and the complete reply to `turn`: `await session.turn(stream.reply())`.
+        Give each piece to `feed`, and the complete reply to `turn`: `await session.turn(stream.reply())`. `turn` refuses
+        a reply whose end is not marked. A provider marks it, unless `marks_end=False` says that this server never does.
+        A text has no mark: with `marks_end=True` the caller marks it by `stream.end()`. None: the protocol's own way.
         """
-        return self.protocol.stream(callable_tools(self._scope, self.protocol))
+        tools = callable_tools(self._scope, self.protocol)
+        return self.protocol.stream(tools) if marks_end is None else self.protocol.stream(tools, marks_end=marks_end)
 
     def __repr__(self) -> str:
         kept = "" if self._passes is None else ", with a store"
@@ -239,8 +242,8 @@ class Session(Traced, Observed):
         events. `caller` replaces the session's caller for this turn.
 
         Raises:
-            ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object, or an option
-                does not fit.
+            ConfigurationError: `reply` is not a reply of this protocol, such as another provider's object, an option
+                does not fit, or two streams in a row broke off before their end.
             DecisionRefused: `not_permitted` (another principal's conversation) or `conversation_busy`. Nothing was run.
         """
         if deadline_s is None and events is None and caller is None:
@@ -250,6 +253,7 @@ class Session(Traced, Observed):
 
     async def _read(self, reply: Any, scope: Scope) -> Turn:
         read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, callable_tools(scope, self.protocol))
+        self._dialogue.count_broken(read)
         run_id = new_id("r")
         return await self._traced(self._take(run_id, read, scope), scope, run_id, given_ids(run_id, read))
 

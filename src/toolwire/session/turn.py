@@ -11,6 +11,10 @@ from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 
+_STOPPED = ("filter", "failed")
+"""The ends of a reply after which asking again would not help, and which give no answer."""
+
+
 class Message(TypedDict):
     """One message for the model, in the form that text models take."""
 
@@ -65,6 +69,8 @@ class Turn:
     def __repr__(self) -> str:
         if self.suspended is not None:
             return f"<Turn {self.suspended!r}>"
+        if self.reply.ended in (*_STOPPED, "paused") and not self.reply.calls:
+            return f"<Turn {self.reply.ended}: see reply.problems>"
         if self.is_final:
             ended = self.answer if self.final is None else self.final
             return f"<Turn final: {ended!r:.80}>"
@@ -77,19 +83,23 @@ class Turn:
     def is_final(self) -> bool:
         """True if the model has finished: its reply was readable and makes no calls, or a call ended the turn.
 
-        `answer` is then its final answer. A suspended turn is not final.
+        `answer` is then its final answer. A suspended turn is not final, nor is one whose reply the provider paused. A
+        reply that a content filter stopped, or that the provider failed to finish, is final without an answer.
         """
         if self.final is not None:
             return self.suspended is None
-        return not self.reply.calls and not self.reply.is_refused
+        if self.reply.ended in _STOPPED:
+            return True
+        return not self.reply.calls and not self.reply.is_refused and self.reply.ended != "paused"
 
     @property
     def answer(self) -> str | None:
         """The model's final answer for the user: its text, or the message of a `fail`. None unless `is_final`.
 
-        It is `final` if that is a text. None if the turn ended with the instance of a model.
+        It is `final` if that is a text. None if the turn ended with the instance of a model, or if the provider stopped
+        the reply (`reply.ended` is `filter` or `failed`): `reply.problems` says why.
         """
-        if not self.is_final:
+        if not self.is_final or self.reply.ended in _STOPPED:
             return None
         if self.final is not None:
             return self.final if isinstance(self.final, str) else None

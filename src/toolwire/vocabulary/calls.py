@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 CODE_EXECUTION = "code_execution"
 """The tool that runs a program. A program is a call of this tool, treated like any other call."""
@@ -86,14 +86,15 @@ class ToolCall:
         id: The id of the call. In a run it is a path, `run/2/1`; empty until it is assigned.
         parent: The id of the call that made this one: a program, or a tool through its context. Empty for a top-level
             call.
-        raw_text: The text that the call was read from; empty if it did not come from text.
+        raw_text: The text that the call was read from; empty if it did not come from text. Equality ignores it, because
+            a stream has the text of a call that a whole reply has as an object.
     """
 
     name: str
     arguments: Mapping[str, Any]
     id: str
     parent: str
-    raw_text: str
+    raw_text: str = field(compare=False)
 
     def __init__(
         self,
@@ -160,6 +161,11 @@ class Problem:
     is_loss: bool = field(default=False, compare=False)
 
 
+Ended = Literal["stop", "calls", "length", "filter", "paused", "failed"]
+"""Why a reply ended: the model answered; it made calls; it reached a limit of tokens; a content filter of the provider
+stopped it; the provider's own tools are at work and the loop goes on; the provider failed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """A model's reply, parsed by a protocol.
@@ -177,6 +183,9 @@ class Reply:
             gives the text as the model wrote it. A native one gives the provider's dict, with thinking and its
             signatures; `openai-responses` gives the list of output items. It has JSON types only. Equality ignores it,
             because an SDK object and its JSON may differ in form. None if the reply was not parsed by a protocol.
+        ended: Why the reply ended. None if its stream broke off, or if the protocol does not say. Equality ignores it.
+        is_complete: True if the provider ended the reply, False if its stream broke off before: nothing of it runs.
+            None for a text, whose format has no mark of its end. Equality ignores it.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -188,6 +197,8 @@ class Reply:
 
     refused_calls: tuple[ToolCall, ...] = ()
     message: Any = field(default=None, compare=False, repr=False)
+    ended: Ended | None = field(default=None, compare=False)
+    is_complete: bool | None = field(default=None, compare=False)
 
     @property
     def is_refused(self) -> bool:

@@ -46,10 +46,10 @@ class Attp:
             reply = reply.decode("utf-8", "replace")
         return isinstance(reply, str) and _HEADER.search(reply) is not None
 
-    def stream(self, tools: Iterable[Any] = ()) -> AttpStream:
+    def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> AttpStream:
         """Returns a parser for streamed text. It reports the program line by line."""
         known = tuple(tools)
-        return AttpStream(lambda reply: parse_attp(reply, known))
+        return AttpStream(lambda reply: parse_attp(reply, known), marks_end=marks_end)
 
     def refuse(self, reply: Reply) -> str:
         """Returns the problems, or the message of a reply that failed. Empty if it has calls."""

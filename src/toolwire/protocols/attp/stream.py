@@ -8,48 +8,43 @@ from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.reading.incoming import text_given
-from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent
+from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextStream
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply
 
 _OPENING = re.compile(r"[ \t]*code[ \t]*=[ \t]*('''|\"\"\")")
 
 
-class AttpStream:
+class AttpStream(TextStream):
     """Parses one reply while it arrives. The events carry raw text; only `reply()` parses it."""
 
-    def __init__(self, parse: Callable[[str], Reply]) -> None:
+    def __init__(self, parse: Callable[[str], Reply], *, marks_end: bool = False) -> None:
+        super().__init__(marks_end=marks_end)
         self._parse = parse
         self._pieces: list[str] = []
         self._left = REPLY_LIMIT_BYTES
         self._waiting = ""
         self._delimiter = ""
-        self._has_header = self._has_ended = False
+        self._has_header = self._is_code_over = False
 
-    def feed(self, delta: Any) -> list[StreamEvent]:
-        """Returns the events of a piece of text. None means no text.
-
-        Raises:
-            ConfigurationError: The host passed something other than text.
-        """
+    def _add(self, delta: Any) -> list[StreamEvent]:
         delta = text_given(delta, "attp")
         if isinstance(delta, bytes):
             delta = delta.decode("utf-8", "replace")
         if self._left < 0:
             return []
-        # The piece that exceeds the limit is kept, so that `reply()` reports the problem.
+        # The piece that exceeds the limit is kept, so that `reply` reports the problem.
         self._pieces.append(delta)
         self._left -= len(delta)
         self._waiting += delta
         return list(self._events())
 
-    def reply(self) -> Reply:
-        """Returns the reply so far."""
+    def _read(self) -> Reply:
         return self._parse("".join(self._pieces))
 
     def _events(self) -> Iterator[StreamEvent]:
         if not self._delimiter:
             yield from self._look_for_code()
-        if self._delimiter and not self._has_ended:
+        if self._delimiter and not self._is_code_over:
             yield from self._code()
 
     def _look_for_code(self) -> Iterator[StreamEvent]:
@@ -73,6 +68,6 @@ class AttpStream:
             yield ArgumentsDelta(index=0, text=ready, parameter="code")
         self._waiting = rest if closing else before[len(ready) :]
         if closing:
-            self._has_ended = True
-            calls = self.reply().calls
+            self._is_code_over = True
+            calls = self._read().calls
             yield CallEnded(index=0, call=calls[0] if calls else None)

@@ -42,9 +42,9 @@ class JsonText:
         """True if the reply begins with a call: a tag, JSON with a call's keys, or a fence around either."""
         return isinstance(reply, str | bytes) and is_plainly_in_this_format(reply)
 
-    def stream(self, tools: Iterable[Any] = ()) -> JsonTextStream:
+    def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> JsonTextStream:
         """Returns a parser for a reply that arrives in pieces."""
-        return JsonTextStream(tools)
+        return JsonTextStream(tools, marks_end=marks_end)
 
     def refuse(self, reply: Reply) -> str:
         """Returns the problems. Empty if the reply has calls or an answer."""

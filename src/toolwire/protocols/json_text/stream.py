@@ -17,7 +17,7 @@ from toolwire.protocols.json_text.layout import LANDMARK, looks_like_a_call, pla
 from toolwire.protocols.json_text.parse import PYTHON_LANGUAGES
 from toolwire.protocols.json_text.walk import JsonWalk
 from toolwire.protocols.reading.incoming import match_end, text_given
-from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
+from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta, TextStream
 from toolwire.protocols.text_parse import parse_json_text
 from toolwire.protocols.tool_names import known_tools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
@@ -42,10 +42,11 @@ class _Block:
     """True if the end must be on its own line."""
 
 
-class JsonTextStream:
+class JsonTextStream(TextStream):
     """Parses one reply while it arrives."""
 
-    def __init__(self, tools: Iterable[Any] = ()) -> None:
+    def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> None:
+        super().__init__(marks_end=marks_end)
         self._tools = tuple(tools)
         self._known = known_tools(self._tools)
         self._pieces: list[str | bytes] = []
@@ -60,12 +61,7 @@ class JsonTextStream:
         self._is_marked = False
         self._is_in_fence = False
 
-    def feed(self, delta: Any) -> list[StreamEvent]:
-        """Returns the events of a piece of text. None means no text.
-
-        Raises:
-            ConfigurationError: The host passed something other than text.
-        """
+    def _add(self, delta: Any) -> list[StreamEvent]:
         delta = text_given(delta, "json")
         if not delta or self._size > REPLY_LIMIT_BYTES:
             return []
@@ -80,8 +76,7 @@ class JsonTextStream:
             pass
         return self._events
 
-    def reply(self) -> Reply:
-        """Returns the reply so far. After the last piece it equals the result of `parse` for the whole reply."""
+    def _read(self) -> Reply:
         if not any(isinstance(piece, bytes) for piece in self._pieces):
             return parse_json_text("".join(str(piece) for piece in self._pieces), self._tools)
         parts = (piece if isinstance(piece, bytes) else piece.encode("utf-8", "replace") for piece in self._pieces)

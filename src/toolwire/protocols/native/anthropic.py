@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, grow, next_id, object_of, present, whole
-from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, next_id, object_of, present
+from toolwire.protocols.native.block_assembly import BlockAssembly
+from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
-from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.native.written import (
     Dialect,
     Written,
@@ -20,14 +21,22 @@ from toolwire.protocols.native.written import (
     result_id,
 )
 from toolwire.protocols.outgoing import writes_encodable
-from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.blocks import ShownBlock, shown
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import Ended, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 _NAMED = Dialect(schema=properties_named, restore=properties_restored)
-_CUT = {"max_tokens": "at the token limit", "model_context_window_exceeded": "at the end of the context window"}
-_BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use"})
+_ENDS: Mapping[str, tuple[Ended, str]] = {
+    "max_tokens": ("length", "at the token limit"),
+    "model_context_window_exceeded": ("length", "at the end of the context window"),
+    "refusal": ("filter", "at a content filter"),
+    "pause_turn": ("paused", ""),
+}
+"""The reasons for an end that is not the model's own, and what a problem says of them."""
+
+_BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking"})
+_FOREIGN = frozenset({"output_text", "refusal", "tool_result", "image_url"})
+"""Types of blocks that other providers' messages have. Any other new type belongs to this API's messages."""
 
 
 @writes_encodable
@@ -41,9 +50,10 @@ class Anthropic(NativeProtocol):
         return {**head, "input_schema": properties_named(tool)}
 
     def take_apart(self, body: Any) -> Written | None:
-        blocks = cast("list[Any]", body) if isinstance(body, list) else items_in(body, "content")
+        blocks = _blocks(body)
         is_message = not isinstance(body, list) and text_in(body, "type") == "message" and not items_in(body, "output")
-        is_ours = all(text_in(block, "type") in _BLOCKS or _is_server_result(block) for block in blocks)
+        kinds = [text_in(block, "type") for block in blocks if not _is_of_server(block)]
+        is_ours = _FOREIGN.isdisjoint(kinds) if is_message else _BLOCKS.issuperset(kinds)
         is_assistant = isinstance(body, list) or text_in(body, "role") == "assistant"
         if not is_assistant or not is_ours or not (blocks or is_message) or items_in(body, "tool_calls"):
             return None
@@ -52,44 +62,24 @@ class Anthropic(NativeProtocol):
             text="".join(text_in(block, "text") for block in blocks if text_in(block, "type") == "text"),
             thought="".join(text_in(block, "thinking") for block in blocks),
             calls=[_call(block) for block in blocks if text_in(block, "type") == "tool_use"],
-            cut=_CUT.get(reason, ""),
         )
+        written.ended, written.cut = _ENDS.get(reason, (None, ""))
+        if error := field(body, "error"):
+            written.ended, written.cut = "failed", f"with an error: {describe_error(error)}"
         if reason == "refusal":
             written.failure = _refusal(body) or written.text
+        if not written.ended and not written.text and not written.calls and any(map(_is_of_server, blocks)):
+            written.ended = "paused"
         return written
 
-    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        key = field(piece, "index")
-        match text_in(piece, "type"):
-            case "content_block_start":
-                block = inner(piece, "content_block")
-                if text_in(block, "type") == "tool_use":
-                    yield from gathering.call(key, name=text_in(block, "name"), id=text_in(block, "id"))
-                else:
-                    yield from gathering.text(text_in(block, "text"))
-            case "content_block_delta":
-                delta = inner(piece, "delta")
-                gathering.thought(text_in(delta, "thinking"))
-                yield from gathering.text(text_in(delta, "text"))
-                yield from gathering.arguments(key, text_in(delta, "partial_json"))
-            case "content_block_stop":
-                yield from _end(gathering, key)
-            case "message_delta":
-                delta = inner(piece, "delta")
-                reason = text_in(delta, "stop_reason")
-                gathering.written.cut = _CUT.get(reason, gathering.written.cut)
-                if reason == "refusal":
-                    gathering.written.failure = _refusal(delta)
-            case _:
-                pass  # pings, usage, and the SDK's `text` and `input_json` events, which repeat a delta
-
-    def assembly(self) -> Assembly:
-        return _BlockAssembly()
+    def assembly(self, live: LiveCalls) -> Assembly:
+        return BlockAssembly(live)
 
     def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message. Thinking and redacted thinking are unchanged, with their signatures."""
         ids = iter(calls)
-        blocks = cast("list[Any]", body) if isinstance(body, list) else items_in(body, "content")
+        has_ended = isinstance(body, list) or bool(text_in(body, "stop_reason"))
+        blocks = [block for block in _blocks(body) if has_ended or not _is_unsigned(block)]
         content = [_block_back(block, ids) for block in blocks if not _is_empty_text(block)]
         return {"role": "assistant", "content": content or [{"type": "text", "text": NO_CONTENT}]}
 
@@ -106,10 +96,24 @@ class Anthropic(NativeProtocol):
         return [{"role": "user", "content": [_result(result) for result in results]}] if results else []
 
 
-def _is_server_result(block: Any) -> bool:
-    """True for the result of a tool that the provider ran itself."""
+def _blocks(body: Any) -> list[Any]:
+    """Returns the content blocks of a message or of a list of blocks. A content of text alone is one block."""
+    if isinstance(body, list):
+        return cast("list[Any]", body)
+    text = text_in(body, "content")
+    return [{"type": "text", "text": text}] if text else items_in(body, "content")
+
+
+def _is_of_server(block: Any) -> bool:
+    """True for a call of a tool that the provider runs itself, and for its result."""
     kind = text_in(block, "type")
-    return (kind.endswith("_tool_result") and kind != "tool_result") or kind == "container_upload"
+    is_result = kind.endswith("_tool_result") and kind != "tool_result"
+    return is_result or kind in ("container_upload", "server_tool_use", "mcp_tool_use")
+
+
+def _is_unsigned(block: Any) -> bool:
+    # Thinking that broke off has no signature, and the API refuses it.
+    return text_in(block, "type") == "thinking" and not text_in(block, "signature")
 
 
 def _refusal(body: Any) -> str:
@@ -128,64 +132,12 @@ def _is_empty_text(block: Any) -> bool:
 
 def _block_back(block: Any, ids: Iterator[ToolCall]) -> dict[str, Any]:
     kept = present(block, "parsed_output")
+    if isinstance(kept.get("input"), str):
+        kept["input"] = object_of(kept["input"])
     if text_in(block, "type") != "tool_use":
         return kept
     identity = next_id(ids)
     return {**kept, "id": text_in(block, "id") or identity, "input": kept.get("input", {})}
-
-
-class _BlockAssembly:
-    """The assistant message of a streamed reply."""
-
-    def __init__(self) -> None:
-        self._blocks: dict[Hashable, dict[str, Any]] = {}
-        self._ended: set[Hashable] = set()
-
-    def add(self, piece: Mapping[str, Any]) -> None:
-        key = field(piece, "index")
-        match text_in(piece, "type"):
-            case "content_block_start":
-                self._blocks[key] = dict(inner(piece, "content_block"))
-            case "content_block_delta":
-                _add_delta(self._blocks.setdefault(key, {"type": "text"}), inner(piece, "delta"))
-            case "content_block_stop":
-                self._ended.add(key)
-            case _:
-                pass
-
-    def body(self) -> dict[str, Any]:
-        # Thinking without its end has no signature, and the API refuses it.
-        found = [
-            _with_input(whole(block))
-            for key, block in self._blocks.items()
-            if key in self._ended or text_in(block, "type") != "thinking"
-        ]
-        return {"role": "assistant", "content": found}
-
-
-_INPUT_TEXT = "partial_json"
-"""The field of a delta, and of a block that is still arriving, that holds the text of a call's arguments."""
-
-
-def _add_delta(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    if text_in(delta, "type") == "citations_delta":
-        block["citations"] = [*items_in(block, "citations"), delta["citation"]]
-        return
-    for name, value in delta.items():
-        if name != "type" and isinstance(value, str):
-            grow(block, name, value)
-
-
-def _with_input(block: dict[str, Any]) -> dict[str, Any]:
-    text = block.pop(_INPUT_TEXT, None)
-    return block if text is None else {**block, "input": object_of(text)}
-
-
-def _end(gathering: Gathering, key: Any) -> Iterator[StreamEvent]:
-    if gathering.has(key) and not gathering.has_arguments(key):
-        # The provider sends no JSON at all for a tool without parameters.
-        yield from gathering.call(key, arguments={})
-    yield from gathering.end(key)
 
 
 def _result(result: ToolResult) -> dict[str, Any]:

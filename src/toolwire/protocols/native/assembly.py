@@ -1,37 +1,73 @@
-"""The assistant's message of a streamed reply, put together from its deltas."""
+"""A streamed reply, put together to what the provider would have sent whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, cast
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
 
+from toolwire.protocols.base import Refusal
 from toolwire.protocols.native.fields import fields
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.reading.repair import read_arguments
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.protocols.reading.strict_json import load_json
+from toolwire.protocols.streaming import StreamEvent
+from toolwire.vocabulary.calls import Problem, ToolCall
 
 NO_CONTENT = "[no content]"
 """The text of a message in which the model wrote nothing. Providers refuse a message without content."""
 
 INVALID_JSON = "INVALID_JSON"
-"""The key under which arguments that are not JSON go back to a provider that takes objects only."""
+"""The key under which arguments that are not a JSON object go back to the provider."""
+
+PROBLEMS_LIMIT = 8
+"""Maximum number of faults of one stream that are listed. The first ones tell the cause."""
+
+WENT_ON = "The stream went on after the provider had ended the reply. Use a new stream for each reply."
 
 _LEVELS = 6
 """Levels of a delta that are merged. A deeper value replaces the one before it."""
 
-_GROWING = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments", "text", "summary"})
+_GROWING = frozenset({"content", "refusal", "reasoning", "reasoning_content", "arguments", "input", "text", "summary"})
 """Texts that arrive in pieces. Any other text, such as a type or a signature, arrives whole."""
 
 
-class Assembly(Protocol):
-    """A message that is still arriving."""
+class Assembly(ABC):
+    """A reply that is still arriving. The calls, the text and the message are read from its `body`."""
 
-    def add(self, piece: Mapping[str, Any]) -> None:
-        """Adds one chunk or event."""
-        ...
+    def __init__(self, live: LiveCalls) -> None:
+        self.live = live
+        self.problems: list[Problem] = []
+        """The faults of the stream. A reply with one is refused."""
+        self.is_ended = False
+        """True after the provider has ended the reply."""
 
-    def body(self) -> Any:
-        """Returns the message so far, as a whole reply would have it."""
-        ...
+    @abstractmethod
+    def knows(self, piece: Mapping[str, Any]) -> bool:
+        """True if the piece belongs to a reply of this provider."""
+
+    @abstractmethod
+    def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        """Adds one chunk or event, and yields the events of it."""
+
+    @abstractmethod
+    def end(self) -> Iterator[StreamEvent]:
+        """Ends the calls that are still open, because nothing more comes."""
+
+    def faults(self) -> list[Problem]:
+        """Returns the reasons why the reply so far is refused, whatever it holds."""
+        return self.problems
+
+    @abstractmethod
+    def body(self) -> dict[str, Any]:
+        """Returns the reply so far, as the provider would have sent it whole."""
+
+    def refuse(self, message: str) -> None:
+        """Notes a fault of the stream."""
+        problem = Problem(message=message, repaired=False)
+        if problem not in self.problems and len(self.problems) < PROBLEMS_LIMIT:
+            self.problems.append(problem)
 
 
 class _Pieces(list[str]):
@@ -81,15 +117,37 @@ def _index(item: Any) -> Any:
     return cast("dict[str, Any]", item).get("index") if isinstance(item, dict) else None
 
 
-def whole(value: Any, levels: int = _LEVELS + 1) -> Any:
+def join_pieces(value: Any, levels: int = _LEVELS + 1) -> Any:
     """Returns a copy of the object with its texts joined."""
     if isinstance(value, _Pieces):
         return "".join(value)
     if levels and isinstance(value, dict):
-        return {name: whole(item, levels - 1) for name, item in cast("dict[str, Any]", value).items()}
+        return {name: join_pieces(item, levels - 1) for name, item in cast("dict[str, Any]", value).items()}
     if levels and isinstance(value, list):
-        return [whole(item, levels - 1) for item in cast("list[Any]", value)]
+        return [join_pieces(item, levels - 1) for item in cast("list[Any]", value)]
     return value
+
+
+def join_texts(parts: Iterable[Any], plain: frozenset[str]) -> list[dict[str, Any]]:
+    """Returns the parts of a content with neighbouring plain texts joined: a stream cuts a text anywhere.
+
+    A part is plain if it has no other fields than those of `plain`.
+    """
+    found: list[dict[str, Any]] = []
+    texts: list[str] = []
+    for part in parts:
+        item = present(part)
+        is_plain = isinstance(item.get("text"), str) and item.keys() <= plain
+        if is_plain and texts and {**found[-1], "text": ""} == {**item, "text": ""}:
+            texts.append(item["text"])
+            continue
+        if texts:
+            found[-1]["text"] = "".join(texts)
+        texts = [item["text"]] if is_plain else []
+        found.append(item)
+    if texts:
+        found[-1]["text"] = "".join(texts)
+    return found
 
 
 def present(item: Any, *left_out: str) -> dict[str, Any]:
@@ -108,3 +166,21 @@ def object_of(text: str) -> dict[str, Any]:
     """Returns the arguments that a model wrote as JSON, for a provider that takes an object only."""
     read = read_arguments(text)[0] if text else {}
     return {INVALID_JSON: text} if read is None else read
+
+
+def object_text(arguments: Any) -> str:
+    """Returns arguments as the JSON object that a request takes: as the model wrote them, if they are one."""
+    if not isinstance(arguments, str):
+        return _dump(arguments)
+    try:
+        is_object = isinstance(load_json(arguments), dict)
+    except (ValueError, Refusal):
+        is_object = False
+    return arguments if is_object else _dump(object_of(arguments))
+
+
+def _dump(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps({INVALID_JSON: f"a {type(value).__name__} that JSON cannot hold"})

@@ -17,12 +17,15 @@ _JSON_BEGINS = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
 _BITS_LIMIT = DIGIT_LIMIT * 3.3219
 """Maximum number of bits of an integer with `DIGIT_LIMIT` digits."""
 
+_SHOWN_KEYS = 6
+"""Number of keys of an unknown object that an error message lists."""
+
 _SENT_LEVELS = 8
 """Levels of a reply above the arguments of its calls: candidates, content, parts, call, and the lists between."""
 
 
-def opened(reply: Any) -> str | list[Any] | Mapping[str, Any]:
-    """Returns the reply as a mapping, a list or text. JSON text is parsed; bytes are decoded as UTF-8.
+def read_body(reply: Any) -> str | list[Any] | Mapping[str, Any]:
+    """Returns the reply in JSON types, as its provider sent it, or as text. JSON text is parsed; bytes are UTF-8.
 
     Raises:
         Refusal: The reply is too long, or its JSON is malformed.
@@ -40,12 +43,12 @@ def opened(reply: Any) -> str | list[Any] | Mapping[str, Any]:
                     f"The reply is JSON that cannot be read ({error.msg}).", place=f"line {error.lineno}"
                 ) from error
             return text
-    body = fields(reply)
-    if body is None and not isinstance(reply, list | tuple):
+    body = sent(reply)
+    if not isinstance(body, list | Mapping):
         raise ConfigurationError(
             f"a reply is text, a mapping or the SDK's own object, and this one is of type {type(reply).__name__}"
         )
-    return list(cast("list[Any]", reply)) if body is None else body
+    return cast("list[Any] | Mapping[str, Any]", body)
 
 
 def _shaped(value: Any, text: str) -> str | list[Any] | Mapping[str, Any]:
@@ -77,13 +80,26 @@ def sent(value: Any, levels: int = _SENT_LEVELS) -> Any:
             return dump(value, mode="json", exclude_unset=True, warnings=False)
         except (TypeError, ValueError, AttributeError, RecursionError):
             return fields(value)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
     if levels and isinstance(value, Mapping):
         return {key: sent(item, levels - 1) for key, item in cast("Mapping[Any, Any]", value).items()}
     if levels and isinstance(value, list | tuple):
         return [sent(item, levels - 1) for item in cast("list[Any]", value)]
     return value
+
+
+def bytes_as_text(message: Any, levels: int = _SENT_LEVELS) -> Any:
+    """Returns a message with its bytes, such as a signature, in base64 as JSON has them.
+
+    Bytes in arguments of a call are not JSON, and refuse the call. Values below `levels` are returned unchanged.
+    """
+    if isinstance(message, bytes):
+        return base64.b64encode(message).decode("ascii")
+    if levels and isinstance(message, dict):
+        keyed = cast("dict[Any, Any]", message)
+        return {key: bytes_as_text(item, levels - 1) for key, item in keyed.items()}
+    if levels and isinstance(message, list):
+        return [bytes_as_text(item, levels - 1) for item in cast("list[Any]", message)]
+    return message
 
 
 def inner(value: Any, *names: str) -> Mapping[str, Any]:
@@ -107,6 +123,24 @@ def items_in(value: Any, *names: str) -> list[Any]:
     """Returns the list of the first of these names that is present. Empty if none is."""
     found = field(value, *names)
     return list(cast("list[Any]", found)) if isinstance(found, list | tuple) else []
+
+
+def describe_error(error: Any) -> str:
+    """Returns what a provider says of its own failure."""
+    words = text_in(error, "message") or (error if isinstance(error, str) else "") or text_in(error, "code", "type")
+    return words or "without a reason"
+
+
+def describe_object(reply: Any, body: Any) -> str:
+    """Describes an unknown object for an error message: its type, its first keys, and which of them are empty."""
+    kind = f"a {type(reply).__name__}"
+    if not isinstance(body, Mapping):
+        return kind
+    body = cast("Mapping[Any, Any]", body)
+    keys = list(body)[:_SHOWN_KEYS]
+    empty = [str(key) for key in keys if isinstance(body[key], list | tuple) and not body[key]]
+    shown = f"{kind} with the keys {', '.join(map(str, keys)) or 'none'}"
+    return f"{shown} ({', '.join(empty)} empty)" if empty else shown
 
 
 def check_object(arguments: Any) -> None:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
-from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, grow, present, whole
-from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts
+from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.gemini_schema import json_schema, older_schema
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import IMAGE_TYPES, inline
+from toolwire.protocols.native.part_assembly import PLAIN, PartAssembly, call_in, word_in
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
-from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.native.written import (
     MADE_ID,
     Dialect,
     Written,
-    WrittenCall,
     rendered_calls,
     result_id,
 )
 from toolwire.protocols.outgoing import writes_encodable
-from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.tool_names import provider_name
 from toolwire.vocabulary.blocks import ShownBlock, shown
 from toolwire.vocabulary.calls import Problem, ToolCall
@@ -36,11 +35,15 @@ from toolwire.vocabulary.told import told
 SchemaField = Literal["parameters_json_schema", "parameters"]
 
 _NAMED = Dialect(schema=properties_named, restore=properties_restored)
-_CUT = {"MAX_TOKENS": "at the token limit", "CONTINUATION": "at the token limit"}
-_UNREAD = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
+_CUT = frozenset({"MAX_TOKENS", "CONTINUATION"})
+_UNREAD = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS"})
 _DECLINED = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "ESCALATION", "MODEL_ARMOR"}
+    | {"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
 )
+_COMPLETE = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
+_OF_SERVER = ("executable_code", "executableCode", "code_execution_result", "codeExecutionResult")
+"""Parts of the tools that the provider runs itself."""
 
 
 @writes_encodable
@@ -87,41 +90,29 @@ class Gemini(NativeProtocol):
         elif not items_in(body, "parts"):
             return None
         written = Written()
-        for part in items_in(content, "parts"):
-            if call := _call(part):
+        parts = items_in(content, "parts")
+        texts, thoughts = list[str](), list[str]()
+        for part in parts:
+            if call := call_in(part):
                 written.calls.append(call)
                 written.problems.extend(_in_parts(part))
-            elif field(part, "thought"):
-                written.thought += text_in(part, "text")
             else:
-                written.text += text_in(part, "text")
+                (thoughts if field(part, "thought") else texts).append(text_in(part, "text"))
+        written.text, written.thought = "".join(texts), "".join(thoughts)
         _note_end(written, body, candidate)
+        is_silent = not (written.ended or written.text or written.calls)
+        if is_silent and any(field(part, *_OF_SERVER) is not None for part in parts):
+            written.ended = "paused"
         return written
 
-    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        candidates = items_in(piece, "candidates")
-        candidate = candidates[0] if candidates else None
-        for part in items_in(inner(candidate, "content"), "parts"):
-            if call := _call(part):
-                key = gathering.count()
-                yield from gathering.call(key, name=call.name, id=call.id, arguments=call.arguments)
-                gathering.written.problems.extend(_in_parts(part))
-                yield from gathering.end(key)
-            elif field(part, "thought"):
-                gathering.thought(text_in(part, "text"))
-            else:
-                yield from gathering.text(text_in(part, "text"))
-        _note_end(gathering.written, piece, candidate)
-
-    def assembly(self) -> Assembly:
-        return _PartAssembly()
+    def assembly(self, live: LiveCalls) -> Assembly:
+        return PartAssembly(live)
 
     def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:  # noqa: ARG002 - it needs no ids
         """Returns the model's content. Each part is unchanged, with its thought signature."""
         candidates = items_in(body, "candidates")
         content = inner(candidates[0], "content") if candidates else body
-        parts = [present(part) for part in items_in(content, "parts")]
-        parts = [part for part in parts if not _is_empty(part)]
+        parts = [part for part in join_texts(items_in(content, "parts"), PLAIN) if not _is_empty(part)]
         return {"role": "model", "parts": parts} if parts else self.said("")
 
     def said(self, text: str) -> dict[str, Any]:
@@ -147,50 +138,14 @@ class Gemini(NativeProtocol):
         return older_schema(schema) if self._schema_field == "parameters" else json_schema(schema)
 
 
-_PLAIN = frozenset({"text", "thought"})
-"""Fields of a part of text alone. Such parts can be joined; a part with a signature must stay apart."""
-
-
 def _is_empty(part: Mapping[str, Any]) -> bool:
     # The API refuses a part with an empty text. A part with a signature has further fields.
-    return part.keys() <= _PLAIN and not part.get("text")
-
-
-class _PartAssembly:
-    """The content of a streamed reply."""
-
-    def __init__(self) -> None:
-        self._parts: list[dict[str, Any]] = []
-
-    def add(self, piece: Mapping[str, Any]) -> None:
-        candidates = items_in(piece, "candidates")
-        for part in items_in(inner(candidates[0] if candidates else None, "content"), "parts"):
-            self._add(present(part))
-
-    def _add(self, part: dict[str, Any]) -> None:
-        last = self._parts[-1] if self._parts else {}
-        if "text" in part and part.keys() == last.keys() <= _PLAIN and part.get("thought") == last.get("thought"):
-            grow(last, "text", part["text"])
-        else:
-            self._parts.append(part)
-
-    def body(self) -> dict[str, Any]:
-        return {"role": "model", "parts": whole(self._parts)}
+    return part.keys() <= PLAIN and not part.get("text")
 
 
 def _id(identity: str) -> dict[str, str]:
     """Returns the id field if the provider gave the id. An id that toolwire made is not sent."""
     return {"id": identity} if identity and not identity.startswith(MADE_ID) else {}
-
-
-def _call(part: Any) -> WrittenCall | None:
-    call = inner(part, "function_call", "functionCall")
-    if not call:
-        return None
-    arguments = field(call, "args")
-    return WrittenCall(
-        name=text_in(call, "name"), id=text_in(call, "id"), arguments={} if arguments is None else arguments
-    )
 
 
 def _in_parts(part: Any) -> list[Problem]:
@@ -204,23 +159,25 @@ def _in_parts(part: Any) -> list[Problem]:
 
 def _note_end(written: Written, body: Any, candidate: Any) -> None:
     """Notes why the reply ended, unless it is complete."""
-    blocked = _word(field(inner(body, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason"))
-    if blocked:
-        written.failure = f"The provider blocked the request: {blocked}."
-    reason = _word(field(candidate, "finish_reason", "finishReason"))
+    blocked = word_in(inner(body, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
+    reason = word_in(candidate, "finish_reason", "finishReason")
     message = text_in(candidate, "finish_message", "finishMessage")
-    if reason in _CUT:
-        written.cut = _CUT[reason]
+    if error := field(body, "error"):
+        written.ended, written.cut = "failed", f"with an error: {describe_error(error)}"
+    elif blocked:
+        written.ended, written.cut = "filter", f"before it began ({blocked})"
+        written.failure = f"The provider blocked the request: {blocked}."
+    elif reason in _CUT:
+        written.ended, written.cut = "length", "at the token limit"
     elif reason in _UNREAD:
+        written.ended = "calls"
         text = f"The provider could not read the reply ({reason}). {message or 'Call a tool that you were given.'}"
         written.problems.append(Problem(message=text, repaired=False))
     elif reason in _DECLINED:
+        written.ended, written.cut = "filter", f"at a content filter ({reason})"
         written.failure = message or f"The provider stopped the reply: {reason}."
-
-
-def _word(value: Any) -> str:
-    # An SDK enum is a str by value, but str() of it gives another text.
-    return str(getattr(value, "value", value)) if isinstance(value, str) else ""
+    elif reason and reason not in _COMPLETE:
+        written.ended, written.cut = "failed", f"with the reason {reason}"
 
 
 def _response(result: ToolResult) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, merge, next_id, present, whole
-from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts, next_id, object_text, present
+from toolwire.protocols.native.chat_assembly import OLDER_CALL, PLAIN_TEXT, ChatAssembly
+from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import audio_data, data_url
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.protocols.native.written import (
     Dialect,
@@ -21,10 +22,9 @@ from toolwire.protocols.native.written import (
     result_id,
 )
 from toolwire.protocols.outgoing import writes_encodable
-from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.tool_names import provider_name
 from toolwire.vocabulary.blocks import ShownBlock, shown
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import Ended, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 STRICT = Dialect(
@@ -33,13 +33,15 @@ STRICT = Dialect(
 )
 """The dialect of both OpenAI APIs: strict mode for every tool that allows it."""
 
-_OLDER_CALL = "function_call"
-"""The field of OpenAI's older assistant message. It holds one call without an id, and serves as that call's id here."""
-
-_CONTENT = frozenset({"content", "tool_calls", _OLDER_CALL, "refusal", "audio"})
+_CONTENT = frozenset({"content", "tool_calls", OLDER_CALL, "refusal", "audio"})
 """Fields of an assistant message. At least one of them is required."""
 
-_CUT = {"length": "at the token limit", "content_filter": "at a content filter"}
+_ENDS: Mapping[str, tuple[Ended, str]] = {
+    "length": ("length", "at the token limit"),
+    "content_filter": ("filter", "at a content filter"),
+    "error": ("failed", "with an error"),
+}
+"""The reasons for an end that is not the model's own, and what a problem says of them."""
 
 
 @writes_encodable
@@ -60,37 +62,24 @@ class OpenAi(NativeProtocol):
             choices = items_in(body, "choices")
             choice = choices[0] if choices else None
             message = inner(choice, "message")
-            if not message:
-                return None
-        if not _is_message(message):
+        if not message or not (choice is not None or _is_message(message)):
             return None
+        ended, cut = _ENDS.get(text_in(choice, "finish_reason"), (None, ""))
+        if error := field(body, "error"):
+            ended, cut = "failed", f"with an error: {describe_error(error)}"
+        calls, others = _calls(message)
+        text = text_in(message, "content") or "".join(text_in(part, "text") for part in items_in(message, "content"))
         return Written(
-            text=text_in(message, "content") or "".join(text_in(part, "text") for part in items_in(message, "content")),
+            text=text,
             thought=text_in(message, "reasoning_content", "reasoning"),
-            calls=_calls(message),
+            calls=calls,
             failure=text_in(message, "refusal") or None,
-            cut=_CUT.get(text_in(choice, "finish_reason"), ""),
+            ended="paused" if others and not calls and not text and ended is None else ended,
+            cut=cut,
         )
 
-    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        for choice in items_in(piece, "choices"):
-            if field(choice, "index") not in (None, 0):
-                continue
-            delta = inner(choice, "delta")
-            gathering.thought(text_in(delta, "reasoning_content", "reasoning"))
-            gathering.refusal(text_in(delta, "refusal"))
-            yield from gathering.text(text_in(delta, "content"))
-            for item in items_in(delta, "tool_calls"):
-                yield from _take_call(gathering, item)
-            if older := inner(delta, _OLDER_CALL):
-                yield from _take_call(gathering, {"index": 0, "id": _OLDER_CALL, "function": older})
-            reason = text_in(choice, "finish_reason")
-            if reason:
-                gathering.written.cut = _CUT.get(reason, "")
-                yield from gathering.end_others()
-
-    def assembly(self) -> Assembly:
-        return _ChatAssembly()
+    def assembly(self, live: LiveCalls) -> Assembly:
+        return ChatAssembly(live)
 
     def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message with all fields that came, such as `reasoning_content` of other servers."""
@@ -101,6 +90,8 @@ class OpenAi(NativeProtocol):
             message["tool_calls"] = [_call_back(item, ids) for item in written]
         if sound := text_in(inner(found, "audio"), "id"):
             message["audio"] = {"id": sound}
+        if isinstance(content := message.get("content"), list):
+            message["content"] = join_texts(cast("list[Any]", content), PLAIN_TEXT)
         if not message.keys() & _CONTENT:
             message["content"] = NO_CONTENT
         return {"role": "assistant", "content": None, **message}
@@ -125,7 +116,7 @@ class OpenAi(NativeProtocol):
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:
-    if result.call is not None and result.call.id == _OLDER_CALL:
+    if result.call is not None and result.call.id == OLDER_CALL:
         return {"role": "function", "name": provider_name(result.call.name), "content": result.text}
     return {"role": "tool", "tool_call_id": result_id(result), "content": result.text}
 
@@ -137,17 +128,29 @@ def function_fields(tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
     return {**head, "parameters": strict_schema(tool), "strict": True}
 
 
-def _calls(message: Any) -> list[WrittenCall]:
-    calls = [_call(item) for item in items_in(message, "tool_calls") if field(item, "type") in (None, "function")]
-    older = inner(message, _OLDER_CALL)
-    return calls if calls or not older else [_call({"id": _OLDER_CALL, "function": older})]
+def _calls(message: Any) -> tuple[list[WrittenCall], int]:
+    """Returns the calls of functions, and the number of calls of other kinds, which the host answers itself.
+
+    Servers write other types than `function`, or none, so that the function decides.
+    """
+    items = items_in(message, "tool_calls")
+    calls = [_call(item) for item in items if _is_function(item)]
+    older = inner(message, OLDER_CALL)
+    if older and not items:
+        return [_call({"id": OLDER_CALL, "function": older})], 0
+    return calls, len(items) - len(calls)
+
+
+def _is_function(item: Any) -> bool:
+    kind = text_in(item, "type")
+    return bool(inner(item, "function")) or kind in ("", "function") or not inner(item, kind)
 
 
 def _is_message(message: Any) -> bool:
     if not isinstance(message, Mapping) or "type" in message:
         return False
     has_text = text_in(message, "role") == "assistant" and isinstance(field(message, "content"), str | None)
-    return has_text or bool(items_in(message, "tool_calls") or inner(message, _OLDER_CALL))
+    return has_text or bool(items_in(message, "tool_calls") or inner(message, OLDER_CALL))
 
 
 def _call(item: Any) -> WrittenCall:
@@ -159,66 +162,16 @@ def _call(item: Any) -> WrittenCall:
 
 def _call_back(item: Any, ids: Iterator[ToolCall]) -> dict[str, Any]:
     """Returns a call of an assistant message as a request takes it."""
-    if field(item, "type") not in (None, "function"):
-        return present(item)
+    if not _is_function(item):
+        return present(item, "index")
     function = present(inner(item, "function"), "parsed_arguments")
     identity = next_id(ids)
-    arguments = function.get("arguments") or "{}"
     return {
         **present(item, "index"),
         "id": text_in(item, "id") or identity,
         "type": "function",
-        "function": {**function, "arguments": arguments},
+        "function": {**function, "arguments": object_text(function.get("arguments") or "{}")},
     }
-
-
-class _ChatAssembly:
-    """The assistant message of a streamed reply."""
-
-    def __init__(self) -> None:
-        self._fields: dict[str, Any] = {}
-        self._calls: dict[Hashable, dict[str, Any]] = {}
-
-    def add(self, piece: Mapping[str, Any]) -> None:
-        for choice in items_in(piece, "choices"):
-            if field(choice, "index") not in (None, 0):
-                continue
-            delta = dict(inner(choice, "delta"))
-            for item in items_in({"calls": delta.pop("tool_calls", None)}, "calls"):
-                call = self._calls.setdefault(_key(item, next(reversed(self._calls), 0)), {})
-                known = text_in(call, "id"), text_in(inner(call, "function"), "name")
-                merge(call, item)
-                _keep_first(call, *known)
-            merge(self._fields, delta)
-
-    def body(self) -> dict[str, Any]:
-        return {**whole(self._fields), **({"tool_calls": whole(list(self._calls.values()))} if self._calls else {})}
-
-
-def _keep_first(call: dict[str, Any], identity: str, name: str) -> None:
-    # Events and results have the first id and the first name of a call.
-    if identity:
-        call["id"] = identity
-    if name:
-        call["function"]["name"] = name
-
-
-def _key(item: Any, newest: Hashable) -> Hashable:
-    """Returns the key of a piece's call. Some servers send no index.
-
-    An id then begins a call, and a piece without an id belongs to the newest call.
-    """
-    index = field(item, "index")
-    return index if isinstance(index, int) else text_in(item, "id") or newest
-
-
-def _take_call(gathering: Gathering, item: Any) -> Iterator[StreamEvent]:
-    key = _key(item, gathering.last())
-    function = inner(item, "function")
-    if not gathering.has(key):
-        yield from gathering.end_others()
-    yield from gathering.call(key, name=text_in(function, "name"), id=text_in(item, "id"))
-    yield from gathering.arguments(key, text_in(function, "arguments"))
 
 
 def _media_parts(result: ToolResult) -> list[dict[str, Any]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.assembly import Assembly, grow, next_id, present, whole
-from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.assembly import Assembly, next_id, object_text, present
+from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
+from toolwire.protocols.native.item_assembly import ItemAssembly
+from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import data_url
 from toolwire.protocols.native.openai import STRICT, function_fields
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.stream import Gathering
 from toolwire.protocols.native.written import (
     Written,
     WrittenCall,
@@ -20,14 +21,18 @@ from toolwire.protocols.native.written import (
     result_id,
 )
 from toolwire.protocols.outgoing import writes_encodable
-from toolwire.protocols.streaming import StreamEvent
 from toolwire.vocabulary.blocks import ShownBlock, shown
-from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.calls import Ended, ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable
 
 _ITEMS = frozenset({"message", "function_call", "reasoning"})
-_CUT = {"max_output_tokens": "at the token limit", "content_filter": "at a content filter"}
+_SERVER_ITEMS = frozenset({"mcp_list_tools", "mcp_approval_request", "compaction"})
+_ENDS: Mapping[str, tuple[Ended, str]] = {
+    "max_output_tokens": ("length", "at the token limit"),
+    "content_filter": ("filter", "at a content filter"),
+}
+"""The reasons of an incomplete response, and what a problem says of them."""
 
 
 @writes_encodable
@@ -43,47 +48,25 @@ class OpenAiResponses(NativeProtocol):
 
     def take_apart(self, body: Any) -> Written | None:
         items = _items(body)
-        if not items and not isinstance(body, list) and text_in(body, "object") != "response":
+        is_response = not isinstance(body, list) and text_in(body, "object") == "response"
+        if not is_response and not any(_is_ours(item) for item in items) and not (isinstance(body, list) and not items):
             return None
-        if items and not any(text_in(item, "type") in _ITEMS and not _is_foreign(item) for item in items):
-            return None
-        written = Written(cut=_cut(body))
+        written = Written()
+        written.ended, written.cut = _end(body)
         for item in items:
             _add(written, item)
+        is_alone = bool(items) and not any(text_in(item, "type") in ("message", "function_call") for item in items)
+        if is_alone and not written.ended and any(_is_of_server(item) for item in items):
+            written.ended = "paused"
         return written
 
-    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        kind, key = text_in(piece, "type"), field(piece, "output_index")
-        match kind:
-            case "response.output_text.delta":
-                yield from gathering.text(text_in(piece, "delta"))
-            case "response.refusal.delta":
-                gathering.refusal(text_in(piece, "delta"))
-            case "response.reasoning_summary_text.delta":
-                gathering.thought(text_in(piece, "delta"))
-            case "response.output_item.added":
-                item = inner(piece, "item")
-                if text_in(item, "type") == "function_call":
-                    yield from gathering.call(key, name=text_in(item, "name"), id=text_in(item, "call_id"))
-            case "response.function_call_arguments.delta":
-                yield from gathering.arguments(key, text_in(piece, "delta"))
-            case "response.output_item.done":
-                item = inner(piece, "item")
-                if text_in(item, "type") == "function_call":
-                    yield from _end(gathering, key, item)
-            case "response.completed" | "response.incomplete" | "response.failed":
-                gathering.written.cut = _cut(inner(piece, "response")) or gathering.written.cut
-                yield from gathering.end_others()
-            case _:
-                pass
-
-    def assembly(self) -> Assembly:
-        return _ItemAssembly()
+    def assembly(self, live: LiveCalls) -> Assembly:
+        return ItemAssembly(live)
 
     def message(self, body: Any, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         """Returns the output items for the request's `input`, with `encrypted_content` of the reasoning if it came."""
         ids = iter(calls)
-        return [_item_back(item, ids) for item in _items(body)]
+        return [_item_back(item, ids) for item in _items(body) if not _is_begun_reasoning(item)]
 
     def said(self, text: str) -> list[dict[str, Any]]:
         return [{"role": "assistant", "content": encodable(text)}] if text else []
@@ -114,51 +97,26 @@ def _item_back(item: Any, ids: Iterator[ToolCall]) -> dict[str, Any]:
     kept = present(item, "parsed_arguments")
     if text_in(item, "type") == "function_call":
         identity = next_id(ids)
-        return {**kept, "call_id": text_in(item, "call_id") or identity}
+        arguments = object_text(kept.get("arguments") or "{}")
+        return {**kept, "call_id": text_in(item, "call_id") or identity, "arguments": arguments}
     if text_in(item, "type") == "message":
         return {**kept, "content": [present(part, "parsed") for part in items_in(item, "content")]}
     return kept
 
 
-class _ItemAssembly:
-    """The output items of a streamed reply. The provider sends each whole at its end."""
+def _is_begun_reasoning(item: Any) -> bool:
+    # The API refuses reasoning without its end.
+    return text_in(item, "type") == "reasoning" and text_in(item, "status") == "in_progress"
 
-    def __init__(self) -> None:
-        self._items: dict[Hashable, dict[str, Any]] = {}
-        self._ended: set[Hashable] = set()
 
-    def add(self, piece: Mapping[str, Any]) -> None:
-        kind, key = text_in(piece, "type"), field(piece, "output_index")
-        match kind:
-            case "response.output_item.added" | "response.output_item.done":
-                self._items[key] = dict(inner(piece, "item"))
-                self._ended |= {key} if kind.endswith("done") else set()
-            case "response.function_call_arguments.delta":
-                if key in self._items:
-                    grow(self._items[key], "arguments", text_in(piece, "delta"))
-            case "response.output_text.delta":
-                self._said(piece, {"type": "output_text", "annotations": []}, "text")
-            case "response.refusal.delta":
-                self._said(piece, {"type": "refusal"}, "refusal")
-            case _:
-                pass
+def _is_ours(item: Any) -> bool:
+    return (text_in(item, "type") in _ITEMS and not _is_foreign(item)) or _is_of_server(item)
 
-    def _said(self, piece: Mapping[str, Any], empty: dict[str, Any], name: str) -> None:
-        """Adds text to a part of a message. The provider numbers the parts in order."""
-        begun = {"type": "message", "role": "assistant"}
-        item = self._items.setdefault(field(piece, "output_index"), begun)
-        content: list[Any] = item.setdefault("content", [])
-        if field(piece, "content_index") == len(content) or not content:
-            item["content"] = content = [*content, empty]
-        grow(content[-1], name, text_in(piece, "delta"))
 
-    def body(self) -> list[Any]:
-        # The API refuses reasoning without its end.
-        return [
-            whole(item)
-            for key, item in self._items.items()
-            if key in self._ended or text_in(item, "type") != "reasoning"
-        ]
+def _is_of_server(item: Any) -> bool:
+    """True for a call that the provider or the host answers itself, such as a search, and for news of one."""
+    kind = text_in(item, "type")
+    return (kind.endswith("_call") and kind != "function_call") or kind in _SERVER_ITEMS
 
 
 def _is_foreign(item: Any) -> bool:
@@ -168,11 +126,18 @@ def _is_foreign(item: Any) -> bool:
     )
 
 
-def _cut(body: Any) -> str:
-    if text_in(body, "status") not in ("incomplete", "failed", "cancelled"):
-        return ""
+def _end(body: Any) -> tuple[Ended | None, str]:
+    """Returns why a response ended, unless it is complete, and what a problem says of it."""
+    status = text_in(body, "status") if not isinstance(body, list) else ""
     reason = text_in(inner(body, "incomplete_details"), "reason")
-    return _CUT.get(reason, f"with the status {text_in(body, 'status')!r}")
+    if status == "incomplete" and reason in _ENDS:
+        return _ENDS[reason]
+    if status == "incomplete":
+        return "length", f"with the status 'incomplete' ({reason or 'without a reason'})"
+    if status in ("failed", "cancelled"):
+        error = field(body, "error")
+        return "failed", f"with the status {status!r}" + ("" if error is None else f": {describe_error(error)}")
+    return None, ""
 
 
 def _add(written: Written, item: Any) -> None:
@@ -183,8 +148,8 @@ def _add(written: Written, item: Any) -> None:
             written.calls.append(
                 WrittenCall(name=text_in(item, "name"), id=text_in(item, "call_id"), arguments=arguments)
             )
-            if text_in(item, "status") == "incomplete":
-                written.cut = written.cut or "inside a call"
+            if text_in(item, "status") == "incomplete" and written.ended is None:
+                written.ended, written.cut = "length", "inside a call"
         case "message":
             written.text += "".join(text_in(part, "text") for part in items_in(item, "content"))
             refusal = "".join(text_in(part, "refusal") for part in items_in(item, "content"))
@@ -193,15 +158,6 @@ def _add(written: Written, item: Any) -> None:
             written.thought += "".join(text_in(part, "text") for part in items_in(item, "summary"))
         case _:
             pass  # calls that the provider runs itself, and other items the host offered
-
-
-def _end(gathering: Gathering, key: Any, item: Mapping[str, Any]) -> Iterator[StreamEvent]:
-    yield from gathering.call(key, name=text_in(item, "name"), id=text_in(item, "call_id"))
-    if not gathering.has_arguments(key):
-        yield from gathering.arguments(key, text_in(item, "arguments"))
-    if text_in(item, "status") == "incomplete":
-        gathering.written.cut = gathering.written.cut or "inside a call"
-    yield from gathering.end(key)
 
 
 def _output(result: ToolResult) -> str | list[dict[str, Any]]:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Refusal, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly
-from toolwire.protocols.native.fields import opened, sent
-from toolwire.protocols.native.stream import Gathering, NativeStream
+from toolwire.protocols.native.fields import bytes_as_text, describe_object, read_body
+from toolwire.protocols.native.live_calls import LiveCalls
+from toolwire.protocols.native.stream import NativeStream
 from toolwire.protocols.native.written import NAMED, Dialect, Reader, Written
 from toolwire.protocols.outgoing import refusal_text
-from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable
-
-_SHOWN_KEYS = 6
-"""Number of keys of an unknown object that an error message lists."""
 
 
 class NativeProtocol(ABC):
@@ -46,18 +43,14 @@ class NativeProtocol(ABC):
         """Splits a reply into its parts. None for an unknown shape."""
 
     @abstractmethod
-    def take(self, gathering: Gathering, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        """Adds one chunk or event of a streamed reply, and yields its events."""
-
-    @abstractmethod
-    def assembly(self) -> Assembly:
-        """Returns an empty message, to which the pieces of a streamed reply are added."""
+    def assembly(self, live: LiveCalls) -> Assembly:
+        """Returns an empty reply, to which the pieces of a streamed one are added."""
 
     @abstractmethod
     def message(self, body: Any, calls: Sequence[ToolCall]) -> Any:
         """Returns the assistant's message of a reply in its provider's form. A call without an id gets that of `calls`.
 
-        `body` has JSON types, and a shape that `take_apart` knows or that `assembly` made.
+        `body` has JSON types and a shape that `take_apart` knows.
         """
 
     @abstractmethod
@@ -98,7 +91,7 @@ class NativeProtocol(ABC):
     def recognises(self, reply: Any) -> bool:
         """True if the reply has the shape of this provider's replies."""
         try:
-            body = opened(reply)
+            body = read_body(reply)
         except (Refusal, ConfigurationError):
             return False
         return not isinstance(body, str) and self.take_apart(body) is not None
@@ -112,36 +105,53 @@ class NativeProtocol(ABC):
         Raises:
             ConfigurationError: The host passed something else, such as another provider's object.
         """
-        reader = Reader(tools, self.dialect)
         if reply is None:
-            return Reply(message=self.said(""))
+            return self._said_alone("")
         try:
-            body = opened(reply)
-            written = None if isinstance(body, str) else self.take_apart(body)
-            if written is None and isinstance(reply, str | bytes):
-                text = reply if isinstance(reply, str) else reply.decode("utf-8")
-                return Reply(text=text, message=self.said(text))
-            if written is None:
-                raise ConfigurationError(
-                    f"the protocol {self.name!r} reads a {self.reads}, and was given {_shown(reply, body)}: "
-                    "give what its provider answered, or take the protocol of the provider that did"
-                )
+            body = read_body(reply)
         except Refusal as refusal:
             text = reply if isinstance(reply, str) else bytes(reply).decode("utf-8", "replace")
-            return Reply(problems=(refusal.problem,), message=self.said(text))
-        return self._with_message(reader.reply(written), body if isinstance(reply, str | bytes) else sent(reply))
+            return Reply(problems=(refusal.problem,), message=self.said(text), is_complete=True)
+        found = None if isinstance(body, str) else self.read(body, Reader(tools, self.dialect))
+        if found is not None:
+            return found
+        if isinstance(reply, str | bytes):
+            return self._said_alone(reply if isinstance(reply, str) else reply.decode("utf-8"))
+        raise ConfigurationError(
+            f"the protocol {self.name!r} reads a {self.reads}, and was given {describe_object(reply, body)}: "
+            "give what its provider answered, or take the protocol of the provider that did"
+        )
 
-    def stream(self, tools: Iterable[Any] = ()) -> NativeStream:
-        """Returns a parser for the chunks or events of a streamed reply."""
-        return NativeStream(Reader(tools, self.dialect), self.take, self.assembly(), self._with_message)
+    def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = True) -> NativeStream:
+        """Returns a parser for the chunks or events of a streamed reply.
 
-    def _with_message(self, reply: Reply, body: Any) -> Reply:
-        message = self.message(body, reply.refused_calls if reply.is_refused else reply.calls)
+        With `marks_end=False` the provider never says that a reply has ended, so the end of the input counts.
+        """
+        reader = Reader(tools, self.dialect)
+        return NativeStream(self, self.assembly(LiveCalls(reader)), reader, marks_end=marks_end)
+
+    def read(self, body: Any, reader: Reader, faults: Sequence[Problem] = ()) -> Reply | None:
+        """Returns the reply that a body holds: one reading for whole and streamed replies. None for an unknown shape.
+
+        A reply with `faults` is refused.
+        """
+        written = self.take_apart(body)
+        if written is None:
+            return None
+        written.problems[:0] = faults
+        reply = reader.reply(written)
+        if reply.ended in ("filter", "failed") and reply.refused_calls:
+            # The turn ends here, so that no result would answer these calls.
+            return replace(reply, message=self.said(reply.text))
+        message = bytes_as_text(self.message(body, reply.refused_calls if reply.is_refused else reply.calls))
         try:
             return replace(reply, message=encodable(message))
         except RecursionError:
             # Only arguments of a refused call nest so deeply. They came as objects, so they are not changed.
             return replace(reply, message=message)
+
+    def _said_alone(self, text: str) -> Reply:
+        return Reply(text=text, message=self.said(text), ended="stop", is_complete=True)
 
     def said(self, text: str) -> Any:
         """Returns an assistant's message of text alone."""
@@ -172,18 +182,6 @@ class NativeProtocol(ABC):
 def _head(tool: Tool) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
     return {"name": provider_name(tool.name), **described}
-
-
-def _shown(reply: Any, body: Any) -> str:
-    """Describes an unknown object: its type, its first keys, and which of them are empty."""
-    kind = f"a {type(reply).__name__}"
-    if not isinstance(body, Mapping):
-        return kind
-    body = cast("Mapping[Any, Any]", body)
-    keys = list(body)[:_SHOWN_KEYS]
-    empty = [str(key) for key in keys if isinstance(body[key], list | tuple) and not body[key]]
-    shown = f"{kind} with the keys {', '.join(map(str, keys)) or 'none'}"
-    return f"{shown} ({', '.join(empty)} empty)" if empty else shown
 
 
 def _refused_results(reply: Reply) -> list[ToolResult]:

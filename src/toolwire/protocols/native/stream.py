@@ -1,17 +1,17 @@
-"""Streaming of native replies. Pieces are collected under the keys that the provider gives its calls."""
+"""Streaming of native replies: the pieces become the provider's own message, and the reply is read from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, cast
 
-from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
+from toolwire.protocols.base import Refusal
 from toolwire.protocols.native.assembly import Assembly
-from toolwire.protocols.native.fields import opened, sent
-from toolwire.protocols.native.written import Reader, Written, WrittenCall
-from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
+from toolwire.protocols.native.fields import describe_object, read_body
+from toolwire.protocols.native.written import Reader
+from toolwire.protocols.streaming import StreamEvent, TextDelta, end_reply, refuse_more
 from toolwire.vocabulary.calls import Problem, Reply
+from toolwire.vocabulary.errors import ConfigurationError
 
 STREAM_LIMIT_CHARACTERS = 16_777_216
 """Maximum size of all pieces of one streamed reply, encrypted reasoning and server tools' results included.
@@ -19,183 +19,114 @@ STREAM_LIMIT_CHARACTERS = 16_777_216
 The message of such a reply is still smaller than the largest request of the providers, which is 32 MB.
 """
 
-
-@dataclass(slots=True, kw_only=True)
-class _Coming:
-    """A call that is still arriving."""
-
-    index: int
-    call: WrittenCall
-    pieces: list[str] = field(default_factory=list[str])
-    has_started: bool = False
-    has_ended: bool = False
-
-    def whole(self) -> WrittenCall:
-        """Returns the call so far."""
-        if self.call.arguments is None:
-            return WrittenCall(name=self.call.name, id=self.call.id, arguments="".join(self.pieces))
-        return self.call
+_DONE = "[DONE]"
+"""The last line of a stream of server-sent events, which SDKs leave out."""
 
 
-class Gathering:
-    """The state of a streamed reply. Methods that return an iterator yield the events for the caller."""
+_REPEATING = frozenset(
+    {"content.delta", "content.done", "refusal.delta", "refusal.done", "tool_calls.function.arguments.delta"}
+    | {"tool_calls.function.arguments.done", "logprobs.content.delta", "logprobs.content.done"}
+    | {"logprobs.refusal.delta", "logprobs.refusal.done"}
+    | {"text", "citation", "thinking", "signature", "input_json"}
+)
+"""Events of the SDKs' helpers that repeat what other events hold. Each has the whole text so far."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.written = Written()
-        """Details of the reply other than its text and calls."""
-        self._reader = reader
-        self._texts: list[str] = []
-        self._thoughts: list[str] = []
-        self._refusals: list[str] = []
-        self._calls: dict[Hashable, _Coming] = {}
-        self._left = REPLY_LIMIT_BYTES
 
-    def text(self, piece: str) -> Iterator[StreamEvent]:
-        """Adds text for the user."""
-        if piece and self._fits(piece):
-            self._texts.append(piece)
-            yield TextDelta(text=piece)
+class _Provider(Protocol):
+    """The part of a native protocol that a stream needs."""
 
-    def thought(self, piece: str) -> None:
-        """Adds to the model's thought."""
-        if piece and self._fits(piece):
-            self._thoughts.append(piece)
+    name: str
+    reads: str
 
-    def refusal(self, piece: str) -> None:
-        """Adds to the model's explanation of why it declines."""
-        if piece and self._fits(piece):
-            self._refusals.append(piece)
+    def read(self, body: Any, reader: Reader, faults: Sequence[Problem] = ()) -> Reply | None: ...
 
-    def call(self, key: Hashable, *, name: str = "", id: str = "", arguments: Any = None) -> Iterator[StreamEvent]:
-        """Begins a call, or adds to it. Give `arguments` here only if the provider sends them in one piece."""
-        coming = self._calls.get(key)
-        if coming is None:
-            if not self._fits(name):
-                return
-            call = WrittenCall(name="", id="", arguments=None)
-            self._calls[key] = coming = _Coming(index=len(self._calls), call=call)
-        coming.call.name += "" if coming.has_started else name
-        coming.call.id = coming.call.id or id
-        if arguments is not None:
-            coming.call.arguments = arguments
-        if coming.call.name and not coming.has_started:
-            coming.has_started = True
-            shown = self._reader.names.from_provider(coming.call.name)
-            yield CallStarted(index=coming.index, name=shown, id=coming.call.id)
-
-    def arguments(self, key: Hashable, piece: str) -> Iterator[StreamEvent]:
-        """Adds a piece of a call's arguments."""
-        coming = self._calls.get(key)
-        if coming is not None and piece and not coming.has_ended and self._fits(piece):
-            coming.pieces.append(piece)
-            yield ArgumentsDelta(index=coming.index, text=piece)
-
-    def end(self, key: Hashable) -> Iterator[StreamEvent]:
-        """Marks a call as complete."""
-        coming = self._calls.get(key)
-        if coming is None or coming.has_ended:
-            return
-        coming.has_ended = True
-        call, problems = self._reader.call(coming.index, coming.whole())
-        is_read = all(problem.repaired for problem in problems)
-        yield CallEnded(index=coming.index, call=call if is_read else None)
-
-    def end_others(self, key: Hashable = None) -> Iterator[StreamEvent]:
-        """Marks every call but this one as complete."""
-        for other in self._calls:
-            if other != key:
-                yield from self.end(other)
-
-    def has(self, key: Hashable) -> bool:
-        """True if a call has begun under this key."""
-        return key in self._calls
-
-    def has_arguments(self, key: Hashable) -> bool:
-        """True if any part of the call's arguments has arrived."""
-        coming = self._calls.get(key)
-        return coming is not None and bool(coming.pieces or coming.call.arguments is not None)
-
-    def count(self) -> int:
-        """Returns the number of calls that have begun."""
-        return len(self._calls)
-
-    def last(self) -> Hashable:
-        """Returns the key of the newest call, or 0 if no call has begun."""
-        return next(reversed(self._calls), 0)
-
-    def reply(self) -> Reply:
-        """Returns the reply so far."""
-        known = self.written
-        return self._reader.reply(
-            Written(
-                text="".join(self._texts),
-                thought="".join(self._thoughts),
-                calls=[coming.whole() for coming in self._calls.values()],
-                failure="".join(self._refusals) or known.failure,
-                cut=known.cut,
-                problems=known.problems,
-            )
-        )
-
-    @property
-    def is_full(self) -> bool:
-        """True after the reply exceeded its limit. Later pieces are dropped."""
-        return self._left < 0
-
-    def _fits(self, piece: str) -> bool:
-        if self._left < 0:
-            return False
-        self._left -= len(piece) + 1
-        if self._left >= 0:
-            return True
-        message = f"The reply is longer than {REPLY_LIMIT_BYTES} bytes. Write a shorter one."
-        self.written.problems.append(Problem(message=message, repaired=False))
-        return False
+    def parse(self, reply: Any, tools: Iterable[Any] = ()) -> Reply: ...
 
 
 class NativeStream:
     """A stream parser for the chunks or events of a provider's SDK."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        take: Callable[[Gathering, Mapping[str, Any]], Iterator[StreamEvent]],
-        assembly: Assembly,
-        with_message: Callable[[Reply, Any], Reply],
-    ) -> None:
-        """`assembly` collects the assistant's message. `with_message` adds it to the reply."""
-        self._gathering = Gathering(reader)
-        self._take = take
+    def __init__(self, provider: _Provider, assembly: Assembly, reader: Reader, *, marks_end: bool) -> None:
+        self._provider = provider
         self._assembly = assembly
-        self._with_message = with_message
+        self._reader = reader
+        self._marks_end = marks_end
         self._left = STREAM_LIMIT_CHARACTERS
+        self._faults: list[Problem] = []
+        self._texts: list[str] = []
+        """Pieces of plain text. A server that sends them has no calls."""
+        self._knows_any = self._has_input_ended = False
+        self._first_unknown = "nothing"
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the provider has ended the reply. With `marks_end=False` the end of the input counts."""
+        return self._assembly.is_ended or not self._marks_end
 
     def feed(self, delta: Any) -> list[StreamEvent]:
         """Returns the events of one piece: an SDK chunk or event, its mapping, or its JSON. None means no content.
 
         Raises:
-            ConfigurationError: The host passed another kind of object.
+            ConfigurationError: The host passed another kind of object, or a piece after `end`.
         """
+        refuse_more(self._has_input_ended)
         if delta is None:
             return []
+        kind = cast("Any", delta).get("type") if isinstance(delta, Mapping) else getattr(delta, "type", None)
+        if isinstance(kind, str) and kind in _REPEATING:
+            self._note_unknown(f"an event of the type {kind!r}")
+            return []
         try:
-            piece = opened(delta)
+            piece = read_body(_chunk_in(delta) if kind == "chunk" else delta)
         except Refusal as refusal:
-            self._gathering.written.problems.append(refusal.problem)
+            self._faults.append(refusal.problem)
             return []
         if isinstance(piece, str):
-            return list(self._gathering.text(piece))
-        if isinstance(piece, list) or not self._fits(piece):
+            return self._add_text(piece)
+        if isinstance(piece, list) or not self._assembly.knows(piece):
+            self._note_unknown(describe_object(delta, piece))
             return []
-        events = list(self._take(self._gathering, piece))
-        # The piece that exceeds the limit is in neither the calls nor the message, so that both have the same calls.
-        if not self._gathering.is_full:
-            self._assembly.add(sent(delta) if not isinstance(delta, str | bytes) else piece)
-        return events
+        self._knows_any = True
+        return list(self._assembly.add(piece)) if self._fits(piece) else []
+
+    def end(self) -> list[StreamEvent]:
+        """Says that nothing more comes, and returns the last events. It does not end the reply for its provider."""
+        self._has_input_ended = True
+        return list(self._assembly.end())
 
     def reply(self) -> Reply:
-        """Returns the reply so far."""
-        return self._with_message(self._gathering.reply(), self._assembly.body())
+        """Returns the reply so far. One that the provider has not ended is refused.
+
+        Raises:
+            ConfigurationError: No piece belonged to a reply of this provider.
+        """
+        if not (self._knows_any or self._texts or self._faults):
+            raise ConfigurationError(
+                f"the stream of the protocol {self._provider.name!r} was fed with {self._first_unknown}: give it each "
+                "chunk or event of its provider's SDK, or take the protocol of the provider that sent them"
+            )
+        return end_reply(self._read(), self.is_complete)
+
+    def _read(self) -> Reply:
+        if self._texts and not self._knows_any:
+            return self._provider.parse("".join(self._texts))
+        faults = [*self._faults, *self._assembly.faults()]
+        if self._texts:
+            faults.append(Problem(message="A piece of the stream is text, and the others are not.", repaired=False))
+        found = self._provider.read(self._assembly.body(), self._reader, faults)
+        assert found is not None, "an assembly makes what its provider's protocol reads"
+        return found
+
+    def _add_text(self, text: str) -> list[StreamEvent]:
+        if text.strip() == _DONE:
+            self._assembly.is_ended = self._assembly.is_ended or self._knows_any
+            return []
+        self._texts.append(text)
+        return [TextDelta(text=text)] if text else []
+
+    def _note_unknown(self, piece: str) -> None:
+        if self._first_unknown == "nothing":
+            self._first_unknown = piece
 
     def _fits(self, piece: Mapping[str, Any]) -> bool:
         if self._left < 0:
@@ -204,8 +135,13 @@ class NativeStream:
         if self._left >= 0:
             return True
         message = f"The stream of the reply is longer than {STREAM_LIMIT_CHARACTERS:,} characters. Write less."
-        self._gathering.written.problems.append(Problem(message=message, repaired=False))
+        self._faults.append(Problem(message=message, repaired=False))
         return False
+
+
+def _chunk_in(event: Any) -> Any:
+    """Returns the chunk in an event of the helper of OpenAI's SDK, whose snapshot of the whole reply is not needed."""
+    return cast("Any", event).get("chunk") if isinstance(event, Mapping) else getattr(event, "chunk", None)
 
 
 def _characters(piece: Any) -> int:

@@ -15,7 +15,7 @@ from toolwire.protocols.native.fields import check_object
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import NameMap, provider_name, refuse_ambiguous
-from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+from toolwire.vocabulary.calls import Ended, Problem, Reply, ToolCall
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
@@ -48,8 +48,10 @@ class Written:
     """The calls in the order in which the model wrote them."""
     failure: str | None = None
     """The model's explanation of why it declines."""
+    ended: Ended | None = None
+    """Why the reply ended; None: it made calls, or the model answered."""
     cut: str = ""
-    """The reason why the reply was cut off, such as `at the token limit`. Empty for a complete reply."""
+    """The place where the reply broke off, such as `at the token limit`, or what the provider said of its end."""
     problems: list[Problem] = field(default_factory=list[Problem])
     """Problems that do not belong to a call."""
 
@@ -87,9 +89,8 @@ class Reader:
             read, found = self.call(index, call, is_read=not too_much)
             calls.append(read)
             problems.extend(found)
-        if written.cut and written.calls:
-            message = f"The reply broke off {written.cut}, so that its calls may not be whole. Make it shorter."
-            problems.append(Problem(message=message, repaired=False))
+        if written.ended in ("length", "filter", "failed"):
+            problems.append(Problem(message=_broken(written), repaired=False))
         is_refused = any(not problem.repaired for problem in problems)
         return Reply(
             calls=() if is_refused else tuple(calls),
@@ -98,7 +99,13 @@ class Reader:
             text=written.text,
             failure=None if written.calls else written.failure,
             problems=tuple(problems),
+            ended=written.ended or ("calls" if written.calls else "stop"),
+            is_complete=True,
         )
+
+    def has_tool(self, name: str) -> bool:
+        """True if a tool has this name, in the provider's form."""
+        return self.names.from_provider(name) in self._tools
 
     def call(self, index: int, written: WrittenCall, *, is_read: bool = True) -> tuple[ToolCall, list[Problem]]:
         """Returns a call and its problems. Its arguments are empty if they are unreadable or `is_read` is False."""
@@ -177,6 +184,14 @@ def rendered_calls(calls: Sequence[ToolCall]) -> list[RenderedCall]:
 def result_id(result: ToolResult) -> str:
     """Returns the id of the call that the result answers."""
     return "" if result.call is None else result.call.id
+
+
+def _broken(written: Written) -> str:
+    """Returns the reason why nothing of a reply runs that its provider did not let the model finish."""
+    if written.ended == "length":
+        lost = "its calls may not be whole" if written.calls else "it is not whole"
+        return f"The reply broke off {written.cut}, so that {lost}. Make it shorter."
+    return f"The provider stopped the reply {written.cut}."
 
 
 def _names(tools: Iterable[str]) -> tuple[NameMap, Problem | None]:

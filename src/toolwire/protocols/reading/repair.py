@@ -89,6 +89,8 @@ def _arguments(text: str, schema: Mapping[str, Any] | None) -> tuple[dict[str, A
     if isinstance(value, str):
         value, inner = read_json(value)
         problems = (*problems, _repair("The arguments stand in a JSON string; it was decoded."), *inner)
+    if value is None and schema is not None and not schema.get("properties"):
+        return {}, (*problems, _repair("The arguments are null; they were read as {}."))
     if not isinstance(value, dict):
         kind = "a list" if isinstance(value, list) else f"{json.dumps(value)[:40]}"
         raise Refusal(f"The arguments are {kind}. Write one JSON object with the parameters' names as keys.")

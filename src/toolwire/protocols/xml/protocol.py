@@ -50,9 +50,9 @@ class Xml:
             reply = reply.decode("utf-8", "replace")
         return isinstance(reply, str) and _CALL.search(reply) is not None and not is_json(reply)
 
-    def stream(self, tools: Iterable[Any] = ()) -> XmlStream:
+    def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> XmlStream:
         """Returns a parser for a reply that arrives in pieces of text or UTF-8 bytes."""
-        return XmlStream(tools)
+        return XmlStream(tools, marks_end=marks_end)
 
     def refuse(self, reply: Reply) -> str:
         """Returns the problems, or the message of a reply that failed. Empty if it has calls."""

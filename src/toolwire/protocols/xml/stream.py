@@ -13,7 +13,7 @@ from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.reading.incoming import match_end, text_given
-from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
+from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta, TextStream
 from toolwire.protocols.text_parse import parse_xml
 from toolwire.protocols.xml.element import (
     BLOCK_TAGS,
@@ -58,10 +58,11 @@ _BLOCK = re.compile(rf"<({BLOCK_TAGS})>")
 _QUOTES = "\"'“‘«「『"
 
 
-class XmlStream:
+class XmlStream(TextStream):
     """Parses one reply while it arrives. Use it once, from one reader."""
 
-    def __init__(self, tools: Iterable[Any] = ()) -> None:
+    def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> None:
+        super().__init__(marks_end=marks_end)
         self._tools = tuple(tools)
         self._schemas = Schemas(self._tools)
         self._pieces: list[str | bytes] = []
@@ -79,12 +80,7 @@ class XmlStream:
         self._has_sections = False
         self._is_fenced = False
 
-    def feed(self, delta: Any) -> list[StreamEvent]:
-        """Returns the events of a piece of text. None means no text.
-
-        Raises:
-            ConfigurationError: The host passed something other than text.
-        """
+    def _add(self, delta: Any) -> list[StreamEvent]:
         delta = text_given(delta, "xml")
         if self._size <= REPLY_LIMIT_BYTES:
             self._pieces.append(delta)
@@ -96,8 +92,7 @@ class XmlStream:
         events, self._events = self._events, []
         return events
 
-    def reply(self) -> Reply:
-        """Returns the reply so far."""
+    def _read(self) -> Reply:
         if all(isinstance(piece, str) for piece in self._pieces):
             return parse_xml("".join(map(str, self._pieces)), self._tools)
         whole = b"".join(

@@ -1,0 +1,168 @@
+"""A streamed message of Anthropic's API, put together from its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces
+from toolwire.protocols.native.fields import field as value_of
+from toolwire.protocols.native.fields import inner, items_in, text_in
+from toolwire.protocols.native.live_calls import LiveCalls
+from toolwire.protocols.native.written import WrittenCall
+from toolwire.protocols.reading.repair import read_arguments
+from toolwire.protocols.streaming import StreamEvent, TextDelta
+
+_EVENTS = frozenset(
+    {"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"}
+    | {"message_stop", "error"}
+)
+_DELTAS = {
+    "text_delta": frozenset({"text"}),
+    "citations_delta": frozenset({"text"}),
+    "thinking_delta": frozenset({"thinking"}),
+    "signature_delta": frozenset({"thinking"}),
+}
+"""The kinds of blocks that a delta belongs to. A delta with the text of arguments belongs to all others."""
+
+_NO_INPUT = frozenset({"text", "thinking", "redacted_thinking"})
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Block:
+    """A content block that is still arriving."""
+
+    index: Any
+    data: dict[str, Any]
+    pieces: list[str] = field(default_factory=list[str])
+    """The pieces of a call's arguments."""
+    is_ended: bool = False
+
+    @property
+    def kind(self) -> str:
+        return text_in(self.data, "type")
+
+    def has_two_inputs(self) -> bool:
+        """True if the block began with other arguments than came later."""
+        begun = self.data.get("input")
+        if not begun or not self.pieces:
+            return False
+        text = "".join(self.pieces)
+        return begun != text and begun != read_arguments(text)[0]
+
+    def whole(self) -> dict[str, Any]:
+        found = join_pieces(self.data)
+        return {**found, "input": "".join(self.pieces)} if self.pieces else found
+
+
+class BlockAssembly(Assembly):
+    """The message so far."""
+
+    def __init__(self, live: LiveCalls) -> None:
+        super().__init__(live)
+        self._blocks: list[_Block] = []
+        self._newest: dict[Any, _Block] = {}
+        self._has_begun = False
+        self._end: dict[str, Any] = {}
+
+    def knows(self, piece: Mapping[str, Any]) -> bool:
+        return text_in(piece, "type") in _EVENTS
+
+    def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        kind = text_in(piece, "type")
+        if self.is_ended and kind in _EVENTS:
+            self.refuse(WENT_ON)
+            return
+        match kind:
+            case "message_start":
+                if self._has_begun:
+                    self.refuse("A second message began in the stream. Use a new stream for each reply.")
+                self._has_begun = True
+                for block in items_in(inner(piece, "message"), "content"):
+                    self._blocks.append(_Block(index=None, data=dict(inner({"block": block}, "block")), is_ended=True))
+            case "content_block_start":
+                yield from self._begin(value_of(piece, "index"), inner(piece, "content_block"))
+            case "content_block_delta":
+                yield from self._add_delta(value_of(piece, "index"), inner(piece, "delta"))
+            case "content_block_stop":
+                yield from self._stop(value_of(piece, "index"))
+            case "message_delta":
+                self._end.update({key: value for key, value in inner(piece, "delta").items() if value is not None})
+            case "message_stop":
+                self.is_ended = True
+                yield from self.end()
+            case "error":
+                self._end["error"], self.is_ended = piece.get("error"), True
+            case _:
+                pass  # pings, and the SDK's `text` and `input_json` events, which repeat a delta
+
+    def end(self) -> Iterator[StreamEvent]:
+        for block in self._blocks:
+            yield from self._show_end(block)
+
+    def body(self) -> dict[str, Any]:
+        indexes = [block.index for block in self._blocks]
+        blocks = self._blocks
+        if all(isinstance(index, int) for index in indexes) and len(set(indexes)) == len(indexes):
+            blocks = sorted(blocks, key=lambda block: block.index)
+        content = [block.whole() for block in blocks]
+        return {"type": "message", "role": "assistant", "content": content, **self._end}
+
+    def _begin(self, index: Any, data: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        earlier = self._newest.get(index)
+        if earlier is not None and not earlier.is_ended:
+            self.refuse(f"Two blocks of the stream have the index {index}, and the first has not ended.")
+        block = self._newest[index] = _Block(index=index, data=dict(data))
+        self._blocks.append(block)
+        if block.kind == "tool_use" and (name := text_in(data, "name")):
+            yield from self.live.start(block, name=name, id=text_in(data, "id"))
+        elif block.kind == "text" and (text := text_in(data, "text")):
+            yield TextDelta(text=text)
+
+    def _add_delta(self, index: Any, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        block = self._newest.get(index)
+        kind = text_in(delta, "type")
+        if block is None:
+            self.refuse(f"The stream adds to the block {index}, which has not begun.")
+        elif block.is_ended:
+            self.refuse(f"The stream adds to the block {index}, which has ended.")
+        elif (
+            (block.kind not in _DELTAS[kind]) if kind in _DELTAS else ("partial_json" in delta and self._is_odd(block))
+        ):
+            self.refuse(f"The stream adds a {kind} to the block {index}, which is of the type {block.kind!r}.")
+        else:
+            yield from self._grow(block, delta)
+
+    @staticmethod
+    def _is_odd(block: _Block) -> bool:
+        return block.kind in _NO_INPUT
+
+    def _grow(self, block: _Block, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        if text_in(delta, "type") == "citations_delta":
+            block.data["citations"] = [*items_in(block.data, "citations"), delta.get("citation")]
+            return
+        if text := text_in(delta, "partial_json"):
+            block.pieces.append(text)
+            yield from self.live.add_arguments(block, text)
+        for name, value in delta.items():
+            if name not in ("type", "partial_json") and isinstance(value, str):
+                grow(block.data, name, value)
+        if block.kind == "text" and (text := text_in(delta, "text")):
+            yield TextDelta(text=text)
+
+    def _stop(self, index: Any) -> Iterator[StreamEvent]:
+        block = self._newest.get(index)
+        if block is None:
+            self.refuse(f"The stream ends the block {index}, which has not begun.")
+        elif not block.is_ended:
+            block.is_ended = True
+            if block.has_two_inputs():
+                self.refuse(f"The stream gives the arguments of the block {index} twice.")
+            yield from self._show_end(block)
+
+    def _show_end(self, block: _Block) -> Iterator[StreamEvent]:
+        whole = block.whole()
+        if block.kind == "tool_use":
+            call = WrittenCall(name=text_in(whole, "name"), id=text_in(whole, "id"), arguments=whole.get("input"))
+            yield from self.live.end(block, call)

@@ -1,0 +1,230 @@
+"""A streamed response of OpenAI's Responses API, put together from its events.
+
+The same arguments and texts come several times: in pieces, whole in a `done` event, in the item's end, and in the
+response's end. They must agree, because a call runs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolwire.protocols.native.assembly import WENT_ON, Assembly
+from toolwire.protocols.native.fields import field as value_of
+from toolwire.protocols.native.fields import inner, items_in, text_in
+from toolwire.protocols.native.live_calls import LiveCalls
+from toolwire.protocols.native.written import WrittenCall
+from toolwire.protocols.streaming import StreamEvent, TextDelta
+
+_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Where the text of an event belongs in its item."""
+
+    list: str
+    """The item's field that holds the parts."""
+    place: str
+    """The event's field with the part's index in that list."""
+    kind: str
+    """The type of the part."""
+    text: str
+    """The field of the part, and of the event that gives the text whole."""
+
+
+_PARTS = {
+    "response.output_text": _Part(list="content", place="content_index", kind="output_text", text="text"),
+    "response.refusal": _Part(list="content", place="content_index", kind="refusal", text="refusal"),
+    "response.reasoning_text": _Part(list="content", place="content_index", kind="reasoning_text", text="text"),
+    "response.reasoning_summary_text": _Part(list="summary", place="summary_index", kind="summary_text", text="text"),
+}
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Item:
+    """An output item that is still arriving."""
+
+    index: Any
+    data: dict[str, Any]
+    """The item as its start or its end gave it."""
+    arguments: list[str] = field(default_factory=list[str])
+    """The pieces of a call's arguments."""
+    texts: dict[tuple[_Part, int], list[str]] = field(default_factory=dict[tuple[_Part, int], list[str]])
+    """The pieces of each part's text."""
+    is_ended: bool = False
+
+    @property
+    def is_call(self) -> bool:
+        return text_in(self.data, "type") == "function_call"
+
+    def whole(self) -> dict[str, Any]:
+        """Returns the item so far."""
+        found = dict(self.data)
+        if self.is_call and not value_of(found, "arguments"):
+            found["arguments"] = "".join(self.arguments)
+        for name in {part.list for part, _ in self.texts}:
+            if not items_in(found, name):
+                places = sorted((place, part.kind, part) for part, place in self.texts if part.list == name)
+                found[name] = [_text_part(part, "".join(self.texts[part, place])) for place, _, part in places]
+        return found if self.is_ended else {**found, "status": "in_progress"}
+
+    def call(self) -> WrittenCall:
+        whole = self.whole()
+        return WrittenCall(
+            name=text_in(whole, "name"), id=text_in(whole, "call_id"), arguments=value_of(whole, "arguments") or ""
+        )
+
+
+class ItemAssembly(Assembly):
+    """The response so far."""
+
+    def __init__(self, live: LiveCalls) -> None:
+        super().__init__(live)
+        self._items: list[_Item] = []
+        self._by_id: dict[str, _Item] = {}
+        self._newest: dict[Any, _Item] = {}
+        self._has_begun = False
+        self._response: dict[str, Any] = {}
+
+    def knows(self, piece: Mapping[str, Any]) -> bool:
+        return text_in(piece, "type").startswith("response.") or text_in(piece, "type") == "error"
+
+    def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        kind = text_in(piece, "type")
+        event, _, phase = kind.rpartition(".")
+        if self.is_ended and self.knows(piece):
+            self.refuse(WENT_ON)
+        elif kind == "response.created":
+            if self._has_begun:
+                self.refuse("A second response began in the stream. Use a new stream for each reply.")
+            self._has_begun = True
+        elif kind == "response.output_item.added":
+            yield from self._begin(piece, inner(piece, "item"))
+        elif kind == "response.output_item.done":
+            yield from self._end_item(piece, inner(piece, "item"))
+        elif event == "response.function_call_arguments":
+            yield from self._add_arguments(piece, is_whole=phase == "done")
+        elif event in _PARTS:
+            yield from self._add_text(piece, _PARTS[event], is_whole=phase == "done")
+        elif kind in _ENDS:
+            yield from self._finish(kind, piece)
+
+    def end(self) -> Iterator[StreamEvent]:
+        for item in self._items:
+            yield from self._show_end(item)
+
+    def body(self) -> dict[str, Any]:
+        indexes = [item.index for item in self._items]
+        is_numbered = all(isinstance(index, int) for index in indexes)
+        items = sorted(self._items, key=lambda item: item.index) if is_numbered else self._items
+        output = items_in(self._response, "output") or [item.whole() for item in items]
+        return {**self._response, "object": "response", "output": output}
+
+    def _find(self, index: Any, *ids: str) -> _Item | None:
+        """Returns the item with one of these ids, else the newest one of this output index that has no id."""
+        given = [identity for identity in ids if identity]
+        known = next((self._by_id[identity] for identity in given if identity in self._by_id), None)
+        if known is not None:
+            return known
+        newest = self._newest.get(index)
+        return None if newest is None or (given and text_in(newest.data, "id", "call_id")) else newest
+
+    def _begin(self, piece: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        item = _Item(index=value_of(piece, "output_index"), data=dict(data))
+        for identity in {text_in(data, "id"), text_in(data, "call_id")} - {""}:
+            if identity in self._by_id:
+                self.refuse(f"Two output items of the stream have the id {identity!r}.")
+            self._by_id[identity] = item
+        self._items.append(item)
+        self._newest[item.index] = item
+        yield from self._show(item)
+
+    def _end_item(self, piece: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        item = self._find(value_of(piece, "output_index"), text_in(data, "id"), text_in(data, "call_id"))
+        if item is None or (item.is_ended and not text_in(data, "id", "call_id")):
+            # Some servers send an item at its end alone.
+            yield from self._begin(piece, data)
+            item = self._items[-1]
+        before = item.whole()
+        if _differ(before, data):
+            self.refuse(f"The stream gives the call of {text_in(before, 'name')!r} twice, and not the same.")
+        item.data, item.is_ended = {**item.data, **data}, True
+        if item.is_call and not value_of(data, "arguments"):
+            item.data["arguments"] = before.get("arguments")
+        yield from self._show(item)
+        yield from self._show_end(item)
+
+    def _add_arguments(self, piece: Mapping[str, Any], *, is_whole: bool) -> Iterator[StreamEvent]:
+        index, identity = value_of(piece, "output_index"), text_in(piece, "item_id")
+        item = self._find(index, identity)
+        text = text_in(piece, "arguments") if is_whole else text_in(piece, "delta")
+        if item is None or not item.is_call:
+            self.refuse(f"The stream has arguments for the output item {identity or index!r}, which is no call of it.")
+            return
+        known = item.call().arguments if is_whole or item.is_ended else ""
+        if is_whole and text in ("", known):
+            return
+        if known:
+            self.refuse(f"The stream gives the arguments of the call of {text_in(item.data, 'name')!r} twice.")
+            return
+        item.arguments.append(text)
+        yield from self.live.add_arguments(item, text)
+
+    def _add_text(self, piece: Mapping[str, Any], part: _Part, *, is_whole: bool) -> Iterator[StreamEvent]:
+        item = self._find(value_of(piece, "output_index"), text_in(piece, "item_id"))
+        if item is None:
+            item = _Item(index=value_of(piece, "output_index"), data={"type": "message", "role": "assistant"})
+            self._items.append(item)
+            self._newest[item.index] = item
+        place = value_of(piece, part.place)
+        texts = item.texts.setdefault((part, place if isinstance(place, int) else 0), [])
+        text = text_in(piece, part.text) if is_whole else text_in(piece, "delta")
+        if not text or (is_whole and texts):
+            return
+        texts.append(text)
+        if part.kind == "output_text":
+            yield TextDelta(text=text)
+
+    def _finish(self, kind: str, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        self.is_ended = True
+        if kind == "error":
+            self._response = {"status": "failed", "error": piece.get("error") or dict(piece)}
+        else:
+            self._response = {"status": kind.removeprefix("response."), **inner(piece, "response")}
+        output = items_in(self._response, "output")
+        calls = [item for item in output if text_in(item, "type") == "function_call"]
+        for item in [item for item in self._items if item.is_call and output]:
+            if not _has_same(item.whole(), calls):
+                name = text_in(item.data, "name")
+                self.refuse(f"The call of {name!r} is not in the response's end as it was in the stream.")
+        if output and not self._items:
+            for index, item in enumerate(output):
+                yield from self._end_item({"output_index": index}, inner({"item": item}, "item"))
+        yield from self.end()
+
+    def _show(self, item: _Item) -> Iterator[StreamEvent]:
+        if item.is_call and (name := text_in(item.data, "name")):
+            yield from self.live.start(item, name=name, id=text_in(item.data, "call_id"))
+
+    def _show_end(self, item: _Item) -> Iterator[StreamEvent]:
+        if item.is_call:
+            yield from self.live.end(item, item.call())
+
+
+def _text_part(part: _Part, text: str) -> dict[str, Any]:
+    return {"type": part.kind, **({"annotations": []} if part.kind == "output_text" else {}), part.text: text}
+
+
+def _differ(before: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+    """True if an item says something else of its call at its end than before."""
+    names = ("type", "name", "call_id", "arguments")
+    if "function_call" not in (text_in(before, "type"), text_in(data, "type")):
+        return False
+    return any(before.get(name) and data.get(name) and before[name] != data[name] for name in names)
+
+
+def _has_same(call: Mapping[str, Any], calls: Sequence[Any]) -> bool:
+    """True if one of the calls in the response's end is this one."""
+    return any(text_in(one, "name") == text_in(call, "name") and not _differ(call, one) for one in calls)

@@ -1,0 +1,85 @@
+"""A streamed content of Gemini's API, put together from its responses. Each call comes whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolwire.protocols.native.assembly import WENT_ON, Assembly, present
+from toolwire.protocols.native.fields import field, inner, items_in, text_in
+from toolwire.protocols.native.live_calls import LiveCalls
+from toolwire.protocols.native.written import WrittenCall
+from toolwire.protocols.streaming import StreamEvent, TextDelta
+
+PLAIN = frozenset({"text", "thought"})
+"""Fields of a part of text alone. Such parts can be joined; a part with a signature must stay apart."""
+
+_KNOWN = frozenset(
+    {"candidates", "prompt_feedback", "promptFeedback", "usage_metadata", "usageMetadata", "modelVersion", "error"}
+)
+
+
+class PartAssembly(Assembly):
+    """The response so far, with its first candidate alone."""
+
+    def __init__(self, live: LiveCalls) -> None:
+        super().__init__(live)
+        self._parts: list[dict[str, Any]] = []
+        self._rest: dict[str, Any] = {}
+        self._candidate: dict[str, Any] = {}
+
+    def knows(self, piece: Mapping[str, Any]) -> bool:
+        return not _KNOWN.isdisjoint(piece) and not items_in(piece, "choices")
+
+    def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        candidates = items_in(piece, "candidates")
+        candidate = candidates[0] if candidates else None
+        parts = items_in(inner(candidate, "content"), "parts")
+        if self.is_ended and any(part.get("text") != "" for part in map(present, parts)):
+            self.refuse(WENT_ON)
+            return
+        for part in parts:
+            self._parts.append(present(part))
+            yield from self._show(part)
+        self._candidate.update({k: v for k, v in present(candidate).items() if k != "content"})
+        blocked = word_in(inner(piece, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
+        if blocked:
+            self._rest["promptFeedback"] = {"blockReason": blocked}
+        if error := field(piece, "error"):
+            self._rest["error"] = error
+        if blocked or error or word_in(candidate, "finish_reason", "finishReason"):
+            self.is_ended = True
+
+    def end(self) -> Iterator[StreamEvent]:
+        yield from ()
+
+    def body(self) -> dict[str, Any]:
+        content = {"role": "model", "parts": self._parts}
+        return {**self._rest, "candidates": [{**self._candidate, "content": content}]}
+
+    def _show(self, part: Any) -> Iterator[StreamEvent]:
+        call = call_in(part)
+        if call is not None:
+            key = len(self._parts)
+            yield from self.live.start(key, name=call.name, id=call.id)
+            yield from self.live.end(key, call)
+        elif not field(part, "thought") and (text := text_in(part, "text")):
+            yield TextDelta(text=text)
+
+
+def call_in(part: Any) -> WrittenCall | None:
+    """Returns the call of a part; None for any other part."""
+    call = inner(part, "function_call", "functionCall")
+    if not call:
+        return None
+    arguments = field(call, "args")
+    return WrittenCall(
+        name=text_in(call, "name"), id=text_in(call, "id"), arguments={} if arguments is None else arguments
+    )
+
+
+def word_in(value: Any, *names: str) -> str:
+    """Returns the word of the first of these names that is present. Empty if none is."""
+    found = field(value, *names)
+    # An SDK enum is a str by value, but str() of it gives another text.
+    return str(getattr(found, "value", found)) if isinstance(found, str) else ""
