@@ -69,8 +69,10 @@ class Turn:
     def __repr__(self) -> str:
         if self.suspended is not None:
             return f"<Turn {self.suspended!r}>"
-        if self.reply.ended in (*_STOPPED, "paused") and not self.reply.calls:
-            return f"<Turn {self.reply.ended}: see reply.problems>"
+        if self.reply.ended in _STOPPED:
+            return f"<Turn stopped by the provider ({self.reply.ended}): see reply.problems>"
+        if self.reply.ended == "paused" and not self.reply.calls:
+            return "<Turn paused: append reply.message and ask again>"
         if self.is_final:
             ended = self.answer if self.final is None else self.final
             return f"<Turn final: {ended!r:.80}>"

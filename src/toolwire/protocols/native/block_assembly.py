@@ -130,7 +130,7 @@ class BlockAssembly(Assembly):
         elif (
             (block.kind not in _DELTAS[kind]) if kind in _DELTAS else ("partial_json" in delta and self._is_odd(block))
         ):
-            self.refuse(f"The stream adds a {kind} to the block {index}, which is of the type {block.kind!r}.")
+            self.refuse(f"The stream adds {kind!r} to the block {index}, which is of the type {block.kind!r}.")
         else:
             yield from self._grow(block, delta)
 

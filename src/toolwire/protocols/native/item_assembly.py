@@ -199,6 +199,10 @@ class ItemAssembly(Assembly):
             if not _has_same(item.whole(), calls):
                 name = text_in(item.data, "name")
                 self.refuse(f"The call of {name!r} is not in the response's end as it was in the stream.")
+        for item in self._items if kind == "response.completed" else ():
+            item.is_ended = True
+            if text_in(item.data, "status") == "in_progress":
+                item.data["status"] = "completed"
         if output and not self._items:
             for index, item in enumerate(output):
                 yield from self._end_item({"output_index": index}, inner({"item": item}, "item"))
