@@ -544,7 +544,7 @@ async def test_a_text_is_complete_when_the_caller_says_so(name: str) -> None:
     assert stream.end() == []
     turn = await session.turn(stream.reply())
     assert (stream.is_complete, turn.answer) == (True, "Hello.")
-    with pytest.raises(ConfigurationError, match="^the stream has ended, by its `end`: use a new stream"):
+    with pytest.raises(ConfigurationError, match=r"^the stream has ended, by its `end`: use a new stream"):
         stream.feed("More.")
 
 

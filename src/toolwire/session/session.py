@@ -193,9 +193,10 @@ class Session(Traced, Observed):
     def stream(self, *, marks_end: bool | None = None) -> ReplyStream:
         """Returns a parser for one reply that arrives in pieces, over all tools that a turn may call.
 
-        Give each piece to `feed`, and the complete reply to `turn`: `await session.turn(stream.reply())`. `turn` refuses
-        a reply whose end is not marked. A provider marks it, unless `marks_end=False` says that this server never does.
-        A text has no mark: with `marks_end=True` the caller marks it by `stream.end()`. None: the protocol's own way.
+        Give each piece to `feed`, and the complete reply to `turn`: `await session.turn(stream.reply())`. `turn`
+        refuses a reply whose end is not marked. A provider marks it, unless `marks_end=False` says that this server
+        never does. A text has no mark: with `marks_end=True` the caller marks it by `stream.end()`. None: the
+        protocol's own way.
         """
         tools = callable_tools(self._scope, self.protocol)
         return self.protocol.stream(tools) if marks_end is None else self.protocol.stream(tools, marks_end=marks_end)

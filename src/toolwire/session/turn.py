@@ -10,7 +10,6 @@ from toolwire.session.suspended import Suspended
 from toolwire.vocabulary.calls import Reply, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
-
 _STOPPED = ("filter", "failed")
 """The ends of a reply after which asking again would not help, and which give no answer."""
 
