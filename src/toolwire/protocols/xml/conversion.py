@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from toolwire.definition.words import bounded, resolve
+from toolwire.definition.accepted_types import CONTAINER_TYPES, JSON_TYPES, accepted_types, json_type
+from toolwire.definition.words import resolve
 from toolwire.protocols.base import DIGIT_LIMIT, Refusal
 from toolwire.protocols.reading.repair import read_json
 from toolwire.protocols.reading.strict_json import load_json
@@ -20,9 +21,6 @@ _REAL = re.compile(r"-?[0-9]+\.[0-9]+")
 _WORDS = {"true": True, "false": False}
 _PYTHON_WORDS = {"True": ("boolean", True), "False": ("boolean", False), "None": ("null", None)}
 _TEXTLIKE = frozenset({"string", "integer", "number"})
-_CONTAINERS = frozenset({"object", "array"})
-_ALTERNATIVES = ("anyOf", "oneOf", "allOf")
-_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +59,8 @@ def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
     choices = _choices(node)
     if choices is not None:
         return Converted(value=_chosen(text, choices))
-    types = types_of(node, root)
-    if not types:
+    types = accepted_types(node, root)
+    if types == JSON_TYPES:
         return Converted(value=guess(text))
     return Converted(value=text) if types == _STRING else _typed(text, types)
 
@@ -85,25 +83,6 @@ def load_marked(text: str) -> Any:
         raise Refusal(f"it is marked as JSON and is not JSON: {error}. Write JSON, or leave the mark out.") from error
 
 
-@bounded
-def types_of(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> frozenset[str]:
-    """Returns the JSON types that a schema names. Empty if it names none and therefore allows all."""
-    node = resolve(schema, root)
-    for key in _ALTERNATIVES:
-        if isinstance(node.get(key), list) and depth:
-            found = [types_of(member, root, depth - 1) for member in cast("list[Any]", node[key])]
-            if key == "allOf":
-                return frozenset[str].intersection(*named) if (named := [types for types in found if types]) else _NONE
-            return _NONE if not all(found) else _NONE.union(*found)
-    choices = _choices(node)
-    if choices is not None:
-        return frozenset(map(_type_of, choices))
-    named = node.get("type")
-    if isinstance(named, list):
-        return frozenset(map(str, cast("list[Any]", named)))
-    return frozenset({named}) if isinstance(named, str) else _NONE
-
-
 def _typed(text: str, types: frozenset[str]) -> Converted:
     # If strings are allowed, numbers stay text. Exact decimals and leading zeros would otherwise be lost.
     wanted = types - _TEXTLIKE if "string" in types else types
@@ -113,9 +92,9 @@ def _typed(text: str, types: frozenset[str]) -> Converted:
         return _repaired(text, wanted, is_text="string" in types)
     except Refusal:
         return Converted(value=text)
-    if isinstance(value, str) and wanted & _CONTAINERS and "string" not in types:
+    if isinstance(value, str) and wanted & CONTAINER_TYPES and "string" not in types:
         return _decoded(text, value, wanted)
-    kind = _type_of(value)
+    kind = json_type(value)
     is_wanted = kind in wanted or (kind == "integer" and "number" in wanted)
     is_whole = kind == "number" and "integer" in wanted and float(value).is_integer()
     return Converted(value=value if is_wanted or is_whole else text)
@@ -128,13 +107,13 @@ def _repaired(text: str, wanted: frozenset[str], *, is_text: bool) -> Converted:
     kind, value = _PYTHON_WORDS.get(text.strip(), ("", None))
     if kind in wanted:
         return Converted(value=value, problems=(_repair(f"{text.strip()} was read as {json.dumps(value)}."),))
-    if not wanted & _CONTAINERS or not text.lstrip().startswith(("[", "{", "```")):
+    if not wanted & CONTAINER_TYPES or not text.lstrip().startswith(("[", "{", "```")):
         return Converted(value=text)
     try:
         value, problems = read_json(text)
     except Refusal:
         return Converted(value=text)
-    return Converted(value=value, problems=problems) if _type_of(value) in wanted else Converted(value=text)
+    return Converted(value=value, problems=problems) if json_type(value) in wanted else Converted(value=text)
 
 
 def _decoded(text: str, inner: str, wanted: frozenset[str]) -> Converted:
@@ -142,7 +121,7 @@ def _decoded(text: str, inner: str, wanted: frozenset[str]) -> Converted:
         value = load_json(inner)
     except (json.JSONDecodeError, Refusal):
         return Converted(value=text)
-    if _type_of(value) not in wanted & _CONTAINERS:
+    if json_type(value) not in wanted & CONTAINER_TYPES:
         return Converted(value=text)
     return Converted(value=value, problems=(_repair("The value stands in a JSON string; it was decoded."),))
 
@@ -164,27 +143,8 @@ def _choices(node: Mapping[str, Any]) -> list[Any] | None:
     return [node["const"]] if "const" in node else None
 
 
-def _type_of(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
-
-
 def _repair(message: str) -> Problem:
     return Problem(message=message, repaired=True)
 
 
-_NONE = frozenset[str]()
 _STRING = frozenset({"string"})
