@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from toolwire.definition.words import bounded, resolve
+from toolwire.definition.words import bounded, flattened, resolve
 
 LEVELS_LIMIT = 8
 """Maximum nesting of combined schemas. A schema that is nested deeper reads as one that names no type."""
@@ -30,6 +30,14 @@ def accepted_types(schema: Any, root: Mapping[str, Any], depth: int = LEVELS_LIM
                 parts.append(frozenset[str]().union(*(accepted_types(one, root, depth - 1) for one in options)))
         parts.extend(accepted_types(part, root, depth - 1) for part in cast("list[Any]", node.get("allOf") or []))
     return JSON_TYPES.intersection(*parts)
+
+
+def branch_of(schema: Any, kind: str, root: Mapping[str, Any], depth: int = LEVELS_LIMIT) -> dict[str, Any]:
+    """Returns the schema for a value of this type: the only fitting alternative, or the schema itself."""
+    node = flattened(schema, root)
+    options = [option for key in _ALTERNATIVES for option in cast("list[Any]", node.get(key) or [])]
+    fitting = [option for option in options if kind in accepted_types(option, root)]
+    return branch_of(fitting[0], kind, root, depth - 1) if len(fitting) == 1 and depth > 0 else node
 
 
 def json_type(value: object) -> str:

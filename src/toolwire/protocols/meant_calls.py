@@ -18,7 +18,7 @@ from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.conversion import convert_argument
-from toolwire.protocols.xml.element import OPENING, attributes, is_empty
+from toolwire.protocols.xml.markup import OPENING, attributes, is_empty
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.definition.accepted_types import CONTAINER_TYPES, JSON_TYPES, accepted_types, json_type
-from toolwire.definition.words import bounded, path_text, resolve
-from toolwire.protocols.base import DEPTH_LIMIT, Refusal
+from toolwire.definition.accepted_types import CONTAINER_TYPES, JSON_TYPES, accepted_types, branch_of, json_type
+from toolwire.definition.words import bounded, path_text
+from toolwire.protocols.base import DEPTH_LIMIT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.reading.lenient_json import place, read_lenient
 from toolwire.protocols.reading.strict_json import check_depth, load_json
 from toolwire.vocabulary.calls import Problem
@@ -22,6 +22,9 @@ _FENCED = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+\n(.*)\n[ \t]*+\1\s*
 _FENCE_OPENS = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+(?=[\[{])")
 DECODED_LIMIT = 256
 """Maximum number of JSON texts inside one call's arguments that are decoded. Later ones stay text."""
+
+JSON_TEXT_LIMIT = REPLY_LIMIT_BYTES
+"""Maximum length of such a text in characters. A model cannot write a longer one, and reading it takes 1 µs each."""
 
 _PLAIN = frozenset({"number", "integer", "boolean", "null"})
 _PLAIN_KINDS: Mapping[type, frozenset[str]] = {
@@ -90,16 +93,17 @@ def decode_json_texts(
     Clients and hosts encode whole arguments, so texts inside a value stay. Returns the same arguments without any.
     """
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
-    fitted, problems = arguments, list[Problem]()
+    decoded: dict[str, Any] = {}
+    problems: list[Problem] = []
     for name, value in arguments.items():
         if type(value) is not str or not _may_hold_container(value):
             continue
         wanted = _containers_only(properties.get(name, schema.get("additionalProperties")), schema)
         read, found = _container(value, wanted, path_text((name,)), DEPTH_LIMIT) if wanted else (value, ())
         if read is not value:
-            fitted = {**fitted, name: read}
+            decoded[name] = read
             problems.extend(found)
-    return fitted, tuple(problems)
+    return ({**arguments, **decoded}, tuple(problems)) if decoded else (arguments, ())
 
 
 def _arguments(text: str, schema: Mapping[str, Any] | None) -> tuple[dict[str, Any], tuple[Problem, ...]]:
@@ -255,7 +259,7 @@ class _Fitting:
     def _branch(self, schema: Any, kind: str) -> dict[str, Any]:
         known = self.branches.get((id(schema), kind))
         if known is None:
-            known = self.branches[id(schema), kind] = _branch(schema, kind, self.root)
+            known = self.branches[id(schema), kind] = branch_of(schema, kind, self.root)
         return known
 
 
@@ -274,6 +278,8 @@ def _container(text: str, wanted: frozenset[str], name: str, depth: int) -> tupl
 
     Any other text is returned unchanged, and validation reports the expected type.
     """
+    if len(text) > JSON_TEXT_LIMIT:
+        return text, ()
     try:
         value, problems = read_json(text, depth=depth)
     except Refusal:
@@ -282,14 +288,6 @@ def _container(text: str, wanted: frozenset[str], name: str, depth: int) -> tupl
         return text, ()
     note = _repair(f"`{name}` is a JSON text where the tool takes a value; it was decoded.", name)
     return value, (note, *problems)
-
-
-def _branch(schema: Any, kind: str, root: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
-    """Returns the schema for a value of this kind: the only fitting alternative, or the schema itself."""
-    node = resolve(schema, root)
-    options = [option for key in ("anyOf", "oneOf") for option in cast("list[Any]", node.get(key, []))]
-    fitting = [option for option in options if kind in accepted_types(option, root)]
-    return _branch(fitting[0], kind, root, depth - 1) if len(fitting) == 1 and depth else node
 
 
 def _repair(message: str, where: str = "") -> Problem:

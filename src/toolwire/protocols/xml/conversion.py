@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from toolwire.definition.words import resolve
 from toolwire.protocols.base import DIGIT_LIMIT, Refusal
 from toolwire.protocols.reading.repair import read_json
 from toolwire.protocols.reading.strict_json import load_json
+from toolwire.protocols.xml.tags import read_tags
 from toolwire.vocabulary.calls import Problem
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -54,7 +55,35 @@ def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
 
     Text stays text if the schema asks for a string, even `10` or `true`. A text that does not fit also stays text;
     validation then reports the expected type.
+
+    Raises:
+        Refusal: The text is tags, and they are no list or object by the schema.
     """
+    if text.lstrip().startswith("<") and takes_tags(schema, root):
+        return _tagged(text, schema, root)
+    return _untagged(text, schema, root)
+
+
+def takes_tags(schema: Any, root: Mapping[str, Any]) -> bool:
+    """True if a schema accepts a list or an object and no string, so that tags in a text can be only that."""
+    types = accepted_types(schema, root)
+    return "string" not in types and bool(types & CONTAINER_TYPES)
+
+
+def _tagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
+    problems = list[Problem]()
+
+    def leaf(inner: str, its_schema: Any) -> Any:
+        found = _untagged(inner, its_schema, root)
+        problems.extend(found.problems)
+        return found.value
+
+    value = read_tags(text, schema, root, leaf)
+    note = _repair(f"Its tags were read as {'a list' if isinstance(value, list) else 'an object'}.")
+    return Converted(value=value, problems=(note, *dict.fromkeys(problems)))
+
+
+def _untagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
     node = resolve(schema, root)
     choices = _choices(node)
     if choices is not None:
@@ -62,13 +91,26 @@ def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
     types = accepted_types(node, root)
     if types == JSON_TYPES:
         return Converted(value=guess(text))
+    if types in _EMPTY and not text.strip():
+        value, what = _EMPTY[types]
+        return Converted(value=value(), problems=(_repair(f"An empty text was read as an empty {what}."),))
     return Converted(value=text) if types == _STRING else _typed(text, types)
 
 
 def convert_argument(name: str, text: str, schema: Mapping[str, Any]) -> Converted:
-    """Converts the text of a parameter by the tool's input schema."""
+    """Converts the text of a parameter by the tool's input schema.
+
+    Raises:
+        Refusal: As in `convert`.
+    """
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
     return convert(text, properties.get(name, schema.get("additionalProperties")), schema)
+
+
+def tagged_parameters(schema: Mapping[str, Any]) -> dict[str, bool]:
+    """Returns the names of the parameters. True for one that takes tags as a list or an object."""
+    properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+    return {name: takes_tags(node, schema) for name, node in properties.items()}
 
 
 def load_marked(text: str) -> Any:
@@ -148,3 +190,8 @@ def _repair(message: str) -> Problem:
 
 
 _STRING = frozenset({"string"})
+_EMPTY: Mapping[frozenset[str], tuple[Callable[[], Any], str]] = {
+    frozenset({"array"}): (list, "list"),
+    frozenset({"object"}): (dict, "object"),
+}
+"""The empty value of a schema that accepts nothing else."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.root_fields import with_root_fields
@@ -16,7 +16,7 @@ from toolwire.protocols.reading.incoming import line, read_incoming, text_given
 from toolwire.protocols.reading.repair import fit_arguments
 from toolwire.protocols.tool_names import KnownTools, known_tools, refuse_ambiguous
 from toolwire.protocols.xml.call_reader import RawCall, RawParameter
-from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked
+from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked, tagged_parameters
 from toolwire.protocols.xml.scan import scan
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
 
@@ -131,10 +131,13 @@ class Schemas:
             self._schemas[name] = with_root_fields(self._tools[name].input_schema)
         return self._schemas[name]
 
-    def parameters(self, name: str) -> frozenset[str]:
-        """Returns the names of a tool's parameters. Empty if the tool is unknown."""
+    def parameters(self, name: str) -> Mapping[str, bool]:
+        """Returns the names of a tool's parameters. Empty if the tool is unknown.
+
+        True for a parameter that takes tags as a list or an object.
+        """
         schema = self.schema(name)
-        return frozenset() if schema is None else frozenset(_properties(schema))
+        return {} if schema is None else tagged_parameters(schema)
 
 
 def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *, keeps_texts: bool = False) -> ToolCall:
@@ -156,20 +159,16 @@ def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *,
 
 
 def _value(parameter: RawParameter, schema: Mapping[str, Any] | None, text: str) -> Converted:
-    if parameter.is_json:
-        try:
+    try:
+        if parameter.is_json:
             return Converted(value=load_marked(parameter.text))
-        except Refusal as refusal:
-            message = f"<{parameter.name}> cannot be read: {refusal}"
-            raise Refusal(message, place=line(text, parameter.position)) from refusal
-    if schema is None:
-        return Converted(value=guess(parameter.text))
-    return convert_argument(parameter.name, parameter.text, schema)
+        if schema is None:
+            return Converted(value=guess(parameter.text))
+        return convert_argument(parameter.name, parameter.text, schema)
+    except Refusal as refusal:
+        message = f"<{parameter.name}> cannot be read: {refusal}"
+        raise Refusal(message, place=line(text, parameter.position)) from refusal
 
 
 def _placed(problem: Problem, name: str) -> Problem:
     return replace(problem, place=f"{name}, {problem.place}" if problem.place else name)
-
-
-def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", schema.get("properties") or {})

@@ -15,16 +15,8 @@ from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.reading.incoming import match_end, text_given
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.text_parse import parse_xml
-from toolwire.protocols.xml.element import (
-    BLOCK_TAGS,
-    CDATA,
-    CDATA_END,
-    CLOSING,
-    NAMED_TAGS,
-    OPENING,
-    attributes,
-    expanded,
-)
+from toolwire.protocols.xml.element import BLOCK_TAGS, NAMED_TAGS
+from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expanded
 from toolwire.protocols.xml.parse import Schemas, read_xml
 from toolwire.vocabulary.calls import Reply
 
