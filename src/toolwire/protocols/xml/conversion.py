@@ -79,6 +79,8 @@ def _tagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
         return found.value
 
     value = read_tags(text, schema, root, leaf)
+    if isinstance(value, str):
+        return Converted(value=value)
     note = _repair(f"Its tags were read as {'a list' if isinstance(value, list) else 'an object'}.")
     return Converted(value=value, problems=(note, *dict.fromkeys(problems)))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolwire.definition.accepted_types import CONTAINER_TYPES, accepted_types, branch_of
-from toolwire.definition.words import expected_one
+from toolwire.definition.words import bounded, expected_one
 from toolwire.protocols.base import DEPTH_LIMIT, Refusal
 from toolwire.protocols.reading.strict_json import KEY_LIMIT
 from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, MARK, OPENING, expanded, is_empty
@@ -40,6 +40,7 @@ class Element:
         return "".join(outer)
 
 
+@bounded
 def read_tags(text: str, schema: Any, root: Mapping[str, Any], leaf: Leaf) -> Any:
     """Returns the list or the object that a text of tags is by the schema.
 
