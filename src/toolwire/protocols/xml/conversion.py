@@ -6,18 +6,18 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from toolwire.definition.accepted_types import CONTAINER_TYPES, JSON_TYPES, accepted_types, json_type
-from toolwire.definition.words import resolve
+from toolwire.definition.words import bounded, flattened, path_text, resolve
 from toolwire.protocols.base import DIGIT_LIMIT, Refusal
 from toolwire.protocols.reading.repair import read_json
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.xml.tags import read_tags
 from toolwire.vocabulary.calls import Problem
 
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _REAL = re.compile(r"-?[0-9]+\.[0-9]+")
 _WORDS = {"true": True, "false": False}
 _PYTHON_WORDS = {"True": ("boolean", True), "False": ("boolean", False), "None": ("null", None)}
@@ -36,7 +36,8 @@ class Converted:
 def guess(text: str) -> Any:
     """Converts a text without a schema. Only `true`, `false`, `-3` and `0.5` in exactly these forms are not strings.
 
-    `007`, `1e5`, ` 10 `, `True`, `NaN` and `1_000` stay strings.
+    A number must write the same text again, so that a guess can be undone: `3.10`, `1.0`, `007`, `1e5`, `-0`, ` 10 `
+    and `1_000` stay strings.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -44,10 +45,76 @@ def guess(text: str) -> Any:
         return text
     if _INTEGER.fullmatch(text):
         return int(text)
-    if _REAL.fullmatch(text):
-        value = float(text)
-        return value if math.isfinite(value) else text
+    if _REAL.fullmatch(text) and _text_of(float(text)) == text:
+        return float(text)
     return text
+
+
+def convert_written(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
+    """Converts guessed values by the tool's schema, as if each were still its text."""
+    return _converted(arguments, schema, lambda value, node: convert(_text_of(value), node, schema))
+
+
+def convert_guessed(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
+    """Converts values that may have been guessed by the tool's schema. A value of a type that it accepts stays."""
+    return _converted(arguments, schema, lambda value, node: _given(value, node, schema))
+
+
+def _converted(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any], read: Callable[[Any, Any], Converted]
+) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
+    """Converts each text, number and boolean. One that does not fit stays; validation then reports it."""
+    properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+    values, problems = dict(arguments), list[Problem]()
+    for name, value in arguments.items():
+        if _has_text(value):
+            try:
+                found = read(value, properties.get(name, schema.get("additionalProperties")))
+            except Refusal:
+                continue
+            values[name] = found.value
+            problems += [replace(problem, place=path_text((name,))) for problem in found.problems]
+    return values, tuple(problems)
+
+
+@bounded
+def _given(value: Any, schema: Any, root: Mapping[str, Any]) -> Converted:
+    types, choices = accepted_types(schema, root), _choices(resolve(schema, root))
+    if choices is not None:
+        chosen = value if value in choices else _chosen(_text_of(value), choices)
+        return Converted(value=chosen if chosen in choices else value)
+    if type(value) is str:
+        return Converted(value=value) if "string" in types or not value.strip() else convert(value, schema, root)
+    if json_type(value) in types or not ("string" in types or type(value) is bool) or _has_format(schema, root):
+        return Converted(value=value)
+    return Converted(value=_text_of(value))
+
+
+def _has_text(value: object) -> bool:
+    """True for a value that a text can stand for: JSON has no NaN, and Python writes no longer integer."""
+    if type(value) is int:
+        return abs(value) < 10**DIGIT_LIMIT
+    return math.isfinite(value) if type(value) is float else type(value) in (str, bool)
+
+
+def _text_of(value: str | float) -> str:
+    """Returns the text that `guess` reads as this value. Some languages write 1.0 as 1, so that it has none here."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else str(value)
+
+
+def _has_format(schema: Any, root: Mapping[str, Any]) -> bool:
+    """True for a string with a format: a Python type behind it may take numbers, as a duration takes seconds."""
+    node = flattened(schema, root)
+    options = [option for key in ("anyOf", "oneOf") for option in cast("list[Any]", node.get(key) or [])]
+    return "format" in node or any("format" in resolve(option, root) for option in options)
 
 
 def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:

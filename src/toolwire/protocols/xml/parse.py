@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,8 +18,6 @@ from toolwire.protocols.xml.call_reader import RawCall, RawParameter
 from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked, tagged_parameters
 from toolwire.protocols.xml.scan import scan
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
-
-_LOG = logging.getLogger("toolwire.xml")
 
 
 def read_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
@@ -71,7 +68,9 @@ def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) 
         problems += scanned.problems
         for raw in scanned.calls:
             try:
-                calls.append(_call(raw, incoming.text, schemas, problems, keeps_texts=True))
+                call = _call(raw, incoming.text, schemas, problems)
+                is_guessed = schemas.schema(raw.name) is None
+                calls.append(replace(call, arguments=WrittenArguments(call.arguments)) if is_guessed else call)
             except Refusal as refusal:
                 if is_strict:
                     raise
@@ -79,31 +78,6 @@ def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) 
     except Refusal as refusal:
         return ReadCalls(calls=(), problems=(refusal.problem,))
     return ReadCalls(calls=tuple(calls), problems=tuple(problems))
-
-
-class XmlArguments(WrittenArguments):
-    """Arguments with guessed types, together with their original texts."""
-
-    def __init__(self, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:
-        super().__init__(values)
-        self._texts = {name: (text, values[name]) for name, text in texts.items()}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        texts = {name: text for name, (text, value) in self._texts.items() if self.get(name) is value}
-        return type(self), (dict(self), texts)
-
-    def read_by(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the arguments converted by the schema. Each repair is logged."""
-        arguments, problems = dict[str, Any](self), list[Problem]()
-        for name, (text, guessed) in self._texts.items():
-            if name in self and self[name] is guessed:
-                found = convert_argument(name, text, schema)
-                arguments[name] = found.value
-                problems += [_placed(problem, name) for problem in found.problems]
-        fitted, more = fit_arguments(arguments, schema)
-        for problem in (*problems, *more):
-            _LOG.info("%s: %s", problem.place, problem.message)
-        return fitted
 
 
 class Schemas:
@@ -140,7 +114,7 @@ class Schemas:
         return {} if schema is None else tagged_parameters(schema)
 
 
-def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *, keeps_texts: bool = False) -> ToolCall:
+def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem]) -> ToolCall:
     schema = schemas.schema(raw.name)
     name = schemas.name(raw.name)
     if schema is None:
@@ -150,9 +124,6 @@ def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *,
         found = _value(parameter, schema, text)
         arguments[parameter.name] = found.value
         problems += [_placed(problem, parameter.name) for problem in found.problems]
-    if schema is None and keeps_texts:
-        texts = {parameter.name: parameter.text for parameter in raw.parameters if not parameter.is_json}
-        return ToolCall(name, XmlArguments(arguments, texts), raw_text=text[raw.start : raw.end])
     arguments, more = fit_arguments(arguments, schema)
     problems += more
     return ToolCall(name, arguments, raw_text=text[raw.start : raw.end])
