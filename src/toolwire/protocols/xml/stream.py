@@ -1,7 +1,8 @@
 """Streaming of XML replies. Text is reported at once; calls are read when they are complete.
 
 Arguments are reported piece by piece only while the call is well-formed. After the first mistake in a call, nothing
-more is reported: a repair needs the rest of the reply. `reply()` then reads the whole reply as `parse` does.
+more is reported: a repair needs the rest of the reply. The same holds for a list or object written as tags. `reply()`
+then reads the whole reply as `parse` does.
 """
 
 from __future__ import annotations
@@ -244,7 +245,16 @@ class XmlStream:
             self._tell(start)
             self._step = self._section
             return self._take(len(CDATA))
-        return self._end_of_value(start)
+        return self._end_of_value(start) if self._held[start : start + 1] in ("", "<") else self._text_behind()
+
+    def _text_behind(self) -> bool:
+        """Reads text between a section and the next one, or the end of the value."""
+        end = self._held.find("<")
+        text = None if end < 0 else expanded(self._held[:end])
+        if text is None:
+            return self._wait() if end < 0 else self._go_quiet()
+        self._tell(end, text)
+        return True
 
     def _loose(self) -> bool:
         """Reads a value outside of CDATA.
@@ -261,7 +271,7 @@ class XmlStream:
             self._tell(len(text), text if (value := expanded(text)) is None else value)
         else:
             self._tell(len(self._held) if end < 0 else end)
-        return bool(self._held) and self._end_of_value(0)
+        return bool(self._held) and self._behind_section()
 
     def _end_of_value(self, start: int) -> bool:
         closing = f"</{self._tag}>"
