@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.definition.accepted_types import CONTAINER_TYPES, JSON_TYPES, accepted_types, branch_of, json_type
+from toolwire.definition.json_schema.accepted_types import (
+    CONTAINER_TYPES,
+    JSON_TYPES,
+    accepted_types,
+    branch_of,
+    json_type,
+)
 from toolwire.definition.words import bounded, path_text
 from toolwire.protocols.base import DEPTH_LIMIT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.reading.lenient_json import place, read_lenient

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from toolwire.definition.accepted_types import CONTAINER_TYPES, JSON_TYPES, accepted_types, json_type
+from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, JSON_TYPES, accepted_types, json_type
 from toolwire.definition.words import bounded, flattened, path_text, resolve
 from toolwire.protocols.base import DIGIT_LIMIT, Refusal
 from toolwire.protocols.reading.repair import read_json

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from toolwire.definition.accepted_types import CONTAINER_TYPES, branch_of
 from toolwire.definition.from_function import tool_of
+from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, branch_of
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.python_text import field_lines
 from toolwire.definition.tool import Tool

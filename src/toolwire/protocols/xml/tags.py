@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.definition.accepted_types import CONTAINER_TYPES, accepted_types, branch_of
+from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, accepted_types, branch_of
 from toolwire.definition.words import bounded, expected_one
 from toolwire.protocols.base import DEPTH_LIMIT, Refusal
 from toolwire.protocols.reading.strict_json import KEY_LIMIT
