@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from typing import Any
 
@@ -262,6 +263,16 @@ async def test_a_class_and_its_toolkit_take_the_texts_of_numbers_and_numbers_for
     for result in (await take(**given), await toolkit.execute_tool("take", given)):
         said = {name: value for name, value in (result.data or {}).items() if name in given}
         assert taken in str(result.error) if isinstance(taken, str) else said == taken
+
+
+async def test_a_number_stays_one_where_a_python_type_takes_it() -> None:
+    def wait(time: datetime.timedelta) -> float:
+        """Waits."""
+        return time.total_seconds()
+
+    toolkit = Toolkit("agent")
+    toolkit.add_tool(ToolSpec.from_function(wait))
+    assert (await toolkit.execute_tool("wait", {"time": 5})).data == 5.0
 
 
 def test_a_number_is_no_text_in_any_other_call() -> None:

@@ -86,6 +86,7 @@ class Schemas:
     def __init__(self, tools: Iterable[Any]) -> None:
         self._tools: dict[str, Tool] = {tool.name: tool for tool in map(tool_of, tools)}
         self._schemas: dict[str, dict[str, Any]] = {}
+        self._parameters: dict[str, Mapping[str, bool]] = {}
 
     def name(self, name: str) -> str:
         """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
@@ -110,8 +111,10 @@ class Schemas:
 
         True for a parameter that takes tags as a list or an object.
         """
-        schema = self.schema(name)
-        return {} if schema is None else tagged_parameters(schema)
+        if name not in self._parameters:
+            schema = self.schema(name)
+            self._parameters[name] = {} if schema is None else tagged_parameters(schema)
+        return self._parameters[name]
 
 
 def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem]) -> ToolCall:
