@@ -77,7 +77,10 @@ def test_the_page_advises_on_every_protocol() -> None:
 
 def test_the_examples_run_and_give_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "protocols_page"}
-    prompt, shown = re.findall(r"^```python\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    encoded, tagged, prompt, shown = re.findall(r"^```python\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    for block in (encoded, tagged):
+        exec(compile(block, "docs/protocols.md", "exec", dont_inherit=True), names)
+        assert capsys.readouterr().out == f"{block.rpartition('# ')[2].rstrip()}\n"
     exec(compile(prompt, "docs/protocols.md", "exec", dont_inherit=True), names)
     assert names["prompt"].splitlines()[1] == "search(query: string): Searches the catalogue."
     exec(compile(shown, "docs/protocols.md", "exec", dont_inherit=True), names)

@@ -149,7 +149,7 @@ def test_an_instruction_shows_every_parameter_with_a_value_that_fits() -> None:
         "<tool_call>\n  <name>find</name>\n  <params>\n"
         "    <text><![CDATA[your_text_here]]></text>\n"
         "    <exact><![CDATA[true]]></exact>\n"
-        "    <rows><![CDATA[[]]]></rows>\n"
+        "    <rows><![CDATA[[1]]]></rows>\n"
         "  </params>\n</tool_call>"
     )
 

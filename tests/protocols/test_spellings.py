@@ -11,6 +11,7 @@ from toolwire import Session, ToolCall, ToolSpec
 from toolwire.definition.from_schema import from_schema
 from toolwire.protocols import get
 from toolwire.protocols.streaming import CallStarted
+from toolwire.protocols.tool_names import provider_name
 
 SCHEMA = {"type": "object", "properties": {"country": {"type": "string"}}, "required": ["country"]}
 ARGUMENTS = {"country": "Peru"}
@@ -62,6 +63,33 @@ def called(protocol: str, written: str, known: list[Any]) -> list[tuple[str, dic
 )
 def test_another_spelling_of_a_tool_is_read(protocol: str, name: str, written: str) -> None:
     assert called(protocol, written, tools("look", name)) == [(name, ARGUMENTS)]
+
+
+@pytest.mark.parametrize("protocol", ["json", "xml", *NATIVE])
+@pytest.mark.parametrize("written", ["functions.{}", "default_api.{}", "functions.{}:0", "{}:12"])
+@pytest.mark.parametrize("name", ["weather", "country_info.capital", "server/country-info.capital"])
+def test_a_namespace_and_a_number_that_models_write_around_a_name_are_left_out(
+    protocol: str, name: str, written: str
+) -> None:
+    spellings = (name, provider_name(name), name.replace(".", "_"))
+    found = [called(protocol, written.format(spelling), tools("look", name)) for spelling in spellings]
+    assert found == [[(name, ARGUMENTS)]] * 3
+
+
+@pytest.mark.parametrize("protocol", ["json", "xml", *NATIVE])
+def test_a_tool_with_a_namespace_in_its_name_comes_before_one_without(protocol: str) -> None:
+    for name in ("functions.weather", "default_api.weather", "functions_weather"):
+        assert called(protocol, name, tools("weather", name)) == [(name, ARGUMENTS)]
+    assert called(protocol, "functions.weather", tools("weather", "functions_weather")) == [
+        ("functions_weather", ARGUMENTS)
+    ]
+
+
+@pytest.mark.parametrize("protocol", NATIVE)
+@pytest.mark.parametrize("written", ["function.weather", "functions.functions.look", "functions.", "weather:x", ":0"])
+def test_other_words_around_a_name_are_not_left_out(protocol: str, written: str) -> None:
+    read = get(protocol).parse(reply(protocol, written), tools("look", "weather"))
+    assert {call.name for call in read.calls} & {"look", "weather"} == set()
 
 
 @pytest.mark.parametrize("protocol", ["json", "xml", *NATIVE])

@@ -16,13 +16,12 @@ from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
 from toolwire.facade.built_ins import BuiltInTools
 from toolwire.facade.driving import call_blocking
+from toolwire.facade.given_calls import host_call
 from toolwire.facade.policy_sources import PolicySource, joined_policy, refuse_wrong_rules
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.facade.tools.reg_toolspec import marked_methods
 from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Rule
-from toolwire.runtime.identity import new_id
-from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 
@@ -229,7 +228,7 @@ class ToolRegistry(BuiltInTools):
         Bound parameters are looked up in `state` first, for this call and the calls that it makes.
         """
         parts = self._parts
-        call = ToolCall(name, arguments, id=new_id("r"))
+        call = host_call(name, arguments, parts.scope.tools)
         return call_blocking(call, parts.scope if state is None else parts.scope.with_state(state))
 
     async def ainvoke(
@@ -240,7 +239,7 @@ class ToolRegistry(BuiltInTools):
         from toolwire.invocation.scope import ended
 
         parts = self._parts
-        call = ToolCall(name, arguments, id=new_id("r"))
+        call = host_call(name, arguments, parts.scope.tools)
         return ended(await invoke(call, parts.awaited().with_state(state)))
 
     def run_program(

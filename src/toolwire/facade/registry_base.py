@@ -13,6 +13,7 @@ from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.selection import Visible
 from toolwire.definition.tool import Permission
 from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.given_calls import host_call
 from toolwire.facade.mcp_servers import McpServers, close_mcp_clients
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
@@ -126,10 +127,9 @@ class RegistryBase(NamedTools, Traced, Observed, Switching, McpServers):
         from toolwire.invocation.judge import judged, subject_of
         from toolwire.invocation.validate import Prepared, validate
         from toolwire.permission.explain import explain
-        from toolwire.vocabulary.calls import ToolCall
 
         entry, scope = self._entry(name), self._call_scope.with_state(state)
-        prepared = validate(ToolCall(entry.name, arguments), entry, scope.states)
+        prepared = validate(host_call(entry.name, arguments, scope.tools), entry, scope.states)
         if not isinstance(prepared, Prepared):
             raise ConfigurationError(prepared.error or "the arguments are wrong")
         subject, verdict = subject_of(prepared, scope), judged(prepared, scope)

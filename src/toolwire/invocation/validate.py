@@ -8,13 +8,12 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.binding import States
-from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.tool import Tool, Validated, canonical
 from toolwire.definition.untaken_nulls import drop_untaken_nulls
 from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Scope
-from toolwire.vocabulary.calls import ToolCall, WrittenArguments
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import kept_text
@@ -94,8 +93,6 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
     """
     arguments = call.arguments
     try:
-        if isinstance(arguments, WrittenArguments):
-            arguments = arguments.read_by(with_root_fields(entry.tool.input_schema))
         try:
             own = _own(arguments)
         except RecursionError:

@@ -15,10 +15,11 @@ from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import fences, is_all, named, unquoted
 from toolwire.protocols.foreign import read_foreign
 from toolwire.protocols.reading.incoming import match_end
+from toolwire.protocols.reading.repair import decode_json_texts
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.conversion import convert_argument
-from toolwire.protocols.xml.element import OPENING, attributes, is_empty
+from toolwire.protocols.xml.markup import OPENING, attributes, is_empty
 from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
 
@@ -107,5 +108,7 @@ def _in_attributes(text: str, known: KnownTools) -> list[ToolCall]:
 
 
 def _call(tool: str, given: Mapping[str, Any], known: KnownTools) -> ToolCall:
-    parameters = cast("Mapping[str, Any]", known.schemas[tool].get("properties") or {})
-    return ToolCall(tool, {name: value for name, value in given.items() if name in parameters})
+    schema = known.schemas[tool]
+    parameters = cast("Mapping[str, Any]", schema.get("properties") or {})
+    arguments, _ = decode_json_texts({name: value for name, value in given.items() if name in parameters}, schema)
+    return ToolCall(tool, arguments)

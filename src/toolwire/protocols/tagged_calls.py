@@ -6,15 +6,15 @@ Prompts of coding agents ask for this form. Models write it elsewhere too, with 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import NAME, named
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.tool_names import KnownTools
-from toolwire.protocols.xml.element import OPENING, ElementReader, Repairs
+from toolwire.protocols.xml.conversion import tagged_parameters
+from toolwire.protocols.xml.element import ElementReader, Repairs
+from toolwire.protocols.xml.markup import OPENING
 from toolwire.vocabulary.calls import Problem
 
 _OPENS = re.compile(rf"<(?P<name>{NAME})>\s*+(?=<)")
@@ -46,7 +46,7 @@ def read_tagged_call(text: str, position: int, known: KnownTools) -> TaggedCall 
         return None
     repairs = Repairs(text)
     elements = ElementReader(text, repairs)
-    elements.names = frozenset(cast("Mapping[str, Any]", known.schemas[tool].get("properties") or {}))
+    elements.names = tagged_parameters(known.schemas[tool])
     texts, end, closing = dict[str, str](), opening.end(), f"</{opening['name']}>"
     while not text.startswith(closing, end):
         parameter = OPENING.match(text, end)
@@ -56,7 +56,7 @@ def read_tagged_call(text: str, position: int, known: KnownTools) -> TaggedCall 
         if name in texts:
             message = f"<{name}> is given twice in one call. Write it once; write a list as JSON."
             raise Refusal(message, place=line(text, parameter.start()))
-        texts[name], end = elements.value(name, parameter)
+        texts[name], end = elements.value(name, parameter, name)
         end = elements.skip(end)
     if not texts:
         return None  # only the tool's tags, as prose mentions them

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,10 @@ _ESCAPE = re.compile(rf"_({_WORD})_")
 # The underscore before such a word is escaped if another underscore will follow. Every escape begins with one.
 _IN_NAMES = re.compile(rf"_(?={_WORD}[^A-Za-z0-9-])|[^A-Za-z0-9_-]|\A[0-9-]")
 _IN_PROPERTIES = re.compile(rf"_(?={_WORD}[^A-Za-z0-9])|[^A-Za-z0-9_]|\A[0-9]")
+_NAMESPACES = ("functions.", "default_api.")
+"""Where the prompts of OpenAI's and Gemini's models place the tools. The models then write it before a name."""
+_INDEX = re.compile(r":[0-9]{1,4}\Z")
+"""The number of a call, which Kimi's models write behind the name: `functions.weather:0`."""
 _CUT = re.compile(r"_h[0-9a-f]{12}\Z")
 
 
@@ -60,7 +64,7 @@ class NameMap:
     def from_provider(self, name: str) -> str:
         """Returns the tool's own name, also in another spelling. Any other name is decoded as far as possible."""
         decoded = self._ours.get(name) or tool_name(name)
-        return decoded if decoded in self._names else _meant(decoded, self._names, self.spellings) or decoded
+        return decoded if decoded in self._names else _meant(name, self._ours, self._names, self.spellings) or decoded
 
 
 def provider_name(name: str) -> str:
@@ -113,7 +117,7 @@ class KnownTools:
         """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
         if name in self.schemas:
             return name
-        return self.written.get(name) or _meant(name, self.schemas, self.spellings) or name
+        return _meant(name, self.written, self.schemas, self.spellings) or name
 
     @cached_property
     def spellings(self) -> Mapping[str, Sequence[str]]:
@@ -129,16 +133,31 @@ def by_spelling(names: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _meant(written: str, names: Iterable[str], spellings: Mapping[str, Sequence[str]]) -> str:
-    """Returns the only tool that a written name can mean; empty without one.
+def _meant(
+    written: str, ours: Mapping[str, str], names: Collection[str], spellings: Mapping[str, Sequence[str]]
+) -> str:
+    """Returns the only tool that a name can mean that no tool has; empty without one. `ours` has providers' names.
 
     Small models leave out the last part of a name: `weather` for `weather.get`. Its only tool is meant.
     """
-    spelled = _spelled(written, spellings)
-    if spelled or not written:
-        return spelled
-    members = [name for name in names if name.startswith((f"{written}.", f"{written}/", f"{written}:"))]
+    found = _spelled_tool(written, ours, names, spellings)
+    bare = _INDEX.sub("", written)
+    for namespace in _NAMESPACES:
+        bare = bare.removeprefix(namespace)
+    if not found and bare != written:
+        found = _spelled_tool(bare, ours, names, spellings)
+    if found or not written:
+        return found
+    decoded = tool_name(written)
+    members = [name for name in names if name.startswith((f"{decoded}.", f"{decoded}/", f"{decoded}:"))]
     return members[0] if len(members) == 1 else ""
+
+
+def _spelled_tool(
+    written: str, ours: Mapping[str, str], names: Collection[str], spellings: Mapping[str, Sequence[str]]
+) -> str:
+    decoded = ours.get(written) or tool_name(written)
+    return decoded if decoded in names else _spelled(decoded, spellings)
 
 
 def _spelled(written: str, names: Mapping[str, Sequence[str]]) -> str:

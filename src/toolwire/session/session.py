@@ -42,7 +42,7 @@ from toolwire.session.prompt_options import prompt_options
 from toolwire.session.resume import Passes, RunStore, given_ids, run_calls
 from toolwire.session.setup import bind_built_in, ruled
 from toolwire.session.suspended import Suspended
-from toolwire.session.told_tools import callable_tools, shown
+from toolwire.session.told_tools import callable_tools, read_reply, shown
 from toolwire.session.turn import Turn, answering
 from toolwire.session.wire import GivenDecisions
 from toolwire.vocabulary.calls import Caller, Reply
@@ -253,7 +253,7 @@ class Session(Traced, Observed):
             return await self._read(reply, scope)
 
     async def _read(self, reply: Any, scope: Scope) -> Turn:
-        read = reply if isinstance(reply, Reply) else self.protocol.parse(reply, callable_tools(scope, self.protocol))
+        read = read_reply(reply, scope, self.protocol)
         self._dialogue.count_broken(read)
         run_id = new_id("r")
         return await self._traced(self._take(run_id, read, scope), scope, run_id, given_ids(run_id, read))

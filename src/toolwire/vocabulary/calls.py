@@ -43,12 +43,8 @@ def setters_of(frozen: type[Any]) -> tuple[Callable[[Any, Any], None], ...]:
 class WrittenArguments(dict[str, Any]):
     """Arguments read from text with guessed types, because the tool's schema was not known then.
 
-    The invocation path reads the texts again by the schema of the called tool.
+    A guess writes the same text again, so a host's call converts each one by the schema of the called tool.
     """
-
-    def read_by(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns the arguments typed by the tool's input schema. A value that was replaced after reading stays."""
-        raise NotImplementedError
 
 
 CORE_MODULES: tuple[str, ...] = ("math", "json", "datetime", "re", "random", "statistics")

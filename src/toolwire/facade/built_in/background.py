@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.facade.driving import awaited
+from toolwire.facade.given_calls import host_call
 from toolwire.invocation.invoker import invoke
 from toolwire.invocation.middleware.onion import CallNext, PreparedCall, colourless
 from toolwire.invocation.scope import Run, Scope, ended
-from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import CANCEL_CALL, POLL_CALL, START_CALL, Caller, ToolCall
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.errors import BoundValueError
@@ -246,7 +246,7 @@ class BackgroundCalls:
         self, name: str, arguments: Mapping[str, Any] | None, state: Mapping[str, Any] | None
     ) -> BackgroundCall:
         scope = self._scope().with_state(state)
-        return self._start(ToolCall(name, arguments, id=new_id("r")), scope, scope.caller)
+        return self._start(host_call(name, arguments, scope.tools), scope, scope.caller)
 
     def _start(self, call: ToolCall, scope: Scope, caller: Caller) -> BackgroundCall:
         started = BackgroundCall(call, caller, scope.run or Run())

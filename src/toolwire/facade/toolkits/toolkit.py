@@ -12,6 +12,7 @@ from toolwire.catalogue.entry import Entry, Middleware
 from toolwire.catalogue.groups import BASIC, Groups, ToolGroup
 from toolwire.catalogue.selection import Selection, Visible
 from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.given_calls import decoded_call, host_call
 from toolwire.facade.mcp_servers import McpServers
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.observing.observation import Observed, Watchers
@@ -20,7 +21,6 @@ from toolwire.facade.switching import Switching
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Scope
-from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
@@ -290,7 +290,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
         scope, selection = self._call_scope.with_state(state), self._selection()
         if name not in selection and selection.inactive_group(name) is None:
             return self._not_here(name, params, selection)
-        return ended(await invoke(ToolCall(name, params, id=new_id("r")), awaited(scope)))
+        return ended(await invoke(host_call(name, params, selection, is_guessed=True), awaited(scope)))
 
     def call_tool_function(self, tool_call: Mapping[str, Any], *, state: Mapping[str, Any] | None = None) -> ToolStream:
         """Runs a tool that a model asked for, down the whole path, and returns its output chunk by chunk.
@@ -331,7 +331,7 @@ class Toolkit(NamedTools, Traced, Observed, Switching, McpServers):
     def _stream(self, call: ToolCall, state: Mapping[str, Any] | None = None) -> ToolStream:
         from toolwire.facade.toolkits.tool_stream import stream_call
 
-        return stream_call(call, awaited(self._call_scope.with_state(state)))
+        return stream_call(decoded_call(call, self._selection()), awaited(self._call_scope.with_state(state)))
 
     def _selection(self) -> Selection:
         tools = self._call_scope.tools

@@ -11,6 +11,7 @@ from typing import Any
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.tool import Tool
+from toolwire.facade.given_calls import fitted
 from toolwire.invocation.blocking import BlockingPorts
 from toolwire.invocation.execute import attempt
 from toolwire.invocation.invoker import invoke
@@ -39,7 +40,7 @@ async def run_async(tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
 
 async def _run(tool: Tool, arguments: Mapping[str, Any], scope: Scope) -> ToolResult:
     started = time.perf_counter()
-    call = ToolCall(tool.name, arguments)
+    call = ToolCall(tool.name, fitted(arguments, tool))
     entry = Entry(name=tool.name, tool=tool, handle=tool)
     prepared = validate(call, entry, ())
     if isinstance(prepared, ToolResult):

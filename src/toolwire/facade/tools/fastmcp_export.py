@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.definition.tool import Tool
 from toolwire.facade.driving import awaited, new_scope
+from toolwire.facade.given_calls import decoded_call
 from toolwire.facade.named_tools import NamedTools
 from toolwire.facade.tools.intake import entries_of
 from toolwire.invocation.invoker import invoke
@@ -50,7 +51,9 @@ def exported(tool: Tool, registry: NamedTools | None) -> FastmcpTool:
         )
 
     async def call(arguments: Mapping[str, Any]) -> ToolResult:
-        return ended(await invoke(ToolCall(entry.name, arguments, id=new_id("r")), awaited(scope())))
+        now = scope()
+        given = decoded_call(ToolCall(entry.name, arguments, id=new_id("r")), now.tools)
+        return ended(await invoke(given, awaited(now)))
 
     return to_fastmcp(entry.described, entry.name, call)
 

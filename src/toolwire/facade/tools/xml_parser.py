@@ -44,8 +44,9 @@ class XMLToolCallParser:
         others. In both cases `.problems` has the reason, and the logger `toolwire.xml` gets one warning.
 
         The schemas of `tools` convert the values. Without them `true`, `false`, whole numbers and decimals are
-        converted, and other values stay text. `invoke`, `execute_tool` and `ToolSpec.run` convert the texts of such
-        `params` again, by the schema of the tool that they call.
+        converted if they write the same text again, and other values stay text. `invoke`, `execute_tool` and
+        `ToolSpec.run` convert such `params` by the schema of the tool that they call. A `BaseTool` and `execute_tool`
+        also convert a copy of them, such as `tool(**call.params)`.
         """
         read = read_calls(text, tools, is_strict=strict)
         unread = [problem for problem in read.problems if not problem.repaired]

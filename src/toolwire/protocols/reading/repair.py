@@ -11,8 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolwire.definition.words import bounded, path_text, resolve
-from toolwire.protocols.base import DEPTH_LIMIT, Refusal
+from toolwire.definition.json_schema.accepted_types import (
+    CONTAINER_TYPES,
+    JSON_TYPES,
+    accepted_types,
+    branch_of,
+    json_type,
+)
+from toolwire.definition.words import bounded, path_text
+from toolwire.protocols.base import DEPTH_LIMIT, REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.reading.lenient_json import place, read_lenient
 from toolwire.protocols.reading.strict_json import check_depth, load_json
 from toolwire.vocabulary.calls import Problem
@@ -22,7 +29,9 @@ _FENCE_OPENS = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+(?=[\[{])")
 DECODED_LIMIT = 256
 """Maximum number of JSON texts inside one call's arguments that are decoded. Later ones stay text."""
 
-_CONTAINERS = frozenset({"object", "array"})
+JSON_TEXT_LIMIT = REPLY_LIMIT_BYTES
+"""Maximum length of such a text in characters. A model cannot write a longer one, and reading it takes 1 µs each."""
+
 _PLAIN = frozenset({"number", "integer", "boolean", "null"})
 _PLAIN_KINDS: Mapping[type, frozenset[str]] = {
     int: frozenset({"number", "integer"}),
@@ -31,7 +40,6 @@ _PLAIN_KINDS: Mapping[type, frozenset[str]] = {
 }
 """The types of a schema that accept a value of a Python type."""
 
-_JSON_TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _SCHEMA_KEYS = frozenset(
     {"type", "description", "title", "default", "enum", "format", "items", "properties", "required", "examples"}
     | {"minimum", "maximum", "minLength", "maxLength", "pattern", "additionalProperties", "anyOf", "oneOf", "$ref"}
@@ -80,6 +88,28 @@ def fit_arguments(
     _check_values(arguments, schema)
     fitting = _Fitting(root=schema)
     return fitting.fit(dict(arguments), schema, (), DEPTH_LIMIT), tuple(fitting.problems)
+
+
+@bounded
+def decode_json_texts(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
+    """Decodes each argument that is JSON text where the schema accepts an object or an array but no string.
+
+    Clients and hosts encode whole arguments, so texts inside a value stay. Returns the same arguments without any.
+    """
+    properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+    decoded: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, value in arguments.items():
+        if type(value) is not str or not _may_hold_container(value):
+            continue
+        wanted = _containers_only(properties.get(name, schema.get("additionalProperties")), schema)
+        read, found = _container(value, wanted, path_text((name,)), DEPTH_LIMIT) if wanted else (value, ())
+        if read is not value:
+            decoded[name] = read
+            problems.extend(found)
+    return ({**arguments, **decoded}, tuple(problems)) if decoded else (arguments, ())
 
 
 def _arguments(text: str, schema: Mapping[str, Any] | None) -> tuple[dict[str, Any], tuple[Problem, ...]]:
@@ -164,7 +194,7 @@ def _check_values(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> No
             place="properties",
         )
     for name, value in arguments.items():
-        if name in known and "object" not in _kinds(known[name], schema) and _is_schema(value):
+        if name in known and "object" not in accepted_types(known[name], schema) and _is_schema(value):
             raise Refusal(
                 f"`{name}` is a piece of JSON Schema, not a value. Write the value itself.",
                 place=name,
@@ -173,7 +203,7 @@ def _check_values(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> No
 
 def _is_schema(value: Any) -> bool:
     node = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return isinstance(node.get("type"), str) and node["type"] in _JSON_TYPES and node.keys() <= _SCHEMA_KEYS
+    return isinstance(node.get("type"), str) and node["type"] in JSON_TYPES and node.keys() <= _SCHEMA_KEYS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -186,7 +216,7 @@ class _Fitting:
     branches: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict[tuple[int, str], dict[str, Any]])
 
     def fit(self, value: Any, schema: Any, steps: tuple[str | int, ...], depth: int) -> Any:
-        if isinstance(value, str) and value.lstrip().startswith(("{", "[", "```")):
+        if isinstance(value, str) and _may_hold_container(value):
             value = self._decoded(value, schema, steps, depth)
         if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
             value = self._taken_out(cast("list[Any]", value), schema, steps)
@@ -201,7 +231,7 @@ class _Fitting:
 
         A list where it takes a string may be meant as its JSON text, so it stays one.
         """
-        kinds, item = _kinds(schema, self.root), cast("object", value[0])
+        kinds, item = accepted_types(schema, self.root), cast("object", value[0])
         if not kinds <= _PLAIN or not _PLAIN_KINDS.get(type(item), frozenset()) & kinds:
             return value
         name = path_text(steps)
@@ -226,50 +256,46 @@ class _Fitting:
         return {key: self.fit(item, inner.get(key, other), (*steps, key), depth - 1) for key, item in value.items()}
 
     def _decoded(self, text: str, schema: Any, steps: tuple[str | int, ...], depth: int) -> Any:
-        kinds = _kinds(schema, self.root)
-        if "string" in kinds or not kinds & _CONTAINERS or self.decoded >= DECODED_LIMIT:
+        wanted = _containers_only(schema, self.root)
+        if not wanted or self.decoded >= DECODED_LIMIT:
             return text
         self.decoded += 1
-        try:
-            value, problems = read_json(text, depth=depth)
-        except Refusal:
-            return text  # validation will report the expected type
-        if ("object" if isinstance(value, dict) else "array" if isinstance(value, list) else "") not in kinds:
-            return text
-        name = path_text(steps)
-        self.problems.append(_repair(f"`{name}` is a JSON text where the tool takes a value; it was decoded.", name))
+        value, problems = _container(text, wanted, path_text(steps), depth)
         self.problems.extend(problems)
-        return cast("Any", value)
+        return value
 
     def _branch(self, schema: Any, kind: str) -> dict[str, Any]:
         known = self.branches.get((id(schema), kind))
         if known is None:
-            known = self.branches[id(schema), kind] = _branch(schema, kind, self.root)
+            known = self.branches[id(schema), kind] = branch_of(schema, kind, self.root)
         return known
 
 
-def _branch(schema: Any, kind: str, root: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
-    """Returns the schema for a value of this kind: the only fitting alternative, or the schema itself."""
-    node = resolve(schema, root)
-    options = [option for key in ("anyOf", "oneOf") for option in cast("list[Any]", node.get(key, []))]
-    fitting = [option for option in options if kind in _kinds(option, root)]
-    return _branch(fitting[0], kind, root, depth - 1) if len(fitting) == 1 and depth else node
+def _may_hold_container(text: str) -> bool:
+    return text.lstrip().startswith(("{", "[", "```"))
 
 
-def _kinds(schema: Any, root: Mapping[str, Any], depth: int = 4) -> frozenset[str]:
-    """Returns the JSON types that a schema accepts. A schema without types accepts all."""
-    node = resolve(schema, root)
-    options = cast("list[Any]", node.get("anyOf") or node.get("oneOf") or [])
-    if options and depth:
-        return frozenset[str]().union(*(_kinds(option, root, depth - 1) for option in options))
-    kind = node.get("type")
-    if isinstance(kind, str):
-        return frozenset({kind})
-    if isinstance(kind, list):
-        return frozenset(cast("list[str]", kind))
-    if "enum" in node or "const" in node:
-        return _JSON_TYPES
-    return frozenset({"object"}) if "properties" in node else _JSON_TYPES
+def _containers_only(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
+    """Returns which of object and array a schema accepts; none if it accepts a string too."""
+    accepted = accepted_types(schema, root)
+    return frozenset() if "string" in accepted else accepted & CONTAINER_TYPES
+
+
+def _container(text: str, wanted: frozenset[str], name: str, depth: int) -> tuple[Any, tuple[Problem, ...]]:
+    """Returns the object or array of a JSON text, with its repairs.
+
+    Any other text is returned unchanged, and validation reports the expected type.
+    """
+    if len(text) > JSON_TEXT_LIMIT:
+        return text, ()
+    try:
+        value, problems = read_json(text, depth=depth)
+    except Refusal:
+        return text, ()
+    if json_type(value) not in wanted:
+        return text, ()
+    note = _repair(f"`{name}` is a JSON text where the tool takes a value; it was decoded.", name)
+    return value, (note, *problems)
 
 
 def _repair(message: str, where: str = "") -> Problem:

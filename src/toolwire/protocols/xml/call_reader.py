@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.reading.strict_json import KEY_LIMIT
-from toolwire.protocols.xml.element import (
-    BLOCK_TAGS,
-    CDATA,
-    CDATA_END,
-    CLOSES_BLOCK,
-    CLOSING,
-    NAMED_TAGS,
-    OPENING,
-    ElementReader,
-    Repairs,
-    attributes,
-    is_empty,
-)
+from toolwire.protocols.xml.element import BLOCK_TAGS, CLOSES_BLOCK, NAMED_TAGS, ElementReader, Repairs
+from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, is_empty
 
 _IS_BLOCK = re.compile(BLOCK_TAGS)
 
@@ -53,8 +42,8 @@ class RawCall:
     """True if a value held CDATA within CDATA. A loose `]]>` after the call would then belong to that value."""
 
 
-Known = Callable[[str], frozenset[str]]
-"""Returns the names of a tool's parameters; empty for an unknown tool."""
+Known = Callable[[str], Mapping[str, bool]]
+"""Returns the names of a tool's parameters; empty for an unknown tool. True: it takes tags as a list or object."""
 
 
 class CallReader:
@@ -159,7 +148,7 @@ class CallReader:
         )
 
     def _take_name(self, opening: re.Match[str]) -> int:
-        name, end = self._elements.value("name", opening)
+        name, end = self._elements.value("name", opening, "name")
         if self._is_named_by_attribute and name.strip() != self._tool:
             raise Refusal(
                 "The call names two tools, in <tool_call> and in <name>. Write one <name>.",
@@ -221,7 +210,7 @@ class CallReader:
                 f"<{name}> is given twice in one call. Write it once; write a list as JSON.",
                 place=line(self._text, opening.start()),
             )
-        text, end = self._elements.value(tag, opening)
+        text, end = self._elements.value(tag, opening, name)
         parameters[name] = RawParameter(
             name=name, text=text, is_json=given.get("type") == "json", position=opening.start()
         )

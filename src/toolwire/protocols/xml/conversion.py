@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from toolwire.definition.words import bounded, resolve
+from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, JSON_TYPES, accepted_types, json_type
+from toolwire.definition.words import bounded, flattened, path_text, resolve
 from toolwire.protocols.base import DIGIT_LIMIT, Refusal
 from toolwire.protocols.reading.repair import read_json
 from toolwire.protocols.reading.strict_json import load_json
+from toolwire.protocols.xml.tags import read_tags
 from toolwire.vocabulary.calls import Problem
 
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _REAL = re.compile(r"-?[0-9]+\.[0-9]+")
 _WORDS = {"true": True, "false": False}
 _PYTHON_WORDS = {"True": ("boolean", True), "False": ("boolean", False), "None": ("null", None)}
 _TEXTLIKE = frozenset({"string", "integer", "number"})
-_CONTAINERS = frozenset({"object", "array"})
-_ALTERNATIVES = ("anyOf", "oneOf", "allOf")
-_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +36,8 @@ class Converted:
 def guess(text: str) -> Any:
     """Converts a text without a schema. Only `true`, `false`, `-3` and `0.5` in exactly these forms are not strings.
 
-    `007`, `1e5`, ` 10 `, `True`, `NaN` and `1_000` stay strings.
+    A number must write the same text again, so that a guess can be undone: `3.10`, `1.0`, `007`, `1e5`, `-0`, ` 10 `
+    and `1_000` stay strings.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -45,10 +45,76 @@ def guess(text: str) -> Any:
         return text
     if _INTEGER.fullmatch(text):
         return int(text)
-    if _REAL.fullmatch(text):
-        value = float(text)
-        return value if math.isfinite(value) else text
+    if _REAL.fullmatch(text) and _text_of(float(text)) == text:
+        return float(text)
     return text
+
+
+def convert_written(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
+    """Converts guessed values by the tool's schema, as if each were still its text."""
+    return _converted(arguments, schema, lambda value, node: convert(_text_of(value), node, schema))
+
+
+def convert_guessed(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
+    """Converts values that may have been guessed by the tool's schema. A value of a type that it accepts stays."""
+    return _converted(arguments, schema, lambda value, node: _given(value, node, schema))
+
+
+def _converted(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any], read: Callable[[Any, Any], Converted]
+) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
+    """Converts each text, number and boolean. One that does not fit stays; validation then reports it."""
+    properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+    values, problems = dict(arguments), list[Problem]()
+    for name, value in arguments.items():
+        if _has_text(value):
+            try:
+                found = read(value, properties.get(name, schema.get("additionalProperties")))
+            except Refusal:
+                continue
+            values[name] = found.value
+            problems += [replace(problem, place=path_text((name,))) for problem in found.problems]
+    return values, tuple(problems)
+
+
+@bounded
+def _given(value: Any, schema: Any, root: Mapping[str, Any]) -> Converted:
+    types, choices = accepted_types(schema, root), _choices(resolve(schema, root))
+    if choices is not None:
+        chosen = value if value in choices else _chosen(_text_of(value), choices)
+        return Converted(value=chosen if chosen in choices else value)
+    if type(value) is str:
+        return Converted(value=value) if "string" in types or not value.strip() else convert(value, schema, root)
+    if json_type(value) in types or not ("string" in types or type(value) is bool) or _has_format(schema, root):
+        return Converted(value=value)
+    return Converted(value=_text_of(value))
+
+
+def _has_text(value: object) -> bool:
+    """True for a value that a text can stand for: JSON has no NaN, and Python writes no longer integer."""
+    if type(value) is int:
+        return abs(value) < 10**DIGIT_LIMIT
+    return math.isfinite(value) if type(value) is float else type(value) in (str, bool)
+
+
+def _text_of(value: str | float) -> str:
+    """Returns the text that `guess` reads as this value. Some languages write 1.0 as 1, so that it has none here."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else str(value)
+
+
+def _has_format(schema: Any, root: Mapping[str, Any]) -> bool:
+    """True for a string with a format: a Python type behind it may take numbers, as a duration takes seconds."""
+    node = flattened(schema, root)
+    options = [option for key in ("anyOf", "oneOf") for option in cast("list[Any]", node.get(key) or [])]
+    return "format" in node or any("format" in resolve(option, root) for option in options)
 
 
 def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
@@ -56,21 +122,64 @@ def convert(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
 
     Text stays text if the schema asks for a string, even `10` or `true`. A text that does not fit also stays text;
     validation then reports the expected type.
+
+    Raises:
+        Refusal: The text is tags, and they are no list or object by the schema.
     """
+    if text.lstrip().startswith("<") and takes_tags(schema, root):
+        return _tagged(text, schema, root)
+    return _untagged(text, schema, root)
+
+
+def takes_tags(schema: Any, root: Mapping[str, Any]) -> bool:
+    """True if a schema accepts a list or an object and no string, so that tags in a text can be only that."""
+    types = accepted_types(schema, root)
+    return "string" not in types and bool(types & CONTAINER_TYPES)
+
+
+def _tagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
+    problems = list[Problem]()
+
+    def leaf(inner: str, its_schema: Any) -> Any:
+        found = _untagged(inner, its_schema, root)
+        problems.extend(found.problems)
+        return found.value
+
+    value = read_tags(text, schema, root, leaf)
+    if isinstance(value, str):
+        return Converted(value=value)
+    note = _repair(f"Its tags were read as {'a list' if isinstance(value, list) else 'an object'}.")
+    return Converted(value=value, problems=(note, *dict.fromkeys(problems)))
+
+
+def _untagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
     node = resolve(schema, root)
     choices = _choices(node)
     if choices is not None:
         return Converted(value=_chosen(text, choices))
-    types = types_of(node, root)
-    if not types:
+    types = accepted_types(node, root)
+    if types == JSON_TYPES:
         return Converted(value=guess(text))
+    if types in _EMPTY and not text.strip():
+        value, what = _EMPTY[types]
+        return Converted(value=value(), problems=(_repair(f"An empty text was read as an empty {what}."),))
     return Converted(value=text) if types == _STRING else _typed(text, types)
 
 
 def convert_argument(name: str, text: str, schema: Mapping[str, Any]) -> Converted:
-    """Converts the text of a parameter by the tool's input schema."""
+    """Converts the text of a parameter by the tool's input schema.
+
+    Raises:
+        Refusal: As in `convert`.
+    """
     properties = cast("Mapping[str, Any]", schema.get("properties") or {})
     return convert(text, properties.get(name, schema.get("additionalProperties")), schema)
+
+
+def tagged_parameters(schema: Mapping[str, Any]) -> dict[str, bool]:
+    """Returns the names of the parameters. True for one that takes tags as a list or an object."""
+    properties = cast("Mapping[str, Any]", schema.get("properties") or {})
+    return {name: takes_tags(node, schema) for name, node in properties.items()}
 
 
 def load_marked(text: str) -> Any:
@@ -85,25 +194,6 @@ def load_marked(text: str) -> Any:
         raise Refusal(f"it is marked as JSON and is not JSON: {error}. Write JSON, or leave the mark out.") from error
 
 
-@bounded
-def types_of(schema: Any, root: Mapping[str, Any], depth: int = _DEPTH) -> frozenset[str]:
-    """Returns the JSON types that a schema names. Empty if it names none and therefore allows all."""
-    node = resolve(schema, root)
-    for key in _ALTERNATIVES:
-        if isinstance(node.get(key), list) and depth:
-            found = [types_of(member, root, depth - 1) for member in cast("list[Any]", node[key])]
-            if key == "allOf":
-                return frozenset[str].intersection(*named) if (named := [types for types in found if types]) else _NONE
-            return _NONE if not all(found) else _NONE.union(*found)
-    choices = _choices(node)
-    if choices is not None:
-        return frozenset(map(_type_of, choices))
-    named = node.get("type")
-    if isinstance(named, list):
-        return frozenset(map(str, cast("list[Any]", named)))
-    return frozenset({named}) if isinstance(named, str) else _NONE
-
-
 def _typed(text: str, types: frozenset[str]) -> Converted:
     # If strings are allowed, numbers stay text. Exact decimals and leading zeros would otherwise be lost.
     wanted = types - _TEXTLIKE if "string" in types else types
@@ -113,9 +203,9 @@ def _typed(text: str, types: frozenset[str]) -> Converted:
         return _repaired(text, wanted, is_text="string" in types)
     except Refusal:
         return Converted(value=text)
-    if isinstance(value, str) and wanted & _CONTAINERS and "string" not in types:
+    if isinstance(value, str) and wanted & CONTAINER_TYPES and "string" not in types:
         return _decoded(text, value, wanted)
-    kind = _type_of(value)
+    kind = json_type(value)
     is_wanted = kind in wanted or (kind == "integer" and "number" in wanted)
     is_whole = kind == "number" and "integer" in wanted and float(value).is_integer()
     return Converted(value=value if is_wanted or is_whole else text)
@@ -128,13 +218,13 @@ def _repaired(text: str, wanted: frozenset[str], *, is_text: bool) -> Converted:
     kind, value = _PYTHON_WORDS.get(text.strip(), ("", None))
     if kind in wanted:
         return Converted(value=value, problems=(_repair(f"{text.strip()} was read as {json.dumps(value)}."),))
-    if not wanted & _CONTAINERS or not text.lstrip().startswith(("[", "{", "```")):
+    if not wanted & CONTAINER_TYPES or not text.lstrip().startswith(("[", "{", "```")):
         return Converted(value=text)
     try:
         value, problems = read_json(text)
     except Refusal:
         return Converted(value=text)
-    return Converted(value=value, problems=problems) if _type_of(value) in wanted else Converted(value=text)
+    return Converted(value=value, problems=problems) if json_type(value) in wanted else Converted(value=text)
 
 
 def _decoded(text: str, inner: str, wanted: frozenset[str]) -> Converted:
@@ -142,7 +232,7 @@ def _decoded(text: str, inner: str, wanted: frozenset[str]) -> Converted:
         value = load_json(inner)
     except (json.JSONDecodeError, Refusal):
         return Converted(value=text)
-    if _type_of(value) not in wanted & _CONTAINERS:
+    if json_type(value) not in wanted & CONTAINER_TYPES:
         return Converted(value=text)
     return Converted(value=value, problems=(_repair("The value stands in a JSON string; it was decoded."),))
 
@@ -164,27 +254,13 @@ def _choices(node: Mapping[str, Any]) -> list[Any] | None:
     return [node["const"]] if "const" in node else None
 
 
-def _type_of(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
-
-
 def _repair(message: str) -> Problem:
     return Problem(message=message, repaired=True)
 
 
-_NONE = frozenset[str]()
 _STRING = frozenset({"string"})
+_EMPTY: Mapping[frozenset[str], tuple[Callable[[], Any], str]] = {
+    frozenset({"array"}): (list, "list"),
+    frozenset({"object"}): (dict, "object"),
+}
+"""The empty value of a schema that accepts nothing else."""

@@ -6,67 +6,41 @@ The number of repairs per reply is limited, because each may scan the rest of th
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line, match_end
+from toolwire.protocols.xml.markup import (
+    CDATA,
+    CDATA_END,
+    CLOSING,
+    OPENING,
+    attributes,
+    content_end,
+    expanded,
+    is_empty,
+    without_sections,
+)
 from toolwire.vocabulary.calls import Problem
 
-CDATA = "<![CDATA["
-CDATA_END = "]]>"
 SPLIT_END = "]]]]><![CDATA[>"
 """The form of `]]>` inside a value."""
 
 BLOCK_TAGS = r"params|parameters|arguments|args"
 """Names of the element around the parameters: `params`, and its variants in models' replies."""
 
-_NAME = r"[^\W\d][\w.\-]*+"
-OPENING = re.compile(rf"<(?P<name>{_NAME})(?P<attributes>[\s/][^<>]*+)?+>")
-CLOSING = re.compile(rf"</({_NAME})\s*+>")
 CLOSES_BLOCK = re.compile(rf"\s*+</(?P<name>(?:{BLOCK_TAGS}|tool_call))\s*+>")
 NAMED_TAGS = frozenset({"param", "parameter", "argument"})
 """Tags that may give the parameter's name as an attribute, for names that cannot be a tag."""
 
 _SPACE = re.compile(r"(?:\s++|<!--(?:(?!-->).)*+-->)*+", re.DOTALL)
-_ATTRIBUTE = re.compile(r"""([\w.:\-]+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|'[^']*+')""", re.DOTALL)
 _CDATA_MARK = re.compile(r"<!\[CDATA\[|\]\]>")
 _CDATA_START = re.compile(r"\s*+<!\[CDATA\[")
 _PLAIN = re.compile(r"[^<]*+")
 _END = re.compile(r"\s*+(?:<[^<>]*+)?+\Z")
 _ENTITY = re.compile(r"&(?:\w+|#\d+|#x[0-9a-fA-F]+);")
-_REFERENCE = re.compile(r"&(?:(lt|gt|amp|quot|apos)|#([0-9]{1,7})|#x([0-9a-fA-F]{1,6}));")
-_NAMED_CHARACTERS = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
-_CHARACTER = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""A character that XML allows."""
-
-
-def expanded(text: str) -> str | None:
-    """Returns text outside of CDATA with the five entities and character references replaced by their characters.
-
-    None if the text is not well-formed XML: a bare `&`, an unknown entity, a character that XML forbids, or `]]>`.
-    """
-    if CDATA_END in text:
-        return None
-    pieces, position = list[str](), 0
-    while (start := text.find("&", position)) >= 0:
-        reference = _REFERENCE.match(text, start)
-        character = _character(reference) if reference else ""
-        if reference is None or not character:
-            return None
-        pieces += [text[position:start], character]
-        position = reference.end()
-    return "".join([*pieces, text[position:]])
-
-
-def _character(reference: re.Match[str]) -> str:
-    """Returns the character of a reference; empty if XML forbids it."""
-    named, decimal, hexadecimal = reference.groups()
-    if named:
-        return _NAMED_CHARACTERS[named]
-    number = int(decimal) if decimal else int(hexadecimal, 16)
-    character = chr(number) if number < 0x110000 else ""
-    return character if _CHARACTER.fullmatch(character) else ""
+_TAGS_AS_TEXT = "<{}> holds tags outside of CDATA; they were read as text."
 
 
 class Repairs:
@@ -110,23 +84,48 @@ class ElementReader:
     """Reads the elements of one call."""
 
     def __init__(self, text: str, repairs: Repairs) -> None:
-        self.names: frozenset[str] = frozenset()
-        """The names of the tool's parameters; empty for an unknown tool."""
+        self.names: Mapping[str, bool] = {}
+        """The names of the tool's parameters; empty for an unknown tool. True: it takes tags as a list or object."""
         self._text = text
         self._repairs = repairs
         self.is_nested = False
         """True if a value held CDATA within CDATA. A loose `]]>` after the call would then belong to that value."""
 
-    def value(self, tag: str, opening: re.Match[str]) -> tuple[str, int]:
-        """Returns the text of an element, and the position after the element."""
+    def value(self, tag: str, opening: re.Match[str], name: str) -> tuple[str, int]:
+        """Returns the text of the parameter `name`, and the position after its element.
+
+        The tags of a list or an object are returned as they are.
+        """
         position = opening.end()
         if is_empty(opening):
             return "", position
         section = _CDATA_START.match(self._text, position)
-        return self._sections(tag, section.end()) if section else self._loose(tag, position)
+        if section:
+            return self._sections(tag, section.end())
+        tags = self._tags(tag, position, name)
+        return self._loose(tag, position) if tags is None else tags
 
-    def _sections(self, tag: str, position: int) -> tuple[str, int]:
-        text, pieces = self._text, list[str]()
+    def _tags(self, tag: str, position: int, name: str) -> tuple[str, int] | None:
+        """Reads a value that begins with a tag. None if it is to be read as text."""
+        text, start = self._text, self.skip(position)
+        if not OPENING.match(text, start) or (self.names and not self.names.get(name)):
+            return None
+        ends = content_end(text, start, tag)
+        if ends is None:
+            self._repairs.look()
+            return None
+        value = text[start : ends[0]]
+        if not self.names:
+            # The tool is unknown. If it takes a text, this is XML all the same.
+            if CDATA not in value:
+                return None
+            self._repairs.note(_TAGS_AS_TEXT.format(tag), position)
+            value = without_sections(value)
+        return value, ends[1]
+
+    def _sections(self, tag: str, position: int, *before: str) -> tuple[str, int]:
+        """Reads a value in CDATA. `before` is its text before the first section."""
+        text, pieces = self._text, list(before)
         while True:
             end = text.find(CDATA_END, position)
             if end < 0:
@@ -135,16 +134,28 @@ class ElementReader:
             if CDATA in piece and (nested := self._nested(tag, position, piece)):
                 return "".join([*pieces, text[position : nested[0]]]), nested[1]
             after = end + len(CDATA_END)
-            again = _CDATA_START.match(text, after)
-            if again is None:
+            behind, stop = self._text_behind(after)
+            if behind is None or not text.startswith(CDATA, stop):
                 break
-            pieces += [piece, text[after : again.end() - len(CDATA)]]
-            position = again.end()
+            pieces += [piece, behind]
+            position = stop + len(CDATA)
         closing = CLOSING.match(text, self.skip(after))
         if closing and closing[1] == tag:
             return "".join([*pieces, piece]), closing.end()
+        closing = CLOSING.match(text, stop)
+        if behind is not None and closing and closing[1] == tag:
+            return "".join([*pieces, piece, behind]), closing.end()
         value, end = self._mended(tag, position, piece, after)
         return "".join([*pieces, value]), end
+
+    def _text_behind(self, position: int) -> tuple[str | None, int]:
+        """Returns the text between a section and the next tag or section, and its end.
+
+        None for a text that is not well-formed XML: it belongs to a section that `]]>` ended too early.
+        """
+        stop = match_end(_PLAIN, self._text, position)
+        behind = self._text[position:stop]
+        return (behind if not behind.strip() else None if self.is_nested else expanded(behind)), stop
 
     def _nested(self, tag: str, position: int, piece: str) -> tuple[int, int] | None:
         """Returns the ends of a value that contains whole CDATA sections, and of its element. None if it has none.
@@ -207,6 +218,8 @@ class ElementReader:
         """Reads a value outside of CDATA, and returns it with the end of its element."""
         text = self._text
         end = match_end(_PLAIN, text, position)
+        if text.startswith(CDATA, end) and (before := expanded(text[position:end])) is not None:
+            return self._sections(tag, end + len(CDATA), before)
         closing = CLOSING.match(text, end)
         if closing and closing[1] == tag:
             # Unless a tag follows, this closing tag may be part of the value.
@@ -222,7 +235,7 @@ class ElementReader:
                         f"Text stands beside the CDATA of <{tag}>. Put the whole value into CDATA.",
                         place=line(text, position),
                     )
-                self._repairs.note(f"<{tag}> holds tags outside of CDATA; they were read as text.", position)
+                self._repairs.note(_TAGS_AS_TEXT.format(tag), position)
                 return value, found.end()
         return text[position:end], self._loose_end(tag, end)
 
@@ -273,22 +286,3 @@ class ElementReader:
             f"It is not clear where the value of <{tag}> ends. Put it into CDATA, and write ]]> in it as {SPLIT_END}.",
             place=line(self._text, position),
         )
-
-
-def is_empty(opening: re.Match[str]) -> bool:
-    """True for an empty-element tag such as `<limit/>`."""
-    return (opening["attributes"] or "").endswith("/")
-
-
-def attributes(opening: re.Match[str]) -> dict[str, str]:
-    return {name: _attribute(value) for name, value in _ATTRIBUTE.findall(opening["attributes"] or "")}
-
-
-def _attribute(quoted: str) -> str:
-    """Returns an attribute's text. Names that need escapes use those of JSON."""
-    if quoted[0] == '"' and "\\" in quoted:
-        try:
-            return str(json.loads(quoted))
-        except ValueError:
-            pass
-    return quoted[1:-1]

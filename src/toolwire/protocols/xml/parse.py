@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.root_fields import with_root_fields
@@ -16,11 +15,9 @@ from toolwire.protocols.reading.incoming import line, read_incoming, text_given
 from toolwire.protocols.reading.repair import fit_arguments
 from toolwire.protocols.tool_names import KnownTools, known_tools, refuse_ambiguous
 from toolwire.protocols.xml.call_reader import RawCall, RawParameter
-from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked
+from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked, tagged_parameters
 from toolwire.protocols.xml.scan import scan
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
-
-_LOG = logging.getLogger("toolwire.xml")
 
 
 def read_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
@@ -71,7 +68,9 @@ def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) 
         problems += scanned.problems
         for raw in scanned.calls:
             try:
-                calls.append(_call(raw, incoming.text, schemas, problems, keeps_texts=True))
+                call = _call(raw, incoming.text, schemas, problems)
+                is_guessed = schemas.schema(raw.name) is None
+                calls.append(replace(call, arguments=WrittenArguments(call.arguments)) if is_guessed else call)
             except Refusal as refusal:
                 if is_strict:
                     raise
@@ -81,37 +80,13 @@ def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) 
     return ReadCalls(calls=tuple(calls), problems=tuple(problems))
 
 
-class XmlArguments(WrittenArguments):
-    """Arguments with guessed types, together with their original texts."""
-
-    def __init__(self, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:
-        super().__init__(values)
-        self._texts = {name: (text, values[name]) for name, text in texts.items()}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        texts = {name: text for name, (text, value) in self._texts.items() if self.get(name) is value}
-        return type(self), (dict(self), texts)
-
-    def read_by(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the arguments converted by the schema. Each repair is logged."""
-        arguments, problems = dict[str, Any](self), list[Problem]()
-        for name, (text, guessed) in self._texts.items():
-            if name in self and self[name] is guessed:
-                found = convert_argument(name, text, schema)
-                arguments[name] = found.value
-                problems += [_placed(problem, name) for problem in found.problems]
-        fitted, more = fit_arguments(arguments, schema)
-        for problem in (*problems, *more):
-            _LOG.info("%s: %s", problem.place, problem.message)
-        return fitted
-
-
 class Schemas:
     """The input schemas of tools, loaded when a call of the tool is found."""
 
     def __init__(self, tools: Iterable[Any]) -> None:
         self._tools: dict[str, Tool] = {tool.name: tool for tool in map(tool_of, tools)}
         self._schemas: dict[str, dict[str, Any]] = {}
+        self._parameters: dict[str, Mapping[str, bool]] = {}
 
     def name(self, name: str) -> str:
         """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
@@ -131,13 +106,18 @@ class Schemas:
             self._schemas[name] = with_root_fields(self._tools[name].input_schema)
         return self._schemas[name]
 
-    def parameters(self, name: str) -> frozenset[str]:
-        """Returns the names of a tool's parameters. Empty if the tool is unknown."""
-        schema = self.schema(name)
-        return frozenset() if schema is None else frozenset(_properties(schema))
+    def parameters(self, name: str) -> Mapping[str, bool]:
+        """Returns the names of a tool's parameters. Empty if the tool is unknown.
+
+        True for a parameter that takes tags as a list or an object.
+        """
+        if name not in self._parameters:
+            schema = self.schema(name)
+            self._parameters[name] = {} if schema is None else tagged_parameters(schema)
+        return self._parameters[name]
 
 
-def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *, keeps_texts: bool = False) -> ToolCall:
+def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem]) -> ToolCall:
     schema = schemas.schema(raw.name)
     name = schemas.name(raw.name)
     if schema is None:
@@ -147,29 +127,22 @@ def _call(raw: RawCall, text: str, schemas: Schemas, problems: list[Problem], *,
         found = _value(parameter, schema, text)
         arguments[parameter.name] = found.value
         problems += [_placed(problem, parameter.name) for problem in found.problems]
-    if schema is None and keeps_texts:
-        texts = {parameter.name: parameter.text for parameter in raw.parameters if not parameter.is_json}
-        return ToolCall(name, XmlArguments(arguments, texts), raw_text=text[raw.start : raw.end])
     arguments, more = fit_arguments(arguments, schema)
     problems += more
     return ToolCall(name, arguments, raw_text=text[raw.start : raw.end])
 
 
 def _value(parameter: RawParameter, schema: Mapping[str, Any] | None, text: str) -> Converted:
-    if parameter.is_json:
-        try:
+    try:
+        if parameter.is_json:
             return Converted(value=load_marked(parameter.text))
-        except Refusal as refusal:
-            message = f"<{parameter.name}> cannot be read: {refusal}"
-            raise Refusal(message, place=line(text, parameter.position)) from refusal
-    if schema is None:
-        return Converted(value=guess(parameter.text))
-    return convert_argument(parameter.name, parameter.text, schema)
+        if schema is None:
+            return Converted(value=guess(parameter.text))
+        return convert_argument(parameter.name, parameter.text, schema)
+    except Refusal as refusal:
+        message = f"<{parameter.name}> cannot be read: {refusal}"
+        raise Refusal(message, place=line(text, parameter.position)) from refusal
 
 
 def _placed(problem: Problem, name: str) -> Problem:
     return replace(problem, place=f"{name}, {problem.place}" if problem.place else name)
-
-
-def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", schema.get("properties") or {})

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolwire.definition.from_function import tool_of
+from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, branch_of
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.python_text import field_lines
 from toolwire.definition.tool import Tool
@@ -19,7 +20,10 @@ from toolwire.vocabulary.errors import Unrepresentable
 from toolwire.vocabulary.told import show
 from toolwire.vocabulary.values import plain
 
-_PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
+_PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "null": None}
+_PLACEHOLDER_LEVELS = 3
+"""Maximum nesting of lists and objects in the sample call of an instruction. Deeper ones are left empty."""
+
 _NOTES = """\
 Notes:
 - Write one <tool_call> for each call, exactly in this form and without a code fence.
@@ -151,16 +155,28 @@ def _block(tool: Tool) -> str:
             lines.append(f"    Default: {show(default)}")
     if not tool.visible_parameters:
         lines[-1] = "Parameters: none"
-    arguments = {parameter.name: _placeholder(parameter, root) for parameter in tool.visible_parameters}
+    arguments = {parameter.name: _sample(parameter, root) for parameter in tool.visible_parameters}
     return "\n".join([*lines, "Example:", render_xml([ToolCall(tool.name, arguments)], tools=[tool])])
 
 
-def _placeholder(parameter: Parameter, root: Mapping[str, Any]) -> Any:
+def _sample(parameter: Parameter, root: Mapping[str, Any]) -> Any:
     default = _default(parameter)
-    if default is not None:
-        return default
-    choices = resolve(parameter.schema, root).get("enum")
+    # An empty list or object does not show how a full one is written.
+    return _placeholder(parameter.schema, root, parameter.name) if default in (None, [], {}) else default
+
+
+def _placeholder(schema: Any, root: Mapping[str, Any], name: str, levels: int = _PLACEHOLDER_LEVELS) -> Any:
+    """Returns a value that shows the form: one item of a list, and the required fields of an object."""
+    choices = resolve(schema, root).get("enum")
     if choices:
         return choices[0]
-    kind = expected(parameter.schema, root).partition(" ")[0]
-    return _PLACEHOLDERS.get(kind, f"your_{parameter.name}_here")
+    kind = expected(schema, root).partition(" ")[0]
+    node = branch_of(schema, kind, root) if kind in CONTAINER_TYPES else {}
+    if kind == "array":
+        places = node.get("prefixItems") or [node.get("items")]
+        return [_placeholder(place, root, name.removesuffix("s"), levels - 1) for place in places] if levels else []
+    if kind == "object":
+        fields: Mapping[str, Any] = node.get("properties") or {}
+        needed = [key for key in node.get("required") or () if key in fields] if levels else []
+        return {key: _placeholder(fields[key], root, key, levels - 1) for key in needed}
+    return _PLACEHOLDERS.get(kind, f"your_{name}_here")

@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from toolwire.protocols.base import Refusal
 from toolwire.protocols.xml.conversion import convert_argument, guess
-from toolwire.protocols.xml.element import CDATA, CDATA_END, NAMED_TAGS
+from toolwire.protocols.xml.element import NAMED_TAGS
+from toolwire.protocols.xml.markup import CDATA, CDATA_END
 from toolwire.protocols.xml.parse import Schemas
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
@@ -18,6 +20,9 @@ from toolwire.vocabulary.values import plain
 _TAG = re.compile(r"[^\W\d][\w.\-]*+")
 _PLAIN_NAME = re.compile(r"[^\s<>&]+(?: [^\s<>&]+)*")
 _BREAKS = re.compile(r"]]>|<!\[CDATA\[")
+_UNREADABLE = object()
+"""Stands for the value of a text that a schema refuses. No value is the same."""
+
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -96,7 +101,10 @@ def _parameter(name: str, value: Any, schema: Mapping[str, Any] | None) -> str:
 def _read(name: str, text: str, schema: Mapping[str, Any] | None) -> Any:
     if schema is None:
         return guess(text)
-    return convert_argument(name, text, schema).value
+    try:
+        return convert_argument(name, text, schema).value
+    except Refusal:
+        return _UNREADABLE
 
 
 def _is_ambiguous(value: Any) -> bool:

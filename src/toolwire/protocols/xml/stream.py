@@ -1,7 +1,8 @@
 """Streaming of XML replies. Text is reported at once; calls are read when they are complete.
 
 Arguments are reported piece by piece only while the call is well-formed. After the first mistake in a call, nothing
-more is reported: a repair needs the rest of the reply. `reply()` then reads the whole reply as `parse` does.
+more is reported: a repair needs the rest of the reply. The same holds for a list or object written as tags. `reply()`
+then reads the whole reply as `parse` does.
 """
 
 from __future__ import annotations
@@ -15,16 +16,8 @@ from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.reading.incoming import match_end, text_given
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta, TextStream
 from toolwire.protocols.text_parse import parse_xml
-from toolwire.protocols.xml.element import (
-    BLOCK_TAGS,
-    CDATA,
-    CDATA_END,
-    CLOSING,
-    NAMED_TAGS,
-    OPENING,
-    attributes,
-    expanded,
-)
+from toolwire.protocols.xml.element import BLOCK_TAGS, NAMED_TAGS
+from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expanded
 from toolwire.protocols.xml.parse import Schemas, read_xml
 from toolwire.vocabulary.calls import Reply
 
@@ -247,7 +240,16 @@ class XmlStream(TextStream):
             self._tell(start)
             self._step = self._section
             return self._take(len(CDATA))
-        return self._end_of_value(start)
+        return self._end_of_value(start) if self._held[start : start + 1] in ("", "<") else self._text_behind()
+
+    def _text_behind(self) -> bool:
+        """Reads text between a section and the next one, or the end of the value."""
+        end = self._held.find("<")
+        text = None if end < 0 else expanded(self._held[:end])
+        if text is None:
+            return self._wait() if end < 0 else self._go_quiet()
+        self._tell(end, text)
+        return True
 
     def _loose(self) -> bool:
         """Reads a value outside of CDATA.
@@ -264,7 +266,7 @@ class XmlStream(TextStream):
             self._tell(len(text), text if (value := expanded(text)) is None else value)
         else:
             self._tell(len(self._held) if end < 0 else end)
-        return bool(self._held) and self._end_of_value(0)
+        return bool(self._held) and self._behind_section()
 
     def _end_of_value(self, start: int) -> bool:
         closing = f"</{self._tag}>"

@@ -1,0 +1,101 @@
+"""Calls by name, from a host, a client or a model: their arguments in the form that the tool takes.
+
+Rules, people, the log and the tool then see that form alone. Programs and tools have Python values, so the calls that
+they make themselves do not come here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from toolwire.catalogue.catalogue import Catalogue
+from toolwire.catalogue.selection import Selection
+from toolwire.definition.root_fields import with_root_fields
+from toolwire.definition.tool import Tool
+from toolwire.runtime.identity import new_id
+from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
+
+_LOG = logging.getLogger("toolwire.arguments")
+_SCHEMAS: WeakKeyDictionary[Tool, tuple[object, dict[str, Any]]] = WeakKeyDictionary()
+"""The input schema of each tool that was called, with the revision of the tool that it describes."""
+
+_SCALARS = frozenset({int, float, bool})
+_OPENS = frozenset({"{", "[", "`"})
+
+
+def host_call(
+    name: str, arguments: Mapping[str, Any] | None, tools: Catalogue | Selection, *, is_guessed: bool = False
+) -> ToolCall:
+    """Returns a call that a host makes by name. `is_guessed` is as in `fitted`."""
+    entry = tools.find(name)
+    if arguments and entry is not None:
+        arguments = fitted(arguments, entry.tool, is_guessed=is_guessed)
+    return ToolCall(name, arguments, id=new_id("r"))
+
+
+def fitted(arguments: Mapping[str, Any], tool: Tool, *, is_guessed: bool = False) -> Mapping[str, Any]:
+    """Returns the arguments with JSON texts decoded where the tool takes a list or an object and no text.
+
+    `is_guessed` says that they may come from a text that was read without the tool: a number is then also taken for a
+    text and a text for a number, where the tool takes nothing else. The repairs are logged.
+    """
+    given, problems = _fitted(arguments, tool, is_guessed=is_guessed)
+    for problem in problems:
+        _LOG.info("%s: %s: %s", tool.name, problem.place, problem.message)
+    return given
+
+
+def decoded_call(call: ToolCall, tools: Catalogue | Selection) -> ToolCall:
+    """Returns the call of a model or a client, with its arguments `fitted`."""
+    entry = tools.find(call.name)
+    return call if entry is None else replace(call, arguments=fitted(call.arguments, entry.tool))
+
+
+def _fitted(
+    arguments: Mapping[str, Any], tool: Tool, *, is_guessed: bool
+) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
+    is_written = isinstance(arguments, WrittenArguments)
+    if not any(_may_change(value, is_any=is_guessed or is_written) for value in arguments.values()):
+        return arguments, ()
+    schema = _schema_of(tool)
+    if schema is None:
+        return arguments, ()
+    # Imported here: most hosts import no reader before their first reply.
+    from toolwire.protocols.reading.repair import decode_json_texts
+    from toolwire.protocols.xml.conversion import convert_guessed, convert_written
+
+    if is_written:
+        return convert_written(arguments, schema)
+    return convert_guessed(arguments, schema) if is_guessed else decode_json_texts(arguments, schema)
+
+
+def _may_change(value: object, *, is_any: bool) -> bool:
+    if type(value) is str:
+        return is_any or value.lstrip()[:1] in _OPENS
+    return is_any and type(value) in _SCALARS
+
+
+def decoded_reply(reply: Reply, tools: Catalogue | Selection) -> Reply:
+    """Returns a reply that a host or a client made, with the JSON texts of its calls decoded and reported."""
+    calls, problems = list[ToolCall](), list(reply.problems)
+    for call in reply.calls:
+        entry = tools.find(call.name)
+        given, found = (call.arguments, ()) if entry is None else _fitted(call.arguments, entry.tool, is_guessed=False)
+        calls.append(call if given is call.arguments else replace(call, arguments=given))
+        problems += found
+    return replace(reply, calls=tuple(calls), problems=tuple(problems)) if calls != list(reply.calls) else reply
+
+
+def _schema_of(tool: Tool) -> dict[str, Any] | None:
+    """Returns the tool's input schema, made once for each revision. None if the tool cannot be described."""
+    try:
+        revision, known = tool.revision, _SCHEMAS.get(tool)
+        if known is None or known[0] is not revision:
+            known = _SCHEMAS[tool] = (revision, with_root_fields(tool.input_schema))
+    except Exception:  # noqa: BLE001 - an author's `get_parameters` may raise; the call itself reports it
+        return None
+    return known[1]
