@@ -71,10 +71,9 @@ REPAIRED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "text for a list": (r'{"tags": "[\"a\", \"b\"]"}', {"tags": ["a", "b"]}, [
         "`tags` is a JSON text where the tool takes a value; it was decoded.",
     ]),
-    "text for an object in an object": (r'{"filter": {"ids": "[1]", "note": "[1]"}}',
-        {"filter": {"ids": [1], "note": "[1]"}},
-        ["`filter.ids` is a JSON text where the tool takes a value; it was decoded."],
-    ),
+    "text for an object, with a text in it": (r'{"filter": "{\"ids\": \"[1]\"}"}', {"filter": {"ids": "[1]"}}, [
+        "`filter` is a JSON text where the tool takes a value; it was decoded.",
+    ]),
     "a number without its zero": ('{"a": .25, "b": [-.5, "x"]}', {"a": 0.25, "b": [-0.5, "x"]}, [
         ".25 was read as 0.25.", "-.5 was read as -0.5.",
     ]),

@@ -26,11 +26,8 @@ from toolwire.vocabulary.calls import Problem
 
 _FENCED = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+\n(.*)\n[ \t]*+\1\s*+", re.DOTALL)
 _FENCE_OPENS = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+(?=[\[{])")
-DECODED_LIMIT = 256
-"""Maximum number of JSON texts inside one call's arguments that are decoded. Later ones stay text."""
-
 JSON_TEXT_LIMIT = REPLY_LIMIT_BYTES
-"""Maximum length of such a text in characters. A model cannot write a longer one, and reading it takes 1 µs each."""
+"""Maximum length in characters of an argument that is decoded. A model cannot write a longer one."""
 
 _PLAIN = frozenset({"number", "integer", "boolean", "null"})
 _PLAIN_KINDS: Mapping[type, frozenset[str]] = {
@@ -76,7 +73,7 @@ def read_json(text: str, *, depth: int = DEPTH_LIMIT) -> tuple[Any, tuple[Proble
 def fit_arguments(
     arguments: Mapping[str, Any], schema: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """Decodes JSON texts where the schema accepts an object or an array but no string.
+    """Decodes the arguments that are JSON text, as `decode_json_texts` does.
 
     The only item of a list is taken where the schema accepts nothing but numbers, booleans and null.
 
@@ -86,7 +83,8 @@ def fit_arguments(
     if schema is None:
         return dict(arguments), ()
     _check_values(arguments, schema)
-    fitting = _Fitting(root=schema)
+    arguments, problems = decode_json_texts(arguments, schema)
+    fitting = _Fitting(root=schema, problems=list(problems))
     return fitting.fit(dict(arguments), schema, (), DEPTH_LIMIT), tuple(fitting.problems)
 
 
@@ -105,7 +103,7 @@ def decode_json_texts(
         if type(value) is not str or not _may_hold_container(value):
             continue
         wanted = _containers_only(properties.get(name, schema.get("additionalProperties")), schema)
-        read, found = _container(value, wanted, path_text((name,)), DEPTH_LIMIT) if wanted else (value, ())
+        read, found = _container(value, wanted, path_text((name,))) if wanted else (value, ())
         if read is not value:
             decoded[name] = read
             problems.extend(found)
@@ -211,13 +209,10 @@ class _Fitting:
     """Converts values to the form that a schema accepts."""
 
     root: Mapping[str, Any]
-    problems: list[Problem] = field(default_factory=list[Problem])
-    decoded: int = 0
+    problems: list[Problem]
     branches: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict[tuple[int, str], dict[str, Any]])
 
     def fit(self, value: Any, schema: Any, steps: tuple[str | int, ...], depth: int) -> Any:
-        if isinstance(value, str) and _may_hold_container(value):
-            value = self._decoded(value, schema, steps, depth)
         if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
             value = self._taken_out(cast("list[Any]", value), schema, steps)
         if isinstance(value, list) and depth > 0:
@@ -255,15 +250,6 @@ class _Fitting:
         other = node.get("additionalProperties")
         return {key: self.fit(item, inner.get(key, other), (*steps, key), depth - 1) for key, item in value.items()}
 
-    def _decoded(self, text: str, schema: Any, steps: tuple[str | int, ...], depth: int) -> Any:
-        wanted = _containers_only(schema, self.root)
-        if not wanted or self.decoded >= DECODED_LIMIT:
-            return text
-        self.decoded += 1
-        value, problems = _container(text, wanted, path_text(steps), depth)
-        self.problems.extend(problems)
-        return value
-
     def _branch(self, schema: Any, kind: str) -> dict[str, Any]:
         known = self.branches.get((id(schema), kind))
         if known is None:
@@ -281,7 +267,7 @@ def _containers_only(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
     return frozenset() if "string" in accepted else accepted & CONTAINER_TYPES
 
 
-def _container(text: str, wanted: frozenset[str], name: str, depth: int) -> tuple[Any, tuple[Problem, ...]]:
+def _container(text: str, wanted: frozenset[str], name: str) -> tuple[Any, tuple[Problem, ...]]:
     """Returns the object or array of a JSON text, with its repairs.
 
     Any other text is returned unchanged, and validation reports the expected type.
@@ -289,7 +275,7 @@ def _container(text: str, wanted: frozenset[str], name: str, depth: int) -> tupl
     if len(text) > JSON_TEXT_LIMIT:
         return text, ()
     try:
-        value, problems = read_json(text, depth=depth)
+        value, problems = read_json(text)
     except Refusal:
         return text, ()
     if json_type(value) not in wanted:
