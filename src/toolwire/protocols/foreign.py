@@ -96,6 +96,14 @@ _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action"
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_input", "action_input", "tool_args")
 
 
+_LABELS = re.compile(r"^[ \t]*+(?:\*\*)?Action(?:\*\*)?[ \t]*+:[ \t]*+$", re.MULTILINE | re.IGNORECASE)
+
+
+def is_filler(text: str) -> bool:
+    """True if the text has only marks that stand around calls: tokens, wrapping tags, fences and `Action:`."""
+    return _FILLER.fullmatch(_LABELS.sub("", text)) is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
     """Calls in another model's format, and their position."""
