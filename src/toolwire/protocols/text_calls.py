@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import fences, find_call_shape, has_name, is_all, named, unquoted
-from toolwire.protocols.foreign import is_filler
+from toolwire.protocols.fillers import FILLER
 from toolwire.protocols.json_text.call_forms import calls_of
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.reading.strict_json import load_json
@@ -127,7 +127,7 @@ def _in_text(text: str, tools: tuple[Any, ...], known: KnownTools) -> TextCalls:
         return _refused(text, reply.problems, known) if reply.is_refused else _NOTHING
     if not any(call.name in known.schemas for call in reply.calls) or _is_code(reply.calls):
         return _NOTHING
-    is_whole = is_filler(reply.text) and not any(problem.is_loss for problem in reply.problems)
+    is_whole = FILLER.fullmatch(reply.text) is not None and not any(problem.is_loss for problem in reply.problems)
     if not is_whole or any(call.name not in known.schemas for call in reply.calls):
         return TextCalls(has_quoted_calls=True)
     return TextCalls(calls=reply.calls, problems=reply.problems)
