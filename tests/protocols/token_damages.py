@@ -6,10 +6,12 @@ text must be the same again. They share no code with the readers.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from xml.etree import ElementTree
 
 from tests.protocols.wrappings import READ
 from toolwire.protocols import get
@@ -25,6 +27,8 @@ _MARK = re.compile(
     """,
     re.VERBOSE,
 )
+_NAMES_A_CALL = re.compile(r"\b(?:search|get_weather)\b|<|✿|\[ARGS\]")
+"""A tool's name as a word, or a mark that only calls have. A text without them says nothing of a call."""
 _STRUCTURE = re.compile(r"</?(?:\w+:)?(?:parameter|invoke|function|arg_key|arg_value|tool_call)\b")
 """Marks that a value cannot hold in a form without quotes."""
 
@@ -44,6 +48,14 @@ FORMS: dict[str, Callable[[Sequence[Given]], str]] = {
 }
 """The writer of each form. It writes calls one after the other."""
 
+UNQUOTED = frozenset(
+    {
+        *("function tag with parameters", "function tag in tool_call", "tags of parameters", "key and value tags"),
+        *("invoke", "invoke in function_calls", "invoke with a prefix"),
+    }
+)
+"""The forms that write values without quotes."""
+
 CALLS: tuple[tuple[Given, ...], ...] = (
     (("search", {"query": "otters", "limit": 3}),),
     (("search", {"query": 'a (b) [c], "d": it\'s', "tags": ["x", "y z"]}),),
@@ -60,15 +72,20 @@ class Damage:
     calls: tuple[Given, ...]
     text: str
     kind: str
-    mended: str = ""
-    """Of a moved mark: the damaged text with the mark at its old place as well."""
+    moved: str = ""
+    """The mark, if it was moved."""
 
 
 def damages(form: str, calls: tuple[Given, ...]) -> Iterator[Damage]:
-    """Yields every damage of the reply that makes these calls."""
+    """Yields every damage of the reply that makes these calls. A mark inside a value stays: it is a part of it."""
     text = FORMS[form](calls)
-    marks = list(_MARK.finditer(text))
-    places = sorted({place for mark in marks for place in mark.span()})
+    values = list(_values(text, calls))
+    marks = [
+        found
+        for found in _MARK.finditer(text)
+        if not any(start < found.end() and found.start() < end for start, end in values)
+    ]
+    places = sorted({place for mark in marks for place in mark.span()} | {(start + end) // 2 for start, end in values})
     for mark in marks:
         start, end = mark.span()
         without = text[:start] + text[end:]
@@ -79,10 +96,25 @@ def damages(form: str, calls: tuple[Given, ...]) -> Iterator[Damage]:
                 to = place if place <= start else place - (end - start)
                 if to != start:
                     moved = without[:to] + mark[0] + without[to:]
-                    old = start if to > start else end
-                    mended = moved[:old] + mark[0] + moved[old:]
                     kind = f"{mark[0]!r} moved to {to}"
-                    yield Damage(form=form, calls=calls, text=moved, kind=kind, mended=mended)
+                    yield Damage(form=form, calls=calls, text=moved, kind=kind, moved=mark[0])
+
+
+def _values(text: str, calls: tuple[Given, ...]) -> Iterator[tuple[int, int]]:
+    """Yields the start and end of each string value in the text, in whatever form the writer wrote it."""
+    for value in _strings([arguments for _, arguments in calls]):
+        for written in {value, json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}:
+            start = text.find(written)
+            if start >= 0:
+                yield start, start + len(written)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)
 
 
 def wrong_reading(damage: Damage, reply: Reply) -> str:
@@ -90,24 +122,74 @@ def wrong_reading(damage: Damage, reply: Reply) -> str:
     if reply.is_refused:
         return "calls in a refused reply" if reply.calls else ""
     read = tuple((call.name, dict(call.arguments)) for call in reply.calls)
-    if read == damage.calls or (read and _is_valid(damage, read)):
-        return ""
+    if not all(_is_accepted(call) for call in read):
+        return ""  # validation refuses it
     if not read:
-        return "the call is an answer"
+        return "the call is an answer" if _NAMES_A_CALL.search(damage.text) else ""
+    if damage.form == "xml" and read == _strict_xml(damage.text):
+        return ""
+    if _squeezed(FORMS[damage.form](read)) == _squeezed(damage.text) and not _holds_marks(damage, read):
+        return ""
     rest = iter(damage.calls)
-    if all(call in rest for call in read):
-        return "" if any(problem.is_loss for problem in reply.problems) else "a call is lost without a word"
-    return f"other calls: {read}"
+    if not all(any(_is_same(damage, call, given) for given in rest) for call in read):
+        return f"other calls: {read}"
+    if len(read) < len(damage.calls) and not any(problem.is_loss for problem in reply.problems):
+        return "a call is lost without a word"
+    return ""
 
 
-def _is_valid(damage: Damage, calls: Sequence[Given]) -> bool:
-    """True if the damaged text is a valid reply with these calls, or lacks only the mark that moved into a value."""
-    is_quoted = damage.form in ("json", "xml") or "CDATA" in damage.text
-    values = str([list(arguments.items()) for _, arguments in calls])
-    if not is_quoted and _STRUCTURE.search(values):
+def _strict_xml(text: str) -> tuple[Given, ...]:
+    """Returns the calls of a text that is well-formed XML, read by the standard library; none of any other text."""
+    try:
+        root = ElementTree.fromstring(f"<all>{text}</all>")
+    except ElementTree.ParseError:
+        return ()
+    return tuple((call.findtext("name", ""), _typed(call.find("params"))) for call in root)
+
+
+def _typed(parameters: ElementTree.Element | None) -> dict[str, Any]:
+    texts = {} if parameters is None else {tag.tag: tag.text or "" for tag in parameters}
+    return {key: text if key in ("query", "city") else json.loads(text) for key, text in texts.items()}
+
+
+def _is_accepted(call: Given) -> bool:
+    """True if there is such a tool, and the arguments fit its schema."""
+    name, arguments = call
+    types = {
+        "search": {"query": str, "limit": int, "tags": list},
+        "get_weather": {"city": str, "exact": bool},
+    }.get(name, {})
+    return bool(types) and all(type(value) is types.get(key) for key, value in arguments.items())
+
+
+def _is_same(damage: Damage, call: Given, given: Given) -> bool:
+    """True if the call is the given one, or differs only by the mark that was moved into one of its values."""
+    if call == given:
+        return True
+    if not damage.moved or damage.moved in "\"'" or _holds_marks(damage, (call,)):
         return False
-    written = _squeezed(FORMS[damage.form](calls))
-    return written in (_squeezed(damage.text), _squeezed(damage.mended))
+    read, wanted = (list(_strings(arguments)) for _, arguments in (call, given))
+    return (
+        call[0] == given[0]
+        and _shape(call[1]) == _shape(given[1])
+        and [text for text in read if text not in wanted]
+        == [text for text in read if text not in wanted and text.replace(damage.moved, "", 1) in wanted][:1]
+    )
+
+
+def _shape(value: Any) -> Any:
+    """Returns the value without its strings."""
+    if isinstance(value, dict):
+        return {key: _shape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shape(item) for item in value]
+    return "" if isinstance(value, str) else value
+
+
+def _holds_marks(damage: Damage, calls: Sequence[Given]) -> bool:
+    """True if a value holds marks of the form, in a form that writes values without quotes."""
+    values = "\n".join(_strings([arguments for _, arguments in calls]))
+    return damage.form in UNQUOTED and _STRUCTURE.search(values) is not None
 
 
 def _squeezed(text: str) -> str:

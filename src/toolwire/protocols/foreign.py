@@ -62,7 +62,7 @@ _HEADS = tuple(
         rf"(?P<name>{NAME}){_TO_JSON}",
     )
 )
-_HEAD_ENDS = re.compile(rf"\s*+(?:```|\)|</(?:function|{NAME})>)?+", re.IGNORECASE)
+_HEAD_ENDS = re.compile(rf"(?:\s*+(?:```|\)|</(?:function|{NAME})>))?+", re.IGNORECASE)
 _INVOKE = re.compile(
     rf"""(?:(?:function\s*+)?<｜tool[▁_]sep｜>\s*+)?+<(?:\w{{1,16}}:)?(?:invoke\s++name\s*+=\s*+["'](?P<name>[^"'<>]{{1,256}}+)["']\s*+|function=(?P<function>{NAME}))>""",
     re.VERBOSE | re.IGNORECASE,
@@ -73,6 +73,8 @@ _PARAMETER = re.compile(
 )
 _PARAMETER_END = re.compile(r"</(?:\w{1,16}:)?parameter>", re.IGNORECASE)
 _INVOKE_END = re.compile(r"\s*+</(?:\w{1,16}:)?(?:invoke|function)>", re.IGNORECASE)
+_INSIDE = re.compile(r"</?(?:\w{1,16}:)?(?:parameter|invoke|function|arg_key|arg_value|tool_call)\b", re.IGNORECASE)
+"""Marks that a value cannot hold: one of them was lost, or stands at the wrong place."""
 _PAIRS_HEAD = re.compile(rf"(?P<name>{NAME})\s*+(?=<arg_key>)")
 _PAIR = re.compile(r"<arg_key>([^<>]{1,256}+)</arg_key>\s*+<arg_value>")
 _PAIR_END = "</arg_value>"
@@ -168,11 +170,11 @@ class _ForeignReader:
             if name is not None and not tool and head in _HEADS[-2:]:
                 return None  # only a word before a bracket, or an ordinary tag
             value, end = self._json(found.end())
-            raw = self._text[position:end]
             if name is None:
-                return self._add_value(value, raw, end)
-            self._add(named_call(tool or _clean(name), value, raw, self._known).calls)
-            return match_end(_HEAD_ENDS, self._text, end)
+                return self._add_value(value, self._text[position:end], end)
+            end = match_end(_HEAD_ENDS, self._text, end)
+            self._add(named_call(tool or _clean(name), value, self._text[position:end], self._known).calls)
+            return end
         return None
 
     def _invoked(self, position: int) -> int | None:
@@ -284,6 +286,8 @@ def _clean(name: str) -> str:
 
 
 def _put(arguments: dict[str, str], name: str, value: str) -> None:
+    if inside := _INSIDE.search(value):
+        raise Refusal(f"The value of {name[:40]!r} holds {inside[0]}: it is not clear where it ends. Close each value.")
     if name in arguments:
         raise Refusal(f"The parameter {name[:40]!r} is given twice in one call. Write it once.")
     arguments[name] = value

@@ -115,7 +115,7 @@ def _with_leftovers(reply: Reply, text: str, known: KnownTools) -> Reply:
     """
     if any(problem.is_loss for problem in reply.problems):
         return reply
-    rest = rest_of(text, reply.calls)
+    rest = rest_of(text, reply.calls, has_fences=False)
     if find_call_shape(rest, known) is None:
         refuse_lost_argument(rest, reply.calls, known)
         return reply
@@ -136,7 +136,7 @@ def _read(text: str, known: KnownTools, tools: tuple[Any, ...], read_other: _Rea
         found = None if foreign is None else _reply(text, foreign)
     if found is None:
         return None
-    rest = rest_of(text, found.calls)
+    rest = rest_of(text, found.calls, has_fences=True)
     refuse_lost_argument(rest, found.calls, known)
     return found if find_call_shape(rest, known) is None else None
 

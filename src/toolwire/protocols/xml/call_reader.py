@@ -160,6 +160,10 @@ class CallReader:
 
     def _take_name(self, opening: re.Match[str]) -> int:
         name, end = self._elements.value("name", opening)
+        if "<" in name:
+            raise Refusal(
+                f"<name> holds {name[:40]!r}. Write a tool's name in it.", place=line(self._text, opening.start())
+            )
         if self._is_named_by_attribute and name.strip() != self._tool:
             raise Refusal(
                 "The call names two tools, in <tool_call> and in <name>. Write one <name>.",
@@ -221,7 +225,14 @@ class CallReader:
                 f"<{name}> is given twice in one call. Write it once; write a list as JSON.",
                 place=line(self._text, opening.start()),
             )
+        repairs = len(self._repairs.problems)
         text, end = self._elements.value(tag, opening)
+        if len(self._repairs.problems) > repairs and (f"</{tag}>" in text or _END_AND_TAG.search(text)):
+            raise Refusal(
+                f"It is not clear where the value of <{tag}> ends. Put it into CDATA and close that by ]]>.",
+                place=line(self._text, opening.start()),
+            )
+        refuse_lone_end(self._text[opening.end() : end], name, line(self._text, opening.start()))
         parameters[name] = RawParameter(
             name=name, text=text, is_json=given.get("type") == "json", position=opening.start()
         )
@@ -247,6 +258,20 @@ class CallReader:
 
     def _misplaced(self, closing: re.Match[str]) -> Refusal:
         return Refusal(f"{closing[0]} closes nothing here. Leave it out.", place=line(self._text, closing.start()))
+
+
+_END_AND_TAG = re.compile(r"\]\]>\s*+</")
+_DOUBLE_END = re.compile(r"\]\]>\s*+\]\]>(?!\s*+<!\[CDATA\[)")
+
+
+def refuse_lone_end(written: str, name: str, place: str) -> None:
+    """Refuses a parameter whose text has an end of CDATA without its beginning, or two ends in a row.
+
+    Raises:
+        Refusal: It is not clear whether the value was cut.
+    """
+    if (CDATA_END in written and CDATA not in written) or _DOUBLE_END.search(written):
+        raise Refusal(f"It is not clear where the CDATA of <{name}> begins and ends. Write it once.", place=place)
 
 
 _MARK_BEHIND = re.compile(r"<!\[CDATA\[|</?tool_call\b[^<>]*+>")
