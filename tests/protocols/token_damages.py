@@ -7,12 +7,14 @@ text must be the same again. They share no code with the readers.
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
+from tests.protocols.test_foreign import TOOLS
 from tests.protocols.wrappings import READ
 from toolwire.protocols import get
 from toolwire.vocabulary.calls import Reply, ToolCall
@@ -27,8 +29,10 @@ _MARK = re.compile(
     """,
     re.VERBOSE,
 )
-_NAMES_A_CALL = re.compile(r"\b(?:search|get_weather)\b|<|✿|\[ARGS\]")
-"""A tool's name as a word, or a mark that only calls have. A text without them says nothing of a call."""
+_A_REPLY = 25
+"""Number of damages that are tried of one reply."""
+_SIGN = re.compile(r"\b(?:search|get_weather)\b|<|✿|\[ARGS\]")
+"""A tool's name as a word, or a mark that only calls have."""
 _STRUCTURE = re.compile(r"</?(?:\w+:)?(?:parameter|invoke|function|arg_key|arg_value|tool_call)\b")
 """Marks that a value cannot hold in a form without quotes."""
 
@@ -56,12 +60,25 @@ UNQUOTED = frozenset(
 )
 """The forms that write values without quotes."""
 
-CALLS: tuple[tuple[Given, ...], ...] = (
-    (("search", {"query": "otters", "limit": 3}),),
-    (("search", {"query": 'a (b) [c], "d": it\'s', "tags": ["x", "y z"]}),),
-    (("search", {"query": "<b>", "limit": 2}), ("get_weather", {"city": "Ås", "exact": True})),
-    (("get_weather", {"city": "Rome"}), ("get_weather", {"city": "Oslo", "exact": False})),
+VALUES = (
+    *("x", "", "it's", '"q"', "a, b", "a: b", "{x}", "[1]", "(see)", "k=v", "<b>", "</b>", "1 < 2 & 3", "水獭", "\\d"),
+    *("two\nlines", "name: search", "`code`", "a; b", "{'a': 1}", '{"a": 1}', "search", "true", "# x", "C:\\a"),
 )
+
+
+def random_calls(chance: random.Random) -> tuple[Given, ...]:
+    """Returns one to three calls with values of every kind."""
+
+    def text() -> str:
+        return " ".join(chance.choice(VALUES) for _ in range(chance.randint(1, 3)))
+
+    def call() -> Given:
+        if chance.random() < 0.4:
+            return "get_weather", {"city": text(), "exact": chance.random() < 0.5}
+        given: dict[str, Any] = {"query": text(), "limit": chance.randint(-1, 99), "tags": [text(), text()]}
+        return "search", {key: given[key] for key in given if key == "query" or chance.random() < 0.5}
+
+    return tuple(call() for _ in range(chance.randint(1, 3)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +94,10 @@ class Damage:
 
 
 def damages(form: str, calls: tuple[Given, ...]) -> Iterator[Damage]:
-    """Yields every damage of the reply that makes these calls. A mark inside a value stays: it is a part of it."""
+    """Yields every damage of the reply that makes these calls.
+
+    A mark inside a value stays, because it is a part of the value.
+    """
     text = FORMS[form](calls)
     values = list(_values(text, calls))
     marks = [
@@ -85,7 +105,9 @@ def damages(form: str, calls: tuple[Given, ...]) -> Iterator[Damage]:
         for found in _MARK.finditer(text)
         if not any(start < found.end() and found.start() < end for start, end in values)
     ]
-    places = sorted({place for mark in marks for place in mark.span()} | {(start + end) // 2 for start, end in values})
+    middles = {(start + end) // 2 for start, end in values}
+    places = sorted({place for mark in marks for place in mark.span()} | middles)
+    places = [place for place in places if text[place - 1 : place] != "\\"]
     for mark in marks:
         start, end = mark.span()
         without = text[:start] + text[end:]
@@ -104,9 +126,9 @@ def _values(text: str, calls: tuple[Given, ...]) -> Iterator[tuple[int, int]]:
     """Yields the start and end of each string value in the text, in whatever form the writer wrote it."""
     for value in _strings([arguments for _, arguments in calls]):
         for written in {value, json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}:
-            start = text.find(written)
-            if start >= 0:
-                yield start, start + len(written)
+            # A value stands between quotes, tags or on a line of its own.
+            for found in re.finditer(rf"(?<=[\"'>\n\[]){re.escape(written)}(?=[\"'<\n\]])", text):
+                yield found.span()
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -125,8 +147,8 @@ def wrong_reading(damage: Damage, reply: Reply) -> str:
     if not all(_is_accepted(call) for call in read):
         return ""  # validation refuses it
     if not read:
-        return "the call is an answer" if _NAMES_A_CALL.search(damage.text) else ""
-    if damage.form == "xml" and read == _strict_xml(damage.text):
+        return "the call is an answer" if _says_a_call(damage) else ""
+    if damage.form in ("xml", "tags of parameters in tool_call") and read == _strict_xml(damage.text):
         return ""
     if _squeezed(FORMS[damage.form](read)) == _squeezed(damage.text) and not _holds_marks(damage, read):
         return ""
@@ -138,17 +160,30 @@ def wrong_reading(damage: Damage, reply: Reply) -> str:
     return ""
 
 
+def _says_a_call(damage: Damage) -> bool:
+    """True if a text names a tool or has a mark of calls. JSON that names no tool is an answer, in a fence too."""
+    text = damage.text
+    if damage.form == "Action with JSON":
+        text = text[text.find("{") : text.rfind("}") + 1]
+    try:
+        json.loads(text)
+    except ValueError:
+        return _SIGN.search(text) is not None
+    return '"search"' in text or '"get_weather"' in text
+
+
 def _strict_xml(text: str) -> tuple[Given, ...]:
     """Returns the calls of a text that is well-formed XML, read by the standard library; none of any other text."""
     try:
         root = ElementTree.fromstring(f"<all>{text}</all>")
-    except ElementTree.ParseError:
+        calls = [call if len(call) != 1 else call[0] for call in root]
+        return tuple((call.findtext("name", call.tag), _typed(call.find("params"), call)) for call in calls)
+    except (ElementTree.ParseError, ValueError):
         return ()
-    return tuple((call.findtext("name", ""), _typed(call.find("params"))) for call in root)
 
 
-def _typed(parameters: ElementTree.Element | None) -> dict[str, Any]:
-    texts = {} if parameters is None else {tag.tag: tag.text or "" for tag in parameters}
+def _typed(block: ElementTree.Element | None, call: ElementTree.Element) -> dict[str, Any]:
+    texts = {tag.tag: tag.text or "" for tag in (call if block is None else block)}
     return {key: text if key in ("query", "city") else json.loads(text) for key, text in texts.items()}
 
 
@@ -169,12 +204,18 @@ def _is_same(damage: Damage, call: Given, given: Given) -> bool:
     if not damage.moved or damage.moved in "\"'" or _holds_marks(damage, (call,)):
         return False
     read, wanted = (list(_strings(arguments)) for _, arguments in (call, given))
+    changed = [text for text in read if text not in wanted]
     return (
         call[0] == given[0]
         and _shape(call[1]) == _shape(given[1])
-        and [text for text in read if text not in wanted]
-        == [text for text in read if text not in wanted and text.replace(damage.moved, "", 1) in wanted][:1]
+        and len(changed) == 1
+        and any(text in wanted for text in _without_one(changed[0], damage.moved))
     )
+
+
+def _without_one(text: str, mark: str) -> Iterator[str]:
+    for found in re.finditer(re.escape(mark), text):
+        yield text[: found.start()] + text[found.end() :]
 
 
 def _shape(value: Any) -> Any:
@@ -194,3 +235,27 @@ def _holds_marks(damage: Damage, calls: Sequence[Given]) -> bool:
 
 def _squeezed(text: str) -> str:
     return "".join(text.split())
+
+
+def check_damages(count: int, seed: int) -> int:
+    """Checks `count` damaged replies, each read by the formats `json` and `xml`. Returns the number of calls read.
+
+    Raises:
+        AssertionError: A reading is wrong, or an undamaged reply loses a call without a word.
+    """
+    chance, found, left = random.Random(seed), 0, count
+    while left > 0:
+        form, calls = chance.choice(list(FORMS)), random_calls(chance)
+        name = chance.choice(["json", "xml"])
+        whole = get(name).parse(FORMS[form](calls), TOOLS)
+        if not whole.calls:
+            assert whole.is_refused, (form, FORMS[form](calls))
+            continue
+        every = list(damages(form, calls))
+        for damage in chance.sample(every, min(_A_REPLY, len(every))):
+            reply = get(name).parse(damage.text, TOOLS)
+            wrong = wrong_reading(damage, reply)
+            assert not wrong, (wrong, name, form, damage.kind, damage.text)
+            found += len(reply.calls)
+            left -= 1
+    return found

@@ -52,7 +52,7 @@ _MARKS = (
 _Q = "[\"'“”]"
 _SHAPES = re.compile(
     rf"""
-      ^(?=[ \t]*+(?P<line>[^\s\w]{{0,8}}+\w{{0,16}}Action[^\n]*+|[^\s=]{{1,64}}+))
+      ^(?=[^\w\n]{{0,8}}+(?P<line>\w{{0,16}}Action[^\n]*+|[^\s=]{{1,64}}+))
     | {_Q}(?:name|tool|tool_?name|function|function_?name|action|action_name|recipient_name|method|command|call)
       {_Q}\s*+[:：]\s*+{_Q}?[{{\[(]?(?P<value>{NAME})
     | {_Q}(?P<key>{NAME}){_Q}\s*+[:：]\s*+\{{(?=\s*+(?:\}}|{_Q}?(?P<first_key>\w++){_Q}?\s*+[:：]))
@@ -207,21 +207,31 @@ def named(written: str | None, known: KnownTools) -> str:
 
 
 def _without_quotations(text: str) -> str:
-    """Returns the text with each tag after a quotation mark blanked, up to its closing tag."""
-    pieces, position, unclosed = list[str](), 0, set[str]()
+    """Returns the text with each quoted tag blanked, up to its closing tag and with all between them.
+
+    A quotation of several lines counts only without another mark of its kind inside.
+    """
+    pieces, position = list[str](), 0
+    ends = dict[str, int]()  # The last place of each closing tag, so that no text is searched twice.
+    newline = -1
     for found in _QUOTED_TAG.finditer(text):
-        closing = f"</{found[1]}>"
-        if found.start() < position or closing in unclosed:
+        start, closing = found.start(), f"</{found[1]}>"
+        if start < position:
             continue
-        end = text.find(closing, found.end())
-        if end < 0:
-            unclosed.add(closing)
+        if ends.get(closing, start) <= start:
+            place = text.find(closing, found.end())
+            ends[closing] = len(text) + 1 if place < 0 else place + len(closing)
+        end, mark = ends[closing], text[start - 1]
+        following = text[end : end + 1]
+        if not following or following not in _CLOSING_QUOTES[mark]:
             continue
-        following = text[end + len(closing) : end + len(closing) + 1]
-        if not following or following not in _CLOSING_QUOTES[text[found.start() - 1]]:
+        if newline < start:
+            place = text.find("\n", start)
+            newline = len(text) if place < 0 else place
+        if newline < end and mark in text[start:end]:
             continue
-        pieces += [text[position : found.start()], _blanked(text[found.start() : end + len(closing)])]
-        position = end + len(closing)
+        pieces += [text[position:start], _blanked(text[start:end])]
+        position = end
     return "".join([*pieces, text[position:]])
 
 

@@ -25,7 +25,7 @@ _MARK = re.compile(
     | ✿(?:FUNCTION|ARGS)✿
     | (?<!\w[ ])</?(?:\w{{1,16}}:)?(?:{_WRAPPER})(?:[ ][^<>\n]*+)?+>
     | </?(?:\w{{1,16}}:)?(?:invoke|parameter)[ ][^<>\n]*+> | </?arg_(?:key|value)> | <(?:function|parameter)=[^<>\n]*+>
-    | </(?:function|(?:\w{{1,16}}:)?parameter)> | ^[^\w\n]{{0,8}}+\w{{0,16}}?Action[ ]Input
+    | </(?:function|(?:\w{{1,16}}:)?parameter)> | (?<!\w[ ])Action[ ]Input
     | \bfunctools(?=["'\s]*+[\[{{])
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
@@ -47,7 +47,7 @@ _CUT = "\0"
 """Stands in the rest of a reply in place of a call that was read."""
 _JOINED = re.compile(
     rf"""
-      (?:[\[{{(,=]|[\"'”][ \t]*+[:：])[ \t]*+{_CUT}
+      (?:[\[{{(,=}}]|[\"'”][ \t]*+[:：])[ \t]*+{_CUT}
     | {_CUT}(?: [\s\]}})]*+ (?: [,:]\s*+(?:[\"'“]|\w++\s*+=) | [:=] ) | [ \t]*+[\[{{] | [\"'“(\w]
       | [ \t]*+(?:\w++[ \t]*+=|[\"'“][^\"'”\n]{{1,64}}+[\"'”][ \t]*+[:,]) )
     """,

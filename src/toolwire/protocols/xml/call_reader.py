@@ -227,12 +227,9 @@ class CallReader:
             )
         repairs = len(self._repairs.problems)
         text, end = self._elements.value(tag, opening)
-        if len(self._repairs.problems) > repairs and (f"</{tag}>" in text or _END_AND_TAG.search(text)):
-            raise Refusal(
-                f"It is not clear where the value of <{tag}> ends. Put it into CDATA and close that by ]]>.",
-                place=line(self._text, opening.start()),
-            )
-        refuse_lone_end(self._text[opening.end() : end], name, line(self._text, opening.start()))
+        place = line(self._text, opening.start())
+        refuse_unclear_end(tag, text, place, is_repaired=len(self._repairs.problems) > repairs)
+        refuse_lone_end(tag, self._text[opening.end() : end], place)
         parameters[name] = RawParameter(
             name=name, text=text, is_json=given.get("type") == "json", position=opening.start()
         )
@@ -264,14 +261,26 @@ _END_AND_TAG = re.compile(r"\]\]>\s*+</")
 _DOUBLE_END = re.compile(r"\]\]>\s*+\]\]>(?!\s*+<!\[CDATA\[)")
 
 
-def refuse_lone_end(written: str, name: str, place: str) -> None:
+def refuse_unclear_end(tag: str, value: str, place: str, *, is_repaired: bool) -> None:
+    """Refuses a repaired value that holds its own closing tag, or the end of CDATA before one.
+
+    Raises:
+        Refusal: The value may be that of several tags.
+    """
+    if is_repaired and (f"</{tag}>" in value or _END_AND_TAG.search(value)):
+        raise Refusal(
+            f"It is not clear where the value of <{tag}> ends. Put it into CDATA and close that by ]]>.", place=place
+        )
+
+
+def refuse_lone_end(tag: str, written: str, place: str) -> None:
     """Refuses a parameter whose text has an end of CDATA without its beginning, or two ends in a row.
 
     Raises:
         Refusal: It is not clear whether the value was cut.
     """
     if (CDATA_END in written and CDATA not in written) or _DOUBLE_END.search(written):
-        raise Refusal(f"It is not clear where the CDATA of <{name}> begins and ends. Write it once.", place=place)
+        raise Refusal(f"It is not clear where the CDATA of <{tag}> begins and ends. Write it once.", place=place)
 
 
 _MARK_BEHIND = re.compile(r"<!\[CDATA\[|</?tool_call\b[^<>]*+>")
