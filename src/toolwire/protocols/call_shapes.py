@@ -30,6 +30,7 @@ _QUOTED = re.compile(
     re.VERBOSE | re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 _QUOTED_TAG = re.compile(r"(?<=[\"'“‘「])<(\w[\w:.\-]{0,63}+)[^<>\n]*+>")
+_CLOSING_QUOTES = {'"': '"', "'": "'", "“": '”"', "‘": "’'", "「": "」"}
 _THOUGHT_OUT = re.compile(rf"</(?:{THINKING})>", re.IGNORECASE)
 _BLANKS = re.compile(r"\s*+")
 _LINE = re.compile(r"[^\n]++")
@@ -44,30 +45,36 @@ _TOKEN = (
     r"(?:<\|[/\w ]{1,48}+\|>|<｜[^｜\n]{1,48}+｜>|\[TOOL_CALLS\]|functools\[|✿\w{1,16}+✿[ \t]*+[:：]?"
     rf"|<{_WRAPPER}>)"
 )
-_MARKS = ("<|", "<｜", "[TOOL_CALLS]", "functools[", "tool_call", "function_call", "<invoke", ":invoke", "✿", "to=")
+_MARKS = (
+    *("<|", "<｜", "[TOOL_CALLS]", "functools[", "tool_call", "function_call", "<invoke", ":invoke", "✿", "to="),
+    *("<parameter", ":parameter", "</function>", "<arg_", "|>", "[ARGS]"),
+)
 _Q = "[\"'“”]"
 _SHAPES = re.compile(
     rf"""
-      {_Q}(?:name|tool|tool_?name|function|function_?name|action|action_name|recipient_name|method|command|call)
-      {_Q}\s*+[:：]\s*+{_Q}(?P<value>{NAME}){_Q}
+      ^(?=[^\w\n]{{0,8}}+(?P<line>\w{{0,16}}Action[^\n]*+|[^\s=]{{1,64}}+))
+    | {_Q}(?:name|tool|tool_?name|function|function_?name|action|action_name|recipient_name|method|command|call)
+      {_Q}\s*+[:：]\s*+{_Q}?[{{\[(]?(?P<value>{NAME})
     | {_Q}(?P<key>{NAME}){_Q}\s*+[:：]\s*+\{{(?=\s*+(?:\}}|{_Q}?(?P<first_key>\w++){_Q}?\s*+[:：]))
-    | {_TOKEN}(?:\s|\b(?:function|assistant|commentary|analysis|json|code|to)\b|[=:"'])*+(?P<behind>{NAME})
+    | {_TOKEN}(?=(?:\s|\b(?:function|assistant|commentary|analysis|json|code|to)\b|[=:"'])*+(?P<behind>{NAME}))
     | \bto=(?P<recipient>{NAME})
     | <\w[\w:.\-]{{0,63}}+(?:=|\s(?:[^<>]*?\s)?(?:name|tool|function|tool_name)\s*+=)\s*+["']?(?P<attribute>{NAME})
     | <(?:name|tool|tool_?name|function|function_?name|action|recipient)>\s*+(?P<element>{NAME})\s*+</
-    | <(?P<tag>{NAME})(?=[\s/>])
+    | </?(?P<tag>{NAME})(?=[\s/>])
     | ^[ \t*]*+(?:Action|Tool|Function|Call|(?:Tool|Function)[ _](?:call|name))[ \t*]*+[:：][ \t*`"']*+
-      (?P<label>{NAME})(?P<behind_label>[ \t*`"']*+(?:$|[(\[{{]))
+      (?P<label>{NAME})(?P<behind_label>[ \t*`"']*+(?:$(?P<below>\s*+(?:\w++[ ]?\w*+)?+[ ]?:?[ ]?\{{)?+|[(\[{{]))
     | ^[ \t]*+(?:(?:\[|print\(|await[ ]|return[ ]|\w++[ \t]*+=)[ \t]*+)*+(?P<called>{NAME})
-      \(\s*+(?:\w++\s*+=(?!=)|["'\[{{0-9\-]|\)[ \t]*+(?:$|[\])]))
+      [=:,"'\[]{{0,2}}+\([`\s:,=(\[]*+(?:\w++\s*+(?:=(?!=)|["'])|["'\[{{0-9\-]|\)[ \t]*+(?:$|[\])]))
+    | {_Q}(?P<quoted>{NAME}){_Q}
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
 _KEY = re.compile(rf"(?:{_Q}|\b)(\w[\w.\-]{{0,255}}){_Q}?\s*+[:：]")
 _ARGUMENT_KEYS = frozenset(
-    {"arguments", "parameters", "params", "args", "kwargs", "input", "inputs", "action_input", "tool_input"}
-    | {"tool_args", "tool_arguments", "tool_parameters"}
+    {"arguments", "argument", "parameters", "params", "args", "kwargs", "input", "inputs", "action_input"}
+    | {"tool_input", "tool_args", "tool_arguments", "tool_parameters"}
 )
+_QUOTED_KEY = re.compile(rf"{_Q}(?:{'|'.join(sorted(_ARGUMENT_KEYS))}){_Q}", re.IGNORECASE)
 _INPUT_LINE = re.compile(
     r"^[ \t*]*+(?:Action[ ]Input|Input|Arguments|Parameters|Args)[ \t*]*+[:：]", re.MULTILINE | re.IGNORECASE
 )
@@ -102,10 +109,15 @@ def without_quoting_fences(text: str) -> str:
     """Returns the text with fences blanked whose language never holds calls. A fence that is the whole text is kept."""
     pieces, position = list[str](), 0
     for start, end, language in fences(text):
-        if language not in _CALL_LANGUAGES and not is_all(text, start, end):
+        if not _may_hold_calls(language) and not is_all(text, start, end):
             pieces += [text[position:start], _blanked(text[start:end])]
             position = end
     return "".join([*pieces, text[position:]])
+
+
+def _may_hold_calls(language: str) -> bool:
+    is_word = language[:1].isalpha()
+    return not is_word or language.startswith(("tool_", "json")) or language.rstrip(".,:;") in _CALL_LANGUAGES
 
 
 def is_all(text: str, start: int, end: int) -> bool:
@@ -137,7 +149,7 @@ def find_call_shape(text: str, known: KnownTools) -> int | None:
     # One pass for all labels; a search after each label would take quadratic time.
     last_input = max((line.start() for line in _INPUT_LINE.finditer(found)), default=-1)
     for shape in _SHAPES.finditer(found):
-        if shape["value"] is None and shape["key"] is None:
+        if shape["value"] is None and shape["key"] is None and shape["quoted"] is None:
             if _is_shape(shape, last_input, known):
                 return shape.start()
             continue
@@ -164,7 +176,10 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
     node = cast("dict[str, Any]", value)
     for key, item in node.items():
         if isinstance(item, str) and (tool := named(item, known)):
-            others = {str(other).lower() for other in node if other != key}
+            names = {
+                name for value in node.values() if isinstance(value, dict) for name in cast("dict[str, Any]", value)
+            }
+            others = {str(other).lower() for other in [*names, *node] if other != key}
             if others & _ARGUMENT_KEYS or others & _parameters(tool, known):
                 return True
         if isinstance(item, dict) and (tool := named(key, known)):
@@ -172,6 +187,12 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
             if not inner or {str(name).lower() for name in inner} & (_parameters(tool, known) | _ARGUMENT_KEYS):
                 return True
     return any(is_call_like(item, known, depth - 1) for key, item in node.items() if key in _ENVELOPES)
+
+
+def _is_beside_arguments(node: Mapping[str, Any], tool: str, known: KnownTools) -> bool:
+    """True if one other key, whatever its name, holds nothing but parameters of the tool."""
+    inner = [cast("dict[str, Any]", item) for item in node.values() if isinstance(item, dict)]
+    return len(node) == 2 and len(inner) == 1 and bool(inner[0]) and not inner[0].keys() - _parameters(tool, known)
 
 
 def named(written: str | None, known: KnownTools) -> str:
@@ -186,18 +207,31 @@ def named(written: str | None, known: KnownTools) -> str:
 
 
 def _without_quotations(text: str) -> str:
-    """Returns the text with each tag after a quotation mark blanked, up to its closing tag."""
-    pieces, position, unclosed = list[str](), 0, set[str]()
+    """Returns the text with each quoted tag blanked, up to its closing tag and with all between them.
+
+    A quotation of several lines counts only without another mark of its kind inside.
+    """
+    pieces, position = list[str](), 0
+    ends = dict[str, int]()  # The last place of each closing tag, so that no text is searched twice.
+    newline = -1
     for found in _QUOTED_TAG.finditer(text):
-        closing = f"</{found[1]}>"
-        if found.start() < position or closing in unclosed:
+        start, closing = found.start(), f"</{found[1]}>"
+        if start < position:
             continue
-        end = text.find(closing, found.end())
-        if end < 0:
-            unclosed.add(closing)
+        if ends.get(closing, start) <= start:
+            place = text.find(closing, found.end())
+            ends[closing] = len(text) + 1 if place < 0 else place + len(closing)
+        end, mark = ends[closing], text[start - 1]
+        following = text[end : end + 1]
+        if not following or following not in _CLOSING_QUOTES[mark]:
             continue
-        pieces += [text[position : found.start()], _blanked(text[found.start() : end + len(closing)])]
-        position = end + len(closing)
+        if newline < start:
+            place = text.find("\n", start)
+            newline = len(text) if place < 0 else place
+        if newline < end and mark in text[start:end]:
+            continue
+        pieces += [text[position:start], _blanked(text[start:end])]
+        position = end
     return "".join([*pieces, text[position:]])
 
 
@@ -205,6 +239,8 @@ def _is_json_shape(shape: re.Match[str], keys: frozenset[str], known: KnownTools
     if shape["value"] is not None:
         tool = named(shape["value"], known)
         return bool(tool) and bool(keys & _ARGUMENT_KEYS or keys & _parameters(tool, known))
+    if shape["quoted"] is not None:
+        return _QUOTED_KEY.search(shape.string) is not None and bool(named(shape["quoted"], known))
     tool, first = named(shape["key"], known), shape["first_key"]
     if not tool:
         return False
@@ -214,10 +250,23 @@ def _is_json_shape(shape: re.Match[str], keys: frozenset[str], known: KnownTools
 def _is_shape(shape: re.Match[str], last_input: int, known: KnownTools) -> bool:
     """True if the shape names a known tool. `last_input` is the start of the text's last line of arguments."""
     if shape["label"] is not None:
-        has_input = bool(shape["behind_label"].strip("*`\"' \t")) or last_input >= shape.end()
+        behind = shape["behind_label"].strip("*`\"' \t\n")
+        has_input = bool(behind) or last_input >= shape.end()
         return bool(named(shape["label"], known)) and has_input
+    if shape["line"] is not None:
+        return _is_broken_call(shape, known)
     groups = ("behind", "recipient", "attribute", "element", "tag", "called")
     return any(named(shape[group], known) for group in groups)
+
+
+def _is_broken_call(shape: re.Match[str], known: KnownTools) -> bool:
+    """True if a line begins with a tool's name, and has a bracket and a parameter of it, in whatever order."""
+    end = shape.string.find("\n", shape.start())
+    text = shape.string[shape.start() : end if end >= 0 else len(shape.string)]
+    if "=" not in text or ("(" not in text and ")" not in text):
+        return False
+    tools = [tool for tool in known.schemas if tool in shape["line"]]
+    return any(name in text.lower() for tool in tools for name in _parameters(tool, known))
 
 
 def _parameters(tool: str, known: KnownTools) -> frozenset[str]:

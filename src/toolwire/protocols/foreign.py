@@ -16,6 +16,7 @@ from typing import Any, cast
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
 from toolwire.protocols.call_shapes import NAME, fences, is_all, named
+from toolwire.protocols.fillers import FILLER, OPENS
 from toolwire.protocols.json_text.call_forms import calls_of, named_call
 from toolwire.protocols.python_calls import balanced_end, python_calls
 from toolwire.protocols.reading.incoming import match_end
@@ -26,27 +27,13 @@ from toolwire.protocols.tool_names import KnownTools
 from toolwire.protocols.xml.conversion import convert_argument, guess
 from toolwire.vocabulary.calls import Problem, ToolCall
 
-_WRAPPERS = r"tool_calls?|function_calls?|tool_use|tool_code|toolcall|call|action|function|tool|invoke_tool"
-_OPENS = rf"""
-    <(?:\w{{1,16}}:)?(?:{_WRAPPERS})>
-  | <\|(?:tool_calls?|tool_calls?_(?:section_)?(?:begin|start)|python_tag|plugin|action_start|start_action|start
-       |function_call|tool)\|>
-  | <｜tool▁calls?▁begin｜> | \[TOOL_CALLS\] | functools(?=\s*+\[) | multi_tool_use\.parallel(?=\s*+[({{])
-"""
-_CLOSES = rf"""
-    </(?:\w{{1,16}}:)?(?:{_WRAPPERS})>
-  | <\|/?(?:tool_calls?|tool_calls?_(?:section_)?end|action_end|end_action|call|end|eo[mt]_id|im_end|end_of_text)\|>
-  | <｜(?:tool▁calls?▁end|end▁of▁sentence)｜> | \[/TOOL_CALLS\] | </s>
-"""
-_FENCE_MARK = r"```(?:json|tool_code|tool_calls?|xml|python|py)?(?=\s|[\[{<]|\Z)"
-_FILLER = re.compile(rf"(?:\s++|[,;]|{_OPENS}|{_CLOSES}|{_FENCE_MARK})*+", re.VERBOSE | re.IGNORECASE)
 _START = re.compile(
     rf"""(?<![`"'“‘「])(?:
-        (?P<token>{_OPENS})
+        (?P<token>{OPENS})
       | <(?:\w{{1,16}}:)?invoke\s | <function= | <(?P<tagged>{NAME})>(?=\s*+[{{<])
       | ✿FUNCTION✿ | <\|channel\|>[^<\n]{{0,64}}?\bto= | <\|tool_call_argument_begin\|>
       )
-      | ^[ \t]*+(?P<action>(?:\*\*)?Action(?:\*\*)?[ \t]*+:)
+      | ^[ \t]*+(?:assistant\s*+)?(?:(?:commentary|analysis)\s*+)?(?P<action>to={NAME}|(?:\*\*)?Action(?:\*\*)?[ \t]*+:)
       | ^[ \t]*+(?:\[[ \t]*+)?(?P<called>{NAME})\(
       | ^[ \t]*+```(?:tool_code|tool_calls?)[ \t]*+$
     """,
@@ -56,12 +43,12 @@ _TO_JSON = r"\s*+(?:```(?:json)?\s*+)?(?=[{\[])"
 _HEADS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?:function\s*+)?<｜tool▁sep｜>(?P<name>{NAME}){_TO_JSON}",
-        rf"(?P<name>{NAME})\s*+<｜tool▁sep｜>{_TO_JSON}",
+        rf"(?:function\s*+)?<｜tool[▁_]sep｜>(?P<name>{NAME}){_TO_JSON}",
+        rf"(?P<name>{NAME})\s*+<｜tool[▁_]sep｜>{_TO_JSON}",
         rf"(?P<name>{NAME})\s*+<\|tool_call_argument_begin\|>{_TO_JSON}",
         (
             rf"(?:assistant\s*+)?(?:<\|channel\|>\s*+)?(?:(?:commentary|analysis)\s*+)?to=(?P<name>{NAME})\s*+"
-            rf"(?:<\|channel\|>\s*+\w++\s*+)?(?:<\|constrain\|>\s*+)?(?:json|code)?\s*+<\|message\|>{_TO_JSON}"
+            rf"(?:<\|channel\|>\s*+\w++\s*+)?(?:<\|constrain\|>\s*+)?(?:json|code)?\s*+(?:<\|message\|>)?+{_TO_JSON}"
         ),
         rf"(?P<name>{NAME})(?:\[CALL_ID\]\w++)?\[ARGS\]{_TO_JSON}",
         rf"<function=(?P<name>{NAME})>{_TO_JSON}",
@@ -75,9 +62,9 @@ _HEADS = tuple(
         rf"(?P<name>{NAME}){_TO_JSON}",
     )
 )
-_HEAD_ENDS = re.compile(rf"\s*+(?:```|\)|</(?:function|{NAME})>)?+", re.IGNORECASE)
+_HEAD_ENDS = re.compile(rf"(?:\s*+(?:```|\)|</(?:function|{NAME})>))?+", re.IGNORECASE)
 _INVOKE = re.compile(
-    rf"""<(?:\w{{1,16}}:)?(?:invoke\s++name\s*+=\s*+["'](?P<name>[^"'<>]{{1,256}}+)["']\s*+|function=(?P<function>{NAME}))>""",
+    rf"""(?:(?:function\s*+)?<｜tool[▁_]sep｜>\s*+)?+<(?:\w{{1,16}}:)?(?:invoke\s++name\s*+=\s*+["'](?P<name>[^"'<>]{{1,256}}+)["']\s*+|function=(?P<function>{NAME}))>""",
     re.VERBOSE | re.IGNORECASE,
 )
 _PARAMETER = re.compile(
@@ -86,6 +73,8 @@ _PARAMETER = re.compile(
 )
 _PARAMETER_END = re.compile(r"</(?:\w{1,16}:)?parameter>", re.IGNORECASE)
 _INVOKE_END = re.compile(r"\s*+</(?:\w{1,16}:)?(?:invoke|function)>", re.IGNORECASE)
+_INSIDE = re.compile(r"</?(?:\w{1,16}:)?(?:parameter|invoke|function|arg_key|arg_value|tool_call)\b", re.IGNORECASE)
+"""Marks that a value cannot hold: one of them was lost, or stands at the wrong place."""
 _PAIRS_HEAD = re.compile(rf"(?P<name>{NAME})\s*+(?=<arg_key>)")
 _PAIR = re.compile(r"<arg_key>([^<>]{1,256}+)</arg_key>\s*+<arg_value>")
 _PAIR_END = "</arg_value>"
@@ -98,16 +87,16 @@ _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """Calls in another model's format, and their position."""
+    """Calls in another model's format, and their positions."""
 
     calls: tuple[ToolCall, ...]
     problems: tuple[Problem, ...]
-    start: int
-    end: int
+    spans: tuple[tuple[int, int], ...]
+    """The start and end of each sequence of calls, with the marks around them."""
 
 
 def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
-    """Reads the first calls in another model's format. None if none can be read.
+    """Reads the calls in another model's format, up to one that cannot be read. None if none can be read.
 
     Calls in a fence with text around it are skipped. `unquoted` is the text with all quoted parts blanked.
 
@@ -116,15 +105,19 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
     """
     quoting = [(start, end) for start, end, _ in fences(unquoted) if not is_all(unquoted, start, end)]
     starts = [start for start, _ in quoting]
+    reader, spans = _ForeignReader(text, known), list[tuple[int, int]]()
     for found in _START.finditer(unquoted):
         around = bisect_left(starts, found.start()) - 1
-        if around >= 0 and found.start() < quoting[around][1]:
-            continue
+        is_fenced = around >= 0 and found.start() < quoting[around][1]
         name = found["called"] or found["tagged"]
-        if name is not None and not named(name, known):
+        is_other = name is not None and not named(name, known)
+        if is_fenced or is_other or (spans and found.start() < spans[-1][1]):
             continue
-        return _ForeignReader(text, known).read(found.start(), is_marked=name is None and found["action"] is None)
-    return None
+        end = reader.read(found.start(), is_marked=name is None and found["action"] is None)
+        if end is None:
+            break  # the rest is not searched, so that the time stays linear
+        spans.append((found.start(), end))
+    return reader.found(spans) if spans else None
 
 
 class _ForeignReader:
@@ -136,23 +129,35 @@ class _ForeignReader:
         self._values_left = VALUE_LIMIT // 2
         self._code_left = CompileBudget.LIMIT
 
-    def read(self, start: int, *, is_marked: bool) -> Foreign | None:
+    def found(self, spans: list[tuple[int, int]]) -> Foreign:
+        return Foreign(calls=tuple(self._calls), problems=tuple(self._problems), spans=tuple(spans))
+
+    def read(self, start: int, *, is_marked: bool) -> int | None:
+        """Reads a sequence of calls and returns its end. None if it begins with none, or has one of an unknown tool."""
         forms: tuple[Callable[[int], int | None], ...] = (
             self._headed, self._invoked, self._tagged, self._paired, self._listed, self._python
         )  # fmt: skip
-        action = _ACTION_CALL.match(self._text, match_end(_FILLER, self._text, start))
-        position = end = match_end(_FILLER, self._text, start) if action is None else action.end()
+        before = len(self._calls)
+        end = start
+        position = self._next(start)
         while position < len(self._text):
             following = next((place for form in forms if (place := form(position)) is not None), None)
             if following is None:
                 break
-            end = following
             if len(self._calls) > CALL_LIMIT:
                 raise too_many_calls()
-            position = end = match_end(_FILLER, self._text, end)
-        if not self._calls or not (is_marked or all(call.name in self._known.schemas for call in self._calls)):
+            end = match_end(FILLER, self._text, following)
+            position = self._next(end)
+        calls = self._calls[before:]
+        if not calls or not (is_marked or all(call.name in self._known.schemas for call in calls)):
+            del self._calls[before:]
             return None
-        return Foreign(calls=tuple(self._calls), problems=tuple(self._problems), start=start, end=end)
+        return end
+
+    def _next(self, position: int) -> int:
+        """Returns the position of the next call behind marks without meaning."""
+        position = match_end(FILLER, self._text, position)
+        return match_end(_ACTION_CALL, self._text, position)
 
     def _headed(self, position: int) -> int | None:
         """Reads a name with its JSON arguments after it. After `Action:` the JSON may hold the whole call."""
@@ -165,11 +170,11 @@ class _ForeignReader:
             if name is not None and not tool and head in _HEADS[-2:]:
                 return None  # only a word before a bracket, or an ordinary tag
             value, end = self._json(found.end())
-            raw = self._text[position:end]
             if name is None:
-                return self._add_value(value, raw, end)
-            self._add(named_call(tool or _clean(name), value, raw, self._known).calls)
-            return match_end(_HEAD_ENDS, self._text, end)
+                return self._add_value(value, self._text[position:end], end)
+            end = match_end(_HEAD_ENDS, self._text, end)
+            self._add(named_call(tool or _clean(name), value, self._text[position:end], self._known).calls)
+            return end
         return None
 
     def _invoked(self, position: int) -> int | None:
@@ -281,6 +286,8 @@ def _clean(name: str) -> str:
 
 
 def _put(arguments: dict[str, str], name: str, value: str) -> None:
+    if inside := _INSIDE.search(value):
+        raise Refusal(f"The value of {name[:40]!r} holds {inside[0]}: it is not clear where it ends. Close each value.")
     if name in arguments:
         raise Refusal(f"The parameter {name[:40]!r} is given twice in one call. Write it once.")
     arguments[name] = value

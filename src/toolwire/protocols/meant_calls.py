@@ -58,7 +58,7 @@ def _meant(text: str, known: KnownTools) -> list[ToolCall]:
     except Refusal:
         return []
     if foreign is not None:
-        return list(foreign.calls) if is_all(text, foreign.start, foreign.end) else []
+        return list(foreign.calls) if len(foreign.spans) == 1 and is_all(text, *foreign.spans[0]) else []
     return list(_in_json(text, known) if text[:1] in ("{", "[") else _in_attributes(text, known))
 
 

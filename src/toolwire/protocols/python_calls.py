@@ -11,6 +11,7 @@ from toolwire.protocols.base import DEPTH_LIMIT, Refusal
 from toolwire.protocols.reading.strict_json import check_depth
 
 _PIECE = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|[()\[\]{}]|[^()\[\]{}\"']++|[\"']", re.DOTALL)
+_TWO_STRINGS = re.compile(r"(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+')(\s*+[\"'])?+|[^\"']++|[\"']", re.DOTALL)
 _UNCLEAR_CODE = re.compile(r"\\[^\\'\"abfnrtvxuUN0-7\n]|[0-9](?:and|else|for|if|in|is|not|or)\b")
 
 
@@ -31,7 +32,7 @@ def balanced_end(text: str, position: int) -> int | None:
 
 def python_calls(source: str) -> list[tuple[str, dict[str, Any]]] | None:
     """Returns names and keyword arguments of unambiguous calls with only literals. None for any other text."""
-    if _UNCLEAR_CODE.search(source):
+    if _UNCLEAR_CODE.search(source) or any(found[1] for found in _TWO_STRINGS.finditer(source)):
         return None
     try:
         check_depth(source.replace("(", "["), DEPTH_LIMIT)

@@ -12,6 +12,7 @@ from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import NAME, named
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.tool_names import KnownTools
+from toolwire.protocols.xml.call_reader import refuse_lone_end, refuse_unclear_end
 from toolwire.protocols.xml.conversion import tagged_parameters
 from toolwire.protocols.xml.element import ElementReader, Repairs
 from toolwire.protocols.xml.markup import OPENING
@@ -56,7 +57,14 @@ def read_tagged_call(text: str, position: int, known: KnownTools) -> TaggedCall 
         if name in texts:
             message = f"<{name}> is given twice in one call. Write it once; write a list as JSON."
             raise Refusal(message, place=line(text, parameter.start()))
+        repaired = len(repairs.problems)
         texts[name], end = elements.value(name, parameter, name)
+        place = line(text, parameter.start())
+        written = text[parameter.end() : end]
+        if not written.endswith(f"</{name}>"):
+            raise Refusal(f"<{name}> is not closed. Close each parameter.", place=place)
+        refuse_unclear_end(name, texts[name], place, is_repaired=len(repairs.problems) > repaired)
+        refuse_lone_end(name, written, place)
         end = elements.skip(end)
     if not texts:
         return None  # only the tool's tags, as prose mentions them

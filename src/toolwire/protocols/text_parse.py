@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
-from toolwire.protocols.call_shapes import fences, find_call_shape, has_mark, has_name, is_call_like, unquoted
+from toolwire.protocols.call_shapes import find_call_shape, has_mark, has_name, is_call_like, unquoted
 from toolwire.protocols.foreign import Foreign, read_foreign
 from toolwire.protocols.json_text.parse import read_json_text
 from toolwire.protocols.json_text.render import render_json_text
+from toolwire.protocols.leftovers import refuse_lost_argument, refuse_mark, rest_of
 from toolwire.protocols.meant_calls import in_right_form
 from toolwire.protocols.outgoing import keeps_message
 from toolwire.protocols.reading.incoming import line
@@ -68,6 +69,8 @@ def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) 
     if place is not None:
         show_right_form(text, known, render, place=line(text, place))
         raise Refusal(f"{_UNREAD}{form}", place=line(text, place), text=text)
+    if known.schemas:
+        refuse_mark(unquoted(text), form)
 
 
 def show_right_form(text: str, known: KnownTools, render: _Render, *, place: str = "") -> None:
@@ -82,18 +85,18 @@ def show_right_form(text: str, known: KnownTools, render: _Render, *, place: str
 
 
 def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read, render: _Render) -> Reply:
-    if own.calls:
-        return _with_leftovers(own, tools)
     if own.failure is not None:
         return own
     text = _text(given)
-    if not text:
+    if not text or (own.calls and not own.text):
         return own
     known = known_tools(tools)
     names = has_name(text, known)
-    if not (has_mark(text) or (names and not own.is_refused)):
+    if not (has_mark(text) or own.calls or (names and not own.is_refused)):
         return own
     try:
+        if own.calls:
+            return _with_leftovers(own, text, known)
         found = _read(text, known, tools, read_other if names and not own.is_refused else None)
         if found is not None:
             return replace(found, thought=own.thought)
@@ -104,35 +107,46 @@ def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read, 
     return own
 
 
-def _with_leftovers(reply: Reply, tools: tuple[Any, ...]) -> Reply:
-    """Reports an unread call in the prose beside the calls. Calls in fences are reported by the parser itself."""
-    known = known_tools(tools)
-    if not reply.text or not has_name(reply.text, known):
+def _with_leftovers(reply: Reply, text: str, known: KnownTools) -> Reply:
+    """Reports an unread call in the prose beside the calls. Calls in fences are reported by the parser itself.
+
+    Raises:
+        Refusal: A part of a call is left beside the calls.
+    """
+    if any(problem.is_loss for problem in reply.problems):
         return reply
-    prose, position = list[str](), 0
-    for start, end, _ in fences(reply.text):
-        prose.append(reply.text[position:start])
-        position = end
-    if find_call_shape(unquoted("\n".join([*prose, reply.text[position:]])), known) is None:
+    rest = rest_of(text, reply.calls, has_fences=False)
+    if find_call_shape(rest, known) is None:
+        refuse_lost_argument(rest, reply.calls, known)
         return reply
     return replace(reply, problems=(*reply.problems, Problem(message=_LEFT, repaired=True, is_loss=True)))
 
 
 def _read(text: str, known: KnownTools, tools: tuple[Any, ...], read_other: _Read | None) -> Reply | None:
+    """Returns the calls in another format. None if there are none, or if a shape of a call is left beside them.
+
+    Raises:
+        Refusal: A part of a call is left beside them.
+    """
     other = None if read_other is None else read_other(text, tools)
     if other is not None and other.calls and all(call.name in known.schemas for call in other.calls):
-        return replace(other, problems=(Problem(message=_READ, repaired=True), *other.problems))
-    plain = unquoted(text)
-    found = read_foreign(text, plain, known)
+        found = replace(other, problems=(Problem(message=_READ, repaired=True), *other.problems))
+    else:
+        foreign = read_foreign(text, unquoted(text), known)
+        found = None if foreign is None else _reply(text, foreign)
     if found is None:
         return None
-    rest = plain[: found.start] + plain[found.end :]
-    return None if find_call_shape(rest, known) is not None else _reply(text, found)
+    rest = rest_of(text, found.calls, has_fences=True)
+    refuse_lost_argument(rest, found.calls, known)
+    return found if find_call_shape(rest, known) is None else None
 
 
 def _reply(text: str, found: Foreign) -> Reply:
-    note = Problem(message=_READ, repaired=True, place=line(text, found.start))
-    around = (text[: found.start].strip(), text[found.end :].strip())
+    note = Problem(message=_READ, repaired=True, place=line(text, found.spans[0][0]))
+    around, position = list[str](), 0
+    for start, end in (*found.spans, (len(text), len(text))):
+        around.append(text[position:start].strip())
+        position = end
     return Reply(calls=found.calls, text="\n".join(filter(None, around)), problems=(note, *found.problems))
 
 

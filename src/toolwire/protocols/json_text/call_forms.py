@@ -12,6 +12,7 @@ Models are trained on these forms, or public APIs answer with them:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -96,9 +97,12 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
         inner = cast("Any", node.get(key))
         beside = _OF_A_MESSAGE if key == "function_call" and node.get("role") == "assistant" else frozenset[str]()
         if isinstance(inner, dict) and (is_marked or not node.keys() - {key} - _BESIDE - beside):
+            if node.keys() & {*_ARGUMENTS} - {key}:
+                raise Refusal(f"Arguments stand beside `{key}`. Write them in it.")
             shape = _shape(inner, known, is_marked=is_marked)
             return shape and replace(shape, id=_text(node.get("id")), is_enveloped=True)
     if isinstance(node.get("action"), str) and "action_input" in node:
+        _refuse_lost(node.keys() - {"action", "action_input"}, node["action"], known)
         return _Shape(name=node["action"], arguments=node["action_input"], id="")
     given = [key for key in _ARGUMENTS if key in node]
     name = node.get("name")
@@ -111,7 +115,15 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
         raise Refusal(f"This describes the tool {name!r} and does not call it. Write `arguments` with values.")
     if beside and not is_marked:
         return None
+    _refuse_lost(beside, name, known)
     return _Shape(name=name, arguments=node[given[0]] if given else {}, id=_text(node.get("id")))
+
+
+def _refuse_lost(beside: AbstractSet[str], tool: str, known: KnownTools) -> None:
+    """Refuses a call with a parameter beside its arguments: it would be lost."""
+    parameters = cast("Mapping[str, Any]", known.schemas.get(known.name(tool), {}).get("properties") or {})
+    if lost := beside & parameters.keys():
+        raise Refusal(f"The parameter {min(lost)!r} stands beside the arguments of {tool!r}. Write it in them.")
 
 
 def _call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[Problem, ...]]:

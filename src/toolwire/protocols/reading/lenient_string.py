@@ -55,6 +55,8 @@ _OF_PYTHON = re.compile(r"\\x(?:[01][0-9a-f]|7f|[89][0-9a-f]|a0|ad)|\\U[0-9a-f]{
 """Escapes in Python's output, which has them for characters without a shape. A text that looks like a path and holds
 one may not be a path. `C:\\x64` is one.
 """
+_LIKE_ITEMS = re.compile(rf"[{_QUOTES}]\s*+[,，]|[,，]\s*+[{_QUOTES}]")
+"""A quote beside a comma. In an array it may end an item."""
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _TO_JSON = re.compile(r"\\(.)|\"", re.DOTALL)
 
@@ -83,6 +85,8 @@ def read_string(text: str, start: int, role: Role) -> LenientString:
         return _triple(text, start)
     end, has_inner = _end(text, start, role)
     source = text[start + 1 : end]
+    if has_inner and role == "item" and _LIKE_ITEMS.search(source):
+        raise _unclear(text[start : end + 1])
     slips = [] if mark == '"' else [f"Strings in {mark} were read as if in double quotes."]
     if has_inner:
         slips.append("Quotes inside of a string stand without a backslash; they were read as a part of it.")

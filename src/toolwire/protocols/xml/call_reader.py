@@ -149,6 +149,10 @@ class CallReader:
 
     def _take_name(self, opening: re.Match[str]) -> int:
         name, end = self._elements.value("name", opening, "name")
+        if "<" in name:
+            raise Refusal(
+                f"<name> holds {name[:40]!r}. Write a tool's name in it.", place=line(self._text, opening.start())
+            )
         if self._is_named_by_attribute and name.strip() != self._tool:
             raise Refusal(
                 "The call names two tools, in <tool_call> and in <name>. Write one <name>.",
@@ -210,7 +214,11 @@ class CallReader:
                 f"<{name}> is given twice in one call. Write it once; write a list as JSON.",
                 place=line(self._text, opening.start()),
             )
+        repairs = len(self._repairs.problems)
         text, end = self._elements.value(tag, opening, name)
+        place = line(self._text, opening.start())
+        refuse_unclear_end(tag, text, place, is_repaired=len(self._repairs.problems) > repairs)
+        refuse_lone_end(tag, self._text[opening.end() : end], place)
         parameters[name] = RawParameter(
             name=name, text=text, is_json=given.get("type") == "json", position=opening.start()
         )
@@ -236,6 +244,32 @@ class CallReader:
 
     def _misplaced(self, closing: re.Match[str]) -> Refusal:
         return Refusal(f"{closing[0]} closes nothing here. Leave it out.", place=line(self._text, closing.start()))
+
+
+_END_AND_TAG = re.compile(r"\]\]>\s*+</")
+_DOUBLE_END = re.compile(r"\]\]>\s*+\]\]>(?!\s*+<!\[CDATA\[)")
+
+
+def refuse_unclear_end(tag: str, value: str, place: str, *, is_repaired: bool) -> None:
+    """Refuses a repaired value that holds its own closing tag, or the end of CDATA before one.
+
+    Raises:
+        Refusal: The value may be that of several tags.
+    """
+    if is_repaired and (f"</{tag}>" in value or _END_AND_TAG.search(value)):
+        raise Refusal(
+            f"It is not clear where the value of <{tag}> ends. Put it into CDATA and close that by ]]>.", place=place
+        )
+
+
+def refuse_lone_end(tag: str, written: str, place: str) -> None:
+    """Refuses a parameter whose text has an end of CDATA without its beginning, or two ends in a row.
+
+    Raises:
+        Refusal: It is not clear whether the value was cut.
+    """
+    if (CDATA_END in written and CDATA not in written) or _DOUBLE_END.search(written):
+        raise Refusal(f"It is not clear where the CDATA of <{tag}> begins and ends. Write it once.", place=place)
 
 
 _MARK_BEHIND = re.compile(r"<!\[CDATA\[|</?tool_call\b[^<>]*+>")
