@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.definition.binding import States
-from toolwire.definition.root_fields import with_root_fields
+from toolwire.definition.derived import schema_with_root_fields, shared_input_schema
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.tool import Tool, Validated, canonical
 from toolwire.definition.untaken_nulls import drop_untaken_nulls
@@ -95,7 +95,7 @@ def validate(call: ToolCall, entry: Entry, states: States) -> Prepared | ToolRes
     arguments = call.arguments
     try:
         if isinstance(arguments, WrittenArguments):
-            arguments = arguments.read_by(with_root_fields(entry.tool.input_schema))
+            arguments = arguments.read_by(schema_with_root_fields(entry.tool))
         try:
             own = _own(arguments)
         except RecursionError:
@@ -158,7 +158,7 @@ def _without_nulls(
 def _drop_inner_nulls(arguments: Mapping[str, Any], tool: Tool, wrong: Collection[str]) -> bool:
     """Deletes the nulls inside the arguments of visible parameters, and returns whether there were any."""
     changed = [
-        drop_untaken_nulls(value, parameter.schema, tool.input_schema, name=parameter.name, wrong=wrong)
+        drop_untaken_nulls(value, parameter.schema, shared_input_schema(tool), name=parameter.name, wrong=wrong)
         for parameter in tool.visible_parameters
         if type(value := arguments.get(parameter.name)) in _CONTAINERS
     ]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from toolwire.definition.derived import once_per_text, shared_input_schema
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Invalid, Tool
@@ -63,6 +64,7 @@ _FORMATS = {
 }
 
 
+@once_per_text
 @bounded
 def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
     """Returns up to two different sets of arguments that the tool accepts, best first. Empty if none could be made."""
@@ -201,7 +203,7 @@ def _literal_arguments(call: ast.Call, tool: Tool) -> dict[str, Any] | None:
 
 
 def _from_schema(tool: Tool) -> Iterator[dict[str, Any]]:
-    root = tool.input_schema
+    root = shared_input_schema(tool)
     needed = [parameter for parameter in tool.visible_parameters if parameter.required]
     for turn in (0, 1):
         yield {item.name: _sample(item.schema, root, item.name, turn, _DEPTH) for item in needed}

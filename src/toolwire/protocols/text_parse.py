@@ -41,8 +41,8 @@ def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     Raises:
         ConfigurationError: The host passed something other than text.
     """
-    tools = tuple(tools)
-    return _settled(read_json_text(reply, tools), reply, tools, read_xml, render_json_text)
+    known = known_tools(tools)
+    return _settled(read_json_text(reply, known), reply, known, read_xml, render_json_text)
 
 
 @keeps_message
@@ -52,8 +52,8 @@ def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     Raises:
         ConfigurationError: The host passed something other than text.
     """
-    tools = tuple(tools)
-    return _settled(read_xml(reply, tools), reply, tools, read_json_text, partial(render_xml, tools=tools))
+    known = known_tools(tools)
+    return _settled(read_xml(reply, known), reply, known, read_json_text, partial(render_xml, tools=known))
 
 
 def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) -> None:
@@ -81,20 +81,19 @@ def show_right_form(text: str, known: KnownTools, render: _Render, *, place: str
         raise Refusal(f"{_SHOWN}{shown}", place=place, text=text)
 
 
-def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read, render: _Render) -> Reply:
+def _settled(own: Reply, given: Any, known: KnownTools, read_other: _Read, render: _Render) -> Reply:
     if own.calls:
-        return _with_leftovers(own, tools)
+        return _with_leftovers(own, known)
     if own.failure is not None:
         return own
     text = _text(given)
     if not text:
         return own
-    known = known_tools(tools)
     names = has_name(text, known)
     if not (has_mark(text) or (names and not own.is_refused)):
         return own
     try:
-        found = _read(text, known, tools, read_other if names and not own.is_refused else None)
+        found = _read(text, known, read_other if names and not own.is_refused else None)
         if found is not None:
             return replace(found, thought=own.thought)
         if not own.is_refused:
@@ -104,9 +103,8 @@ def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read, 
     return own
 
 
-def _with_leftovers(reply: Reply, tools: tuple[Any, ...]) -> Reply:
+def _with_leftovers(reply: Reply, known: KnownTools) -> Reply:
     """Reports an unread call in the prose beside the calls. Calls in fences are reported by the parser itself."""
-    known = known_tools(tools)
     if not reply.text or not has_name(reply.text, known):
         return reply
     prose, position = list[str](), 0
@@ -118,8 +116,8 @@ def _with_leftovers(reply: Reply, tools: tuple[Any, ...]) -> Reply:
     return replace(reply, problems=(*reply.problems, Problem(message=_LEFT, repaired=True, is_loss=True)))
 
 
-def _read(text: str, known: KnownTools, tools: tuple[Any, ...], read_other: _Read | None) -> Reply | None:
-    other = None if read_other is None else read_other(text, tools)
+def _read(text: str, known: KnownTools, read_other: _Read | None) -> Reply | None:
+    other = None if read_other is None else read_other(text, known)
     if other is not None and other.calls and all(call.name in known.schemas for call in other.calls):
         return replace(other, problems=(Problem(message=_READ, repaired=True), *other.problems))
     plain = unquoted(text)

@@ -46,8 +46,7 @@ class JsonTextStream:
     """Parses one reply while it arrives."""
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
-        self._tools = tuple(tools)
-        self._known = known_tools(self._tools)
+        self._known = known_tools(tools)
         self._pieces: list[str | bytes] = []
         self._size = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -83,9 +82,9 @@ class JsonTextStream:
     def reply(self) -> Reply:
         """Returns the reply so far. After the last piece it equals the result of `parse` for the whole reply."""
         if not any(isinstance(piece, bytes) for piece in self._pieces):
-            return parse_json_text("".join(str(piece) for piece in self._pieces), self._tools)
+            return parse_json_text("".join(str(piece) for piece in self._pieces), self._known)
         parts = (piece if isinstance(piece, bytes) else piece.encode("utf-8", "replace") for piece in self._pieces)
-        return parse_json_text(b"".join(parts), self._tools)
+        return parse_json_text(b"".join(parts), self._known)
 
     def _advance(self) -> bool:
         """Takes one step through the text. False if more text is needed first."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from toolwire.definition.derived import once_per_text
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Refusal, Thought
@@ -18,6 +19,7 @@ from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
+from toolwire.vocabulary.copies import copier
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable
@@ -36,6 +38,13 @@ class NativeProtocol(ABC):
     dialect: Dialect = NAMED
     reads: str
     """The objects that `parse` accepts, for an error message."""
+
+    def __eq__(self, other: object) -> bool:
+        """True for a protocol of the same provider with the same options."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).items()))
 
     @abstractmethod
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
@@ -81,8 +90,8 @@ class NativeProtocol(ABC):
             ConfigurationError: The provider could not distinguish the names of two tools.
         """
         known = [tool_of(tool) for tool in tools]
-        NameMap(tool.name for tool in known)
-        return [self.declare(tool, _head(tool)) for tool in known]
+        NameMap([tool.name for tool in known]).check()
+        return [_declaration(tool, self)() for tool in known]
 
     def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:  # noqa: ARG002 - as below
         """Not available for native protocols.
@@ -167,6 +176,12 @@ class NativeProtocol(ABC):
             f"the protocol {self.name!r} has no grammar: its provider reads the calls itself; "
             "take 'json', 'xml' or 'attp'"
         )
+
+
+@once_per_text
+def _declaration(tool: Tool, protocol: NativeProtocol) -> Callable[[], dict[str, Any]]:
+    """Returns a function that returns copies of the tool's declaration."""
+    return copier(cast("dict[str, Any]", encodable(protocol.declare(tool, _head(tool)))))
 
 
 def _head(tool: Tool) -> dict[str, Any]:

@@ -62,8 +62,8 @@ class XmlStream:
     """Parses one reply while it arrives. Use it once, from one reader."""
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
-        self._tools = tuple(tools)
-        self._schemas = Schemas(self._tools)
+        self._schemas = Schemas(tools)
+        self._tools = self._schemas.known
         self._pieces: list[str | bytes] = []
         self._size = 0
         self._decoder = _utf8()
