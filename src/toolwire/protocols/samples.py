@@ -9,6 +9,7 @@ import ast
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 from toolwire.definition.derived import once_per_text, shared_input_schema
@@ -21,6 +22,9 @@ from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 
 _DEPTH = 4
+
+_EXAMPLE_TOOLS = 8
+"""Number of made-up tools that are kept. Almost every prompt has the first."""
 
 _REQUEST_LIMIT = 60
 """Maximum length in characters of a tool description that an example uses as its request."""
@@ -120,7 +124,11 @@ def _is_harmless(tool: Tool) -> bool:
 
 def _made_up(taken: set[str]) -> Tool:
     names = itertools.chain(["example_tool"], (f"example_tool_{number}" for number in itertools.count(2)))
-    name = next(name for name in names if name not in taken)
+    return _example_tool(next(name for name in names if name not in taken))
+
+
+@lru_cache(maxsize=_EXAMPLE_TOOLS)
+def _example_tool(name: str) -> Tool:
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     return from_schema(name, input_schema=schema, function=_never_called, effects=["read"])
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 from toolwire.definition.derived import schema_with_root_fields
-from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import NAME_CACHE, NAME_LIMIT, program_name
 from toolwire.definition.tool import Tool
+from toolwire.definition.tools_by_name import tools_by_name
 from toolwire.protocols.base import Refusal
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 
@@ -119,13 +119,40 @@ def _unescape(found: re.Match[str]) -> str:
 class KnownTools(Collection[Tool]):
     """A set of tools, with the facts about them that a reader needs. A fact is made when a reader asks for it."""
 
-    def __init__(self, by_name: Mapping[str, Tool]) -> None:
-        self.by_name = by_name
-        """The tools by name. A name has the same tool each time."""
-        self.names = NameMap(by_name)
+    def __init__(
+        self, tools: Iterable[Any] | Mapping[str, Tool], *, names: Callable[[], Iterable[str]] | None = None
+    ) -> None:
+        """Takes tools, or a mapping of them by name in which a name has the same tool each time.
+
+        `names` returns the names of the mapping and perhaps others, if that is cheaper than to list the mapping.
+        """
+        self._names = names
+        self._tools: Mapping[str, Tool] | tuple[Any, ...]
+        self._tools = cast("Mapping[str, Tool]", tools) if isinstance(tools, Mapping) else tuple(tools)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Tool]:
+        """The tools by name.
+
+        Raises:
+            DefinitionError: One of the objects is not a tool.
+        """
+        return self._tools if isinstance(self._tools, Mapping) else tools_by_name(self._tools)
+
+    def is_named_in(self, text: str) -> bool:
+        """True if the text contains the name of one of the tools in any form."""
+        names = self.by_name if self._names is None else self._names()
+        return any(form in text and name in self.by_name for name in names for form in _forms(name))
+
+    @cached_property
+    def names(self) -> NameMap:
         """The mapping from a provider's names."""
-        self.schemas: Mapping[str, Mapping[str, Any]] = _Schemas(by_name)
+        return NameMap(self.by_name)
+
+    @cached_property
+    def schemas(self) -> Mapping[str, Mapping[str, Any]]:
         """Input schema by tool name; empty if the reader was given no tools."""
+        return _Schemas(self.by_name)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self.by_name.values())
@@ -154,6 +181,12 @@ class KnownTools(Collection[Tool]):
     def spellings(self) -> Mapping[str, Sequence[str]]:
         """Tool names by their spelling in programs. Models also write it, and mix `.`, `/` and `_`."""
         return by_spelling(self.schemas)
+
+
+@lru_cache(maxsize=NAME_CACHE)
+def _forms(name: str) -> tuple[str, ...]:
+    """Returns the forms in which a model may write the name of a tool."""
+    return tuple(dict.fromkeys((name, provider_name(name), program_name(name))))
 
 
 def by_spelling(names: Iterable[str]) -> dict[str, list[str]]:
@@ -223,4 +256,4 @@ class _Schemas(Mapping[str, Mapping[str, Any]]):
 
 def known_tools(tools: Iterable[Any]) -> KnownTools:
     """Returns the facts about these tools that a reader needs. A `KnownTools` is returned unchanged."""
-    return tools if isinstance(tools, KnownTools) else KnownTools({tool.name: tool for tool in map(tool_of, tools)})
+    return tools if isinstance(tools, KnownTools) else KnownTools(tools)

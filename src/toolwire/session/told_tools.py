@@ -26,7 +26,7 @@ def callable_tools(scope: Scope, protocol: CallingProtocol) -> KnownTools:
 
     Disabled tools are included, so that a call of one is refused with its reason.
     """
-    return KnownTools(_CallableTools(scope, protocol))
+    return KnownTools(_CallableTools(scope, protocol), names=lambda: [entry.name for entry in scope.catalogue])
 
 
 class _CallableTools(Mapping[str, Tool]):

@@ -1,21 +1,18 @@
-"""Equal copies of one value, each for a caller that may change it."""
+"""A copy of a value for a caller that may change it."""
 
 from __future__ import annotations
 
 import copy
 import marshal
-from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar, cast
 
 R = TypeVar("R")
 
 
-def copier(value: R) -> Callable[[], R]:
-    """Returns a function that returns copies of the value. A value of JSON types takes a tenth of `deepcopy`'s time."""
+def copied(value: R) -> R:
+    """Returns a deep copy of the value. A value of JSON types takes a tenth of the time of `copy.deepcopy`."""
     try:
-        written = marshal.dumps(cast("Any", value))
+        return marshal.loads(marshal.dumps(cast("Any", value)))  # noqa: S302 - made here
     except ValueError:
         # Other types are in it, such as an `OrderedDict` of the tool's author.
-        return partial(copy.deepcopy, copy.deepcopy(value))
-    return partial(marshal.loads, written)
+        return copy.deepcopy(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
-from toolwire.vocabulary.copies import copier
+from toolwire.vocabulary.copies import copied
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable
@@ -91,7 +91,7 @@ class NativeProtocol(ABC):
         """
         known = [tool_of(tool) for tool in tools]
         NameMap([tool.name for tool in known]).check()
-        return [_declaration(tool, self)() for tool in known]
+        return copied([_declaration(tool, self) for tool in known])
 
     def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:  # noqa: ARG002 - as below
         """Not available for native protocols.
@@ -179,9 +179,8 @@ class NativeProtocol(ABC):
 
 
 @once_per_text
-def _declaration(tool: Tool, protocol: NativeProtocol) -> Callable[[], dict[str, Any]]:
-    """Returns a function that returns copies of the tool's declaration."""
-    return copier(cast("dict[str, Any]", encodable(protocol.declare(tool, _head(tool)))))
+def _declaration(tool: Tool, protocol: NativeProtocol) -> dict[str, Any]:
+    return encodable(protocol.declare(tool, _head(tool)))
 
 
 def _head(tool: Tool) -> dict[str, Any]:
