@@ -142,7 +142,12 @@ class KnownTools(Collection[Tool]):
     def is_named_in(self, text: str) -> bool:
         """True if the text contains the name of one of the tools in any form."""
         names = self.by_name if self._names is None else self._names()
-        return any(form in text and name in self.by_name for name in names for form in _forms(name))
+        # Plain loops, because each reply with prose runs them for all tools.
+        for name in names:
+            for form in _forms(name):
+                if form in text and name in self.by_name:
+                    return True
+        return False
 
     @cached_property
     def names(self) -> NameMap:

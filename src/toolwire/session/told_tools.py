@@ -15,10 +15,11 @@ from toolwire.vocabulary.calls import CODE_EXECUTION
 
 def shown(scope: Scope, protocol: CallingProtocol) -> list[Tool]:
     """Returns the tools that the model sees: see `Session.tools`."""
-    told, programs = dict(offered(scope)), _programs(scope, protocol)
-    if programs is not None:
-        told[CODE_EXECUTION] = programs
-    return [told[entry.name] for entry in scope.tools if entry.name in told]
+    told, programs = offered(scope), _programs(scope, protocol)
+    if programs is None:
+        return [tool for _, tool in told]
+    by_name = {**dict(told), CODE_EXECUTION: programs}
+    return [by_name[entry.name] for entry in scope.tools if entry.name in by_name]
 
 
 def callable_tools(scope: Scope, protocol: CallingProtocol) -> KnownTools:

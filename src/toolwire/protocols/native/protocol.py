@@ -44,7 +44,7 @@ class NativeProtocol(ABC):
         return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        return hash((type(self), *vars(self).items()))
+        return hash(type(self))
 
     @abstractmethod
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
