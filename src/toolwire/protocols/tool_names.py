@@ -24,6 +24,9 @@ from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 PROVIDER_NAME_LIMIT = 64
 """Maximum number of characters that every provider accepts in the name of a tool or parameter."""
 
+_SET_CACHE = 64
+"""Number of sets of tools whose names are kept in all forms. Each reply with prose is searched for them."""
+
 _WORDS = {".": "dot", "/": "slash", ":": "colon", " ": "space"}
 _CHARACTERS = {word: character for character, word in _WORDS.items()}
 _WORD = r"(?:dot|slash|colon|space|x[0-9a-f]{1,6})"
@@ -141,13 +144,8 @@ class KnownTools(Collection[Tool]):
 
     def is_named_in(self, text: str) -> bool:
         """True if the text contains the name of one of the tools in any form."""
-        names = self.by_name if self._names is None else self._names()
-        # Plain loops, because each reply with prose runs them for all tools.
-        for name in names:
-            for form in _forms(name):
-                if form in text and name in self.by_name:
-                    return True
-        return False
+        names = _forms(tuple(self.by_name if self._names is None else self._names()))
+        return any(name in self.by_name for form in names if form in text for name in names[form])
 
     @cached_property
     def names(self) -> NameMap:
@@ -188,10 +186,14 @@ class KnownTools(Collection[Tool]):
         return by_spelling(self.schemas)
 
 
-@lru_cache(maxsize=NAME_CACHE)
-def _forms(name: str) -> tuple[str, ...]:
-    """Returns the forms in which a model may write the name of a tool."""
-    return tuple(dict.fromkeys((name, provider_name(name), program_name(name))))
+@lru_cache(maxsize=_SET_CACHE)
+def _forms(names: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
+    """Returns the names by the forms in which a model may write them."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        for form in {name, provider_name(name), program_name(name)}:
+            found.setdefault(form, []).append(name)
+    return found
 
 
 def by_spelling(names: Iterable[str]) -> dict[str, list[str]]:
