@@ -119,8 +119,7 @@ class Tool:
         """Version, icons and `_meta` for exports."""
         self.check = check
         """Runs after the schema check. A returned text makes the call invalid."""
-        self._shape, self._docs = shape, docs
-        self._description = description
+        self._shape, self._docs, self._description = shape, docs, description
         self._output_schema = None if output_schema is None else checked_output(name, output_schema)
         self._spread: Spread | None = shape.spread
         self._docs_read: Docs | None = None

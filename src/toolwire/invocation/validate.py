@@ -7,11 +7,11 @@ from itertools import count
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
+from toolwire.definition.arguments.untaken_nulls import drop_untaken_nulls
 from toolwire.definition.binding import States
 from toolwire.definition.derived import schema_with_root_fields, shared_input_schema
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.tool import Tool, Validated, canonical
-from toolwire.definition.untaken_nulls import drop_untaken_nulls
 from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall, WrittenArguments

@@ -17,8 +17,8 @@ from typing import Any, cast
 from toolwire.definition.derived import schema_with_root_fields
 from toolwire.definition.naming import NAME_CACHE, NAME_LIMIT, program_name
 from toolwire.definition.tool import Tool
-from toolwire.definition.tools_by_name import tools_by_name
 from toolwire.protocols.base import Refusal
+from toolwire.protocols.tools_by_name import tools_by_name
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 
 PROVIDER_NAME_LIMIT = 64

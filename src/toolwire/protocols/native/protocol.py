@@ -12,6 +12,7 @@ from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Refusal, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly
+from toolwire.protocols.native.copies import copied
 from toolwire.protocols.native.fields import opened, sent
 from toolwire.protocols.native.stream import Gathering, NativeStream
 from toolwire.protocols.native.written import NAMED, Dialect, Reader, Written
@@ -19,7 +20,6 @@ from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.streaming import StreamEvent
 from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
-from toolwire.vocabulary.copies import copied
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable

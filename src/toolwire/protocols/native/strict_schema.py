@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from toolwire.definition.arguments.untaken_nulls import takes_null
 from toolwire.definition.derived import once_per_schema, shared_input_schema
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
-from toolwire.definition.untaken_nulls import takes_null
 from toolwire.definition.words import bounded, path_text, resolve
 from toolwire.protocols.native.provider_schema import references_alone, with_inner
 
