@@ -183,6 +183,7 @@ def test_a_tool_that_its_owner_changes_is_described_anew(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_tool_under_several_names_is_described_under_each(protocol: str) -> None:
     spec = ToolSpec.from_function(find)
+    assert "find" in str(get(protocol).describe([spec]))
     registry = ToolRegistry()
     for name in ("find", "seek", "look"):
         registry.register(spec, name=name)
