@@ -5,12 +5,13 @@ from __future__ import annotations
 import platform
 import sys
 
-from benchmarks import calls, executors, files, imports, programs, store
+from benchmarks import calls, executors, files, imports, many_tools, programs, store
 from benchmarks.timing import show
 
 GROUPS = {
     "One call, against validation alone": calls,
     "Importing and defining": imports,
+    "Many tools": many_tools,
     "Programs": programs,
     "One program, against a bare fork": executors,
     "The store": store,

@@ -9,9 +9,9 @@ from pydantic import BaseModel
 
 from tests.invocation.world import World
 from toolwire import ApprovalRequest, Decision, Session, ToolRegistry, ToolSpec
+from toolwire.definition.arguments.untaken_nulls import FORMS_LIMIT, STEPS_LIMIT, drop_untaken_nulls
 from toolwire.definition.from_function import from_function
 from toolwire.definition.from_schema import from_schema
-from toolwire.definition.untaken_nulls import FORMS_LIMIT, STEPS_LIMIT, drop_untaken_nulls
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.permission.condition import Condition
 from toolwire.permission.policy import Rule

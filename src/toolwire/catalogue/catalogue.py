@@ -306,7 +306,7 @@ class Overlay(Catalogue):
     def __iter__(self) -> Iterator[Entry]:
         own = {entry.name: entry for entry in super().__iter__()}
         for entry in self._below:
-            yield _instead(own.pop(entry.name, None), entry)
+            yield _instead(own.pop(entry.name), entry) if entry.name in own else entry
         yield from own.values()
 
     def __len__(self) -> int:

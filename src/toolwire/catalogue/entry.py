@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import TIMEOUT_MAX
 from typing import Any, Protocol, cast, get_args
 
@@ -79,6 +79,8 @@ class Entry:
     rebind: Rebind | None = None
     """Set for a tool that describes, searches or serves the other tools of its catalogue."""
 
+    _described: tuple[object, Tool] | None = field(default=None, init=False)
+
     def __post_init__(self) -> None:
         if self.permission is not None:
             self.permission = _permission(self.name, self.permission)
@@ -125,9 +127,12 @@ class Entry:
         """The tool as models see it, under its registered name."""
         if self.tool.name == self.name:
             return self.tool
-        view = copy.copy(self.tool)
-        view.name = self.name
-        return view
+        revision, described = self.tool.revision, self._described
+        if described is None or described[0] is not revision:
+            view = copy.copy(self.tool)
+            view.name = self.name
+            self._described = described = (revision, view)
+        return described[1]
 
 
 def is_colourless(layer: Middleware) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
 from toolwire.catalogue.terms import Sense, senses, terms
+from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.tool import Tool
 
 WEIGHTS = (6.0, 2.0, 0.15, 0.3)
@@ -124,7 +125,7 @@ def _identity(key: _Key) -> tuple[str, int, int]:
 
 def _document(name: str, tool: Tool) -> _Document:
     summary, detail = _parted(tool.description.strip())
-    parameters = " ".join(_parameter_texts(tool.input_schema, PARAMETER_DEPTH))
+    parameters = " ".join(_parameter_texts(shared_input_schema(tool), PARAMETER_DEPTH))
     texts = (" ".join([name, tool.title or "", *sorted(tool.tags)]), summary, detail, parameters)
     counts = tuple(Counter(terms(text)) for text in texts)
     return _Document(counts, tuple(count.total() for count in counts))

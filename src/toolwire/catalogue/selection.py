@@ -94,7 +94,9 @@ class Selection:
 
     def _is_visible(self, entry: Entry) -> bool:
         # A predicate is about the host's tools; a model that could not end would go on without end.
-        return entry.tool.ends_turn or all(self._allows(visible, entry.name) for visible in self._visible)
+        if not self._visible or entry.tool.ends_turn:
+            return True
+        return all(self._allows(visible, entry.name) for visible in self._visible)
 
     def _allows(self, visible: Visible, name: str) -> bool:
         try:

@@ -6,11 +6,13 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypedDict, cast, get_args
+from typing import Any, Literal, TypedDict, cast, get_args
 
 from toolwire.vocabulary.effects import UNDECLARED, Effect, Effects, EffectsOf, Idempotency, Label, Reconcile
 from toolwire.vocabulary.errors import DefinitionError, Unrepresentable
 from toolwire.vocabulary.values import plain
+
+Permission = Literal["auto", "confirm", "deny"]
 
 EFFECT_OPTIONS = ("effects", "idempotent", "labels", "reconcile", "effects_of")
 
@@ -204,3 +206,15 @@ def checked_output(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(cast("object", schema), Mapping):
         raise DefinitionError(f"tool {name!r}: output_schema must be a JSON schema as a dict, not {schema!r}")
     return copy.deepcopy(dict(schema))
+
+
+def checked_permission(name: str, permission: object) -> Permission:
+    """Returns the permission as a word, from the word or from an enum member with that value.
+
+    Raises:
+        DefinitionError: The value is not a permission.
+    """
+    plain = getattr(permission, "value", permission)
+    if plain not in get_args(Permission):
+        raise DefinitionError(f"tool {name!r}: permission={plain!r} is unknown: write 'auto', 'confirm' or 'deny'")
+    return cast("Permission", plain)

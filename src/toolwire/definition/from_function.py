@@ -102,8 +102,9 @@ def tool_of(value: Any) -> Tool:
     """
     if isinstance(value, Tool):
         return value
-    if hasattr(value, "__tool__") and not isinstance(value, type):
-        return value.__tool__()
+    own = getattr(value, "__tool__", None)
+    if own is not None and not isinstance(value, type):
+        return own()
     if callable(value):
         return from_function(value)
     raise DefinitionError(f"{value!r} is not a tool: give a function, a ToolSpec or a BaseTool")

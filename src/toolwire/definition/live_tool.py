@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from toolwire.definition.binding import Binding, States
+from toolwire.definition.declared import checked_permission
 from toolwire.definition.docstring import Docs
 from toolwire.definition.from_schema import SchemaShape
 from toolwire.definition.json_schema.schema_limits import check_limits
 from toolwire.definition.parameters import ToolParameter, schema_of
 from toolwire.definition.shape import Form, Invalid, OutputShape, Parameter, ParameterKind, Validated
 from toolwire.definition.signature import Signature, read_signature
-from toolwire.definition.tool import Permission, Tool, checked_permission
+from toolwire.definition.tool import Permission, Tool
 from toolwire.vocabulary.effects import UNDECLARED
 
 

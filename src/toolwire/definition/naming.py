@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import count
 
 from toolwire.vocabulary.calls import ASYNCIO, CORE_MODULES
@@ -15,6 +16,9 @@ from toolwire.vocabulary.errors import DefinitionError
 
 NAME_LIMIT = 128
 """Maximum number of characters in a tool's name, the most that any provider or MCP accepts."""
+
+NAME_CACHE = 8_192
+"""Number of cached forms of names: those of a few thousand tools. A reply may be compared with the names of all."""
 
 _NOT_IN_PROGRAMS = frozenset(
     {
@@ -29,6 +33,7 @@ PROGRAM_OWN_NAMES: frozenset[str] = frozenset(
 """Names with a meaning in every program. A tool with such a name would hide it."""
 
 
+@lru_cache(maxsize=NAME_CACHE)
 def program_name(name: str) -> str:
     """Returns the name of a tool in programs.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.shape import MISSING
 from toolwire.definition.words import bounded, flattened
 from toolwire.vocabulary.errors import DefinitionError
@@ -75,7 +76,7 @@ def parameters_of(tool: Tool) -> list[ToolParameter]:
     `type` is one of the six words of `ToolParameter`; alternatives read as `integer or string`. `any` accepts every
     value, and `null` accepts only None. A parameter without a default has None as its `default`.
     """
-    root = tool.input_schema
+    root = shared_input_schema(tool)
     known = {parameter.name: parameter for parameter in tool.visible_parameters}
     return [
         ToolParameter(

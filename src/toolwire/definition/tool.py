@@ -5,11 +5,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 from toolwire.definition.arguments.canonical import canonical
 from toolwire.definition.binding import Binding, Bindings, States
-from toolwire.definition.declared import NOTHING, Published, checked_output, checked_tags
+from toolwire.definition.declared import (
+    NOTHING,
+    Permission,
+    Published,
+    checked_output,
+    checked_permission,
+    checked_tags,
+)
 from toolwire.definition.docstring import Docs
 from toolwire.definition.naming import check_name
 from toolwire.definition.shape import (
@@ -43,8 +50,6 @@ __all__ = [
     "Validated",
     "canonical",
 ]
-
-Permission = Literal["auto", "confirm", "deny"]
 
 Check = Callable[[dict[str, Any]], str | None]
 """Checks arguments that fit the schema. Returns None, or the text of a refusal."""
@@ -114,13 +119,13 @@ class Tool:
         """Version, icons and `_meta` for exports."""
         self.check = check
         """Runs after the schema check. A returned text makes the call invalid."""
-        self._shape, self._docs = shape, docs
-        self._description = description
+        self._shape, self._docs, self._description = shape, docs, description
         self._output_schema = None if output_schema is None else checked_output(name, output_schema)
         self._spread: Spread | None = shape.spread
         self._docs_read: Docs | None = None
         self._output_read: OutputShape | None = None
         self._compiled: tuple[Form, Mapping[str, Binding]] | None = None
+        self._derived: tuple[Form, str, dict[Any, Any]] | None = None
         self._digest: tuple[tuple[Form, str, str, str | None], str] | None = None
         self.bindings = Bindings(label=f"tool {name!r}", shape=shape)
         """The parameters that the host fills in, and the sources of their values."""
@@ -213,6 +218,14 @@ class Tool:
     def revision(self) -> object:
         """An object that is replaced when the texts about this tool change, except a description that is computed."""
         return self._form()
+
+    @property
+    def derived(self) -> dict[Any, Any]:
+        """The values that `definition.derived` made for the current parameters. A change begins with none."""
+        form, derived = self._form(), self._derived
+        if derived is None or derived[0] is not form or derived[1] != self.name:
+            self._derived = derived = (form, self.name, dict[Any, Any]())
+        return derived[2]
 
     def verify(self) -> None:
         """Checks that the tool, as bound now, can be described to a model. Registries call this.
@@ -335,15 +348,3 @@ def _refusal(name: str, complaint: object) -> ArgumentProblem:
             f"tool {name!r}: validate_params returned {complaint!r:.80}: return None, or the text that the model reads"
         )
     return ArgumentProblem(path="", kind="refused", message=complaint)
-
-
-def checked_permission(name: str, permission: object) -> Permission:
-    """Returns the permission as a word, from the word or from an enum member with that value.
-
-    Raises:
-        DefinitionError: The value is not a permission.
-    """
-    plain = getattr(permission, "value", permission)
-    if plain not in get_args(Permission):
-        raise DefinitionError(f"tool {name!r}: permission={plain!r} is unknown: write 'auto', 'confirm' or 'deny'")
-    return cast("Permission", plain)

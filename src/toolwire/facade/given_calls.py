@@ -10,19 +10,15 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.catalogue.selection import Selection
-from toolwire.definition.root_fields import with_root_fields
+from toolwire.definition.derived import schema_with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall, WrittenArguments
 
 _LOG = logging.getLogger("toolwire.arguments")
-_SCHEMAS: WeakKeyDictionary[Tool, tuple[object, dict[str, Any]]] = WeakKeyDictionary()
-"""The input schema of each tool that was called, with the revision of the tool that it describes."""
-
 _SCALARS = frozenset({int, float, bool})
 _OPENS = frozenset({"{", "[", "`"})
 
@@ -90,12 +86,9 @@ def decoded_reply(reply: Reply, tools: Catalogue | Selection) -> Reply:
     return replace(reply, calls=tuple(calls), problems=tuple(problems)) if calls != list(reply.calls) else reply
 
 
-def _schema_of(tool: Tool) -> dict[str, Any] | None:
-    """Returns the tool's input schema, made once for each revision. None if the tool cannot be described."""
+def _schema_of(tool: Tool) -> Mapping[str, Any] | None:
+    """Returns the tool's input schema. None if the tool cannot be described."""
     try:
-        revision, known = tool.revision, _SCHEMAS.get(tool)
-        if known is None or known[0] is not revision:
-            known = _SCHEMAS[tool] = (revision, with_root_fields(tool.input_schema))
+        return schema_with_root_fields(tool)
     except Exception:  # noqa: BLE001 - an author's `get_parameters` may raise; the call itself reports it
         return None
-    return known[1]

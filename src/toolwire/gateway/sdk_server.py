@@ -26,9 +26,9 @@ from mcp.server.subscriptions import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.tool import Tool
 from toolwire.gateway.clients import Clients, connection_of
-from toolwire.gateway.kept_schemas import KeptSchemas
 from toolwire.gateway.served_calls import ServedCalls
 from toolwire.gateway.served_names import by_served_name
 from toolwire.gateway.server_limits import LIST_POLL_S
@@ -113,7 +113,7 @@ class SdkServer(Server[None]):
         """Returns the schema of a tool for the SDK, which compares headers with arguments before the call."""
         name = self._parts.own_name(served)
         tool = None if name is None else self._parts.find(name, self._parts.clients.caller())
-        return None if tool is None else self._parts.schemas.of(tool).input_schema
+        return None if tool is None else shared_input_schema(tool)
 
     def _pass_on(self) -> None:
         """Adds the handlers of the requests that a server behind this one answers. Servers may come later."""
@@ -199,8 +199,7 @@ class ServedParts:
         """`revision` returns a number that differs once what clients may see is decided anew."""
         self.revision = revision
         self.base, self.clients, self.slots, self.store, self.upstreams = base, clients, slots, store, upstreams
-        self.schemas = KeptSchemas()
-        self.calls = ServedCalls(clients, slots, store, self.schemas)
+        self.calls = ServedCalls(clients, slots, store)
         self._names: Mapping[str, str] = {}
 
     def find(self, name: str, caller: Caller) -> Tool | None:

@@ -14,9 +14,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from toolwire.definition.derived import shared_output_schema
 from toolwire.gateway.clients import Client, Clients
 from toolwire.gateway.elicitation import decision_of, form_keys, form_of
-from toolwire.gateway.kept_schemas import KeptSchemas
 from toolwire.gateway.server_limits import STATE_BUSY_S
 from toolwire.gateway.slots import Slots
 from toolwire.mcp.values.call_results import sendable_result
@@ -50,8 +50,8 @@ class _UnderWay(Exception):
 class ServedCalls:
     """Runs the calls of all clients of one server."""
 
-    def __init__(self, clients: Clients, slots: Slots, store: Store | None, schemas: KeptSchemas) -> None:
-        self._clients, self._slots, self._store, self._schemas = clients, slots, store, schemas
+    def __init__(self, clients: Clients, slots: Slots, store: Store | None) -> None:
+        self._clients, self._slots, self._store = clients, slots, store
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> Answer:
         """Runs a call, or continues one that waited for a person.
@@ -127,7 +127,7 @@ class ServedCalls:
         tool = client.find(call.name)
         if tool is None and result.failure is not None and result.failure.kind == "unknown_tool":
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {result.error}")
-        schema = None if tool is None else self._schemas.of(tool).output_schema
+        schema = None if tool is None else shared_output_schema(tool)
         return sendable_result(call.name, result, schema, is_modern=_is_modern(context))
 
     async def _turn(

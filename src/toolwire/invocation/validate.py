@@ -7,10 +7,11 @@ from itertools import count
 from typing import Any, cast
 
 from toolwire.catalogue.entry import Entry
+from toolwire.definition.arguments.untaken_nulls import drop_untaken_nulls
 from toolwire.definition.binding import States
+from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.shape import ArgumentProblem, Invalid
 from toolwire.definition.tool import Tool, Validated, canonical
-from toolwire.definition.untaken_nulls import drop_untaken_nulls
 from toolwire.invocation.fold import raised
 from toolwire.invocation.scope import Scope
 from toolwire.vocabulary.calls import ToolCall
@@ -155,7 +156,7 @@ def _without_nulls(
 def _drop_inner_nulls(arguments: Mapping[str, Any], tool: Tool, wrong: Collection[str]) -> bool:
     """Deletes the nulls inside the arguments of visible parameters, and returns whether there were any."""
     changed = [
-        drop_untaken_nulls(value, parameter.schema, tool.input_schema, name=parameter.name, wrong=wrong)
+        drop_untaken_nulls(value, parameter.schema, shared_input_schema(tool), name=parameter.name, wrong=wrong)
         for parameter in tool.visible_parameters
         if type(value := arguments.get(parameter.name)) in _CONTAINERS
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Protocol, cast
 
+from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.tool import Invalid, Permission, Tool, canonical
 from toolwire.definition.words import bounded, flattened
 from toolwire.permission.condition import MISSING, Condition, Kind, found, kind_of
@@ -99,7 +100,7 @@ def _wrong_conditions(rule: Rule, fitting: Mapping[str, Tool]) -> Iterable[str]:
     by_path: dict[tuple[str, ...], list[Condition]] = {}
     for condition in rule.conditions:
         by_path.setdefault(condition.tokens, []).append(condition)
-    schemas = {name: tool.input_schema for name, tool in fitting.items()}
+    schemas = {name: shared_input_schema(tool) for name, tool in fitting.items()}
     for tokens, conditions in by_path.items():
         places = {name: _schemas_at(schema, tokens) for name, schema in schemas.items()}
         lacking = [name for name, found_there in places.items() if not found_there]

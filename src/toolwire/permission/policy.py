@@ -151,7 +151,9 @@ class Policy:
             with self._lock:
                 theirs = parent.index()
                 # The index first: a reader that sees the parent's new index must find its rules here.
-                self._index = RuleIndex((*theirs.rules, *self._remembered))
+                is_own = bool(self._remembered or self._defaults)
+                # Without rules or permissions of its own, each verdict is the parent's, which may be there already.
+                self._index = RuleIndex((*theirs.rules, *self._remembered)) if is_own else theirs
                 self._parent_index = theirs
         return self._index
 

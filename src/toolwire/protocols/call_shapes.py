@@ -92,7 +92,7 @@ def has_mark(text: str) -> bool:
 
 def has_name(text: str, known: KnownTools) -> bool:
     """True if the text contains the name of a known tool. The check is cheap."""
-    return any(name in text for name in (*known.schemas, *known.written, *known.spellings))
+    return known.is_named_in(text)
 
 
 def unquoted(text: str) -> str:

@@ -51,7 +51,8 @@ def keeps_message(parse: _Parse) -> _Parse:
 
 def writes_encodable(protocol: _Protocol) -> _Protocol:
     """Class decorator that replaces each lone surrogate in the protocol's output with U+FFFD."""
-    for name in _WRITES:
+    # A native protocol cleans the declaration of each tool once. Cleaning all again takes as long as describing them.
+    for name in _WRITES[1:] if getattr(protocol, "is_native", False) else _WRITES:
         method = getattr_static(protocol, name)
         is_static = isinstance(method, staticmethod)
         setattr(protocol, name, staticmethod(_encodable(method.__func__)) if is_static else _encodable(method))

@@ -9,8 +9,10 @@ import ast
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
+from toolwire.definition.derived import once_per_text, shared_input_schema
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name
 from toolwire.definition.tool import Invalid, Tool
@@ -20,6 +22,9 @@ from toolwire.vocabulary.effects import Effect
 from toolwire.vocabulary.errors import BoundValueError, DefinitionError
 
 _DEPTH = 4
+
+_EXAMPLE_TOOLS = 8
+"""Number of made-up tools that are kept. Almost every prompt has the first."""
 
 _REQUEST_LIMIT = 60
 """Maximum length in characters of a tool description that an example uses as its request."""
@@ -63,6 +68,7 @@ _FORMATS = {
 }
 
 
+@once_per_text
 @bounded
 def sample_arguments(tool: Tool) -> list[dict[str, Any]]:
     """Returns up to two different sets of arguments that the tool accepts, best first. Empty if none could be made."""
@@ -118,7 +124,11 @@ def _is_harmless(tool: Tool) -> bool:
 
 def _made_up(taken: set[str]) -> Tool:
     names = itertools.chain(["example_tool"], (f"example_tool_{number}" for number in itertools.count(2)))
-    name = next(name for name in names if name not in taken)
+    return _example_tool(next(name for name in names if name not in taken))
+
+
+@lru_cache(maxsize=_EXAMPLE_TOOLS)
+def _example_tool(name: str) -> Tool:
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     return from_schema(name, input_schema=schema, function=_never_called, effects=["read"])
 
@@ -201,7 +211,7 @@ def _literal_arguments(call: ast.Call, tool: Tool) -> dict[str, Any] | None:
 
 
 def _from_schema(tool: Tool) -> Iterator[dict[str, Any]]:
-    root = tool.input_schema
+    root = shared_input_schema(tool)
     needed = [parameter for parameter in tool.visible_parameters if parameter.required]
     for turn in (0, 1):
         yield {item.name: _sample(item.schema, root, item.name, turn, _DEPTH) for item in needed}

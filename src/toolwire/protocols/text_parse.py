@@ -42,8 +42,8 @@ def parse_json_text(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     Raises:
         ConfigurationError: The host passed something other than text.
     """
-    tools = tuple(tools)
-    return _settled(read_json_text(reply, tools), reply, tools, read_xml, render_json_text)
+    known = known_tools(tools)
+    return _settled(read_json_text(reply, known), reply, known, read_xml, render_json_text)
 
 
 @keeps_message
@@ -53,8 +53,8 @@ def parse_xml(reply: Any, tools: Iterable[Any] = ()) -> Reply:
     Raises:
         ConfigurationError: The host passed something other than text.
     """
-    tools = tuple(tools)
-    return _settled(read_xml(reply, tools), reply, tools, read_json_text, partial(render_xml, tools=tools))
+    known = known_tools(tools)
+    return _settled(read_xml(reply, known), reply, known, read_json_text, partial(render_xml, tools=known))
 
 
 def refuse_call_shape(text: str, known: KnownTools, form: str, render: _Render) -> None:
@@ -84,20 +84,19 @@ def show_right_form(text: str, known: KnownTools, render: _Render, *, place: str
         raise Refusal(f"{_SHOWN}{shown}", place=place, text=text)
 
 
-def _settled(own: Reply, given: Any, tools: tuple[Any, ...], read_other: _Read, render: _Render) -> Reply:
+def _settled(own: Reply, given: Any, known: KnownTools, read_other: _Read, render: _Render) -> Reply:
     if own.failure is not None:
         return own
     text = _text(given)
     if not text or (own.calls and not own.text):
         return own
-    known = known_tools(tools)
     names = has_name(text, known)
     if not (has_mark(text) or own.calls or (names and not own.is_refused)):
         return own
     try:
         if own.calls:
             return _with_leftovers(own, text, known)
-        found = _read(text, known, tools, read_other if names and not own.is_refused else None)
+        found = _read(text, known, read_other if names and not own.is_refused else None)
         if found is not None:
             return replace(found, thought=own.thought)
         if not own.is_refused:
@@ -122,13 +121,13 @@ def _with_leftovers(reply: Reply, text: str, known: KnownTools) -> Reply:
     return replace(reply, problems=(*reply.problems, Problem(message=_LEFT, repaired=True, is_loss=True)))
 
 
-def _read(text: str, known: KnownTools, tools: tuple[Any, ...], read_other: _Read | None) -> Reply | None:
+def _read(text: str, known: KnownTools, read_other: _Read | None) -> Reply | None:
     """Returns the calls in another format. None if there are none, or if a shape of a call is left beside them.
 
     Raises:
         Refusal: A part of a call is left beside them.
     """
-    other = None if read_other is None else read_other(text, tools)
+    other = None if read_other is None else read_other(text, known)
     if other is not None and other.calls and all(call.name in known.schemas for call in other.calls):
         found = replace(other, problems=(Problem(message=_READ, repaired=True), *other.problems))
     else:

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, cast
 
-from toolwire.definition.from_function import tool_of
-from toolwire.definition.naming import program_name
-from toolwire.definition.root_fields import with_root_fields
+from toolwire.definition.derived import schema_with_root_fields
+from toolwire.definition.naming import NAME_CACHE, NAME_LIMIT, program_name
+from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Refusal
+from toolwire.protocols.tools_by_name import tools_by_name
 from toolwire.vocabulary.errors import ConfigurationError, DefinitionError
 
 PROVIDER_NAME_LIMIT = 64
 """Maximum number of characters that every provider accepts in the name of a tool or parameter."""
+
+_SET_CACHE = 64
+"""Number of sets of tools whose names are kept in all forms. Each reply with prose is searched for them."""
 
 _WORDS = {".": "dot", "/": "slash", ":": "colon", " ": "space"}
 _CHARACTERS = {word: character for character, word in _WORDS.items()}
@@ -41,20 +44,32 @@ _CUT = re.compile(r"_h[0-9a-f]{12}\Z")
 class NameMap:
     """The mapping from a provider's names back to the names of a set of tools."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        """Builds the mapping.
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+
+    def check(self) -> None:
+        """Checks that a provider can distinguish all names.
 
         Raises:
-            ConfigurationError: A provider could not distinguish two of the names.
+            ConfigurationError: It could not distinguish two of them.
         """
-        self._ours: dict[str, str] = {}
-        for name in names:
-            known = self._ours.setdefault(provider_name(name), name)
-            if known != name:
-                raise ConfigurationError(
-                    f"a provider could not tell {known!r} and {name!r} apart: register one of them under another name"
-                )
-        self._names = dict.fromkeys(self._ours.values())
+        for known, name, *_ in (names for names in self._written.values() if len(names) > 1):
+            raise ConfigurationError(
+                f"a provider could not tell {known!r} and {name!r} apart: register one of them under another name"
+            )
+
+    @cached_property
+    def _written(self) -> Mapping[str, Sequence[str]]:
+        """The names by their form for providers, made for the first name that has another form there."""
+        found: dict[str, list[str]] = {}
+        for name in dict.fromkeys(self._names):
+            found.setdefault(provider_name(name), []).append(name)
+        return found
+
+    @cached_property
+    def _ours(self) -> Mapping[str, str]:
+        """The names by their form for providers, without those that share one."""
+        return {written: names[0] for written, names in self._written.items() if len(names) == 1}
 
     @cached_property
     def spellings(self) -> Mapping[str, Sequence[str]]:
@@ -63,12 +78,20 @@ class NameMap:
 
     def from_provider(self, name: str) -> str:
         """Returns the tool's own name, also in another spelling. Any other name is decoded as far as possible."""
+        if name in self._names and provider_name(name) == name:
+            return name
         decoded = self._ours.get(name) or tool_name(name)
         return decoded if decoded in self._names else _meant(name, self._ours, self._names, self.spellings) or decoded
 
 
 def provider_name(name: str) -> str:
     """Returns a tool name in a form that every provider accepts. An acceptable name stays unchanged."""
+    # A model may write a long name, which must not take a place in the cache.
+    return _provider_name(name) if len(name) <= NAME_LIMIT else _written(name, _IN_NAMES)
+
+
+@lru_cache(maxsize=NAME_CACHE)
+def _provider_name(name: str) -> str:
     return _written(name, _IN_NAMES)
 
 
@@ -104,18 +127,64 @@ def _unescape(found: re.Match[str]) -> str:
     return chr(code) if is_character else found[0]
 
 
-@dataclass(frozen=True)
-class KnownTools:
-    """The facts about the tools that a reader needs."""
+class KnownTools(Collection[Tool]):
+    """A set of tools, with the facts about them that a reader needs. A fact is made when a reader asks for it."""
 
-    schemas: Mapping[str, Mapping[str, Any]]
-    """Input schema by tool name; empty if the reader was given no tools."""
-    written: Mapping[str, str]
-    """Tool name by its name in a provider's API. Models that know the provider's form also write it in text."""
+    def __init__(
+        self, tools: Iterable[Any] | Mapping[str, Tool], *, names: Callable[[], Iterable[str]] | None = None
+    ) -> None:
+        """Takes tools, or a mapping of them by name in which a name has the same tool each time.
+
+        `names` returns the names of the mapping and perhaps others, if that is cheaper than to list the mapping.
+        """
+        self._names = names
+        self._tools: Mapping[str, Tool] | tuple[Any, ...]
+        self._tools = cast("Mapping[str, Tool]", tools) if isinstance(tools, Mapping) else tuple(tools)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Tool]:
+        """The tools by name.
+
+        Raises:
+            DefinitionError: One of the objects is not a tool.
+        """
+        return self._tools if isinstance(self._tools, Mapping) else tools_by_name(self._tools)
+
+    def is_named_in(self, text: str) -> bool:
+        """True if the text contains the name of one of the tools in any form."""
+        names = _forms(tuple(self.by_name if self._names is None else self._names()))
+        return any(name in self.by_name for form in names if form in text for name in names[form])
+
+    @cached_property
+    def names(self) -> NameMap:
+        """The mapping from a provider's names."""
+        return NameMap(self.by_name)
+
+    @cached_property
+    def schemas(self) -> Mapping[str, Mapping[str, Any]]:
+        """Input schema by tool name; empty if the reader was given no tools."""
+        return _Schemas(self.by_name)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.by_name.values())
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def __bool__(self) -> bool:
+        return bool(self.by_name)
+
+    def __contains__(self, tool: object) -> bool:
+        return isinstance(tool, Tool) and self.by_name.get(tool.name) is tool
+
+    @cached_property
+    def written(self) -> Mapping[str, str]:
+        """Tool name by its name in a provider's API. Models that know the provider's form also write it in text."""
+        return {provider_name(name): name for name in self.by_name}
 
     def name(self, name: str) -> str:
         """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
-        if name in self.schemas:
+        if name in self.by_name:
             return name
         return _meant(name, self.written, self.schemas, self.spellings) or name
 
@@ -123,6 +192,16 @@ class KnownTools:
     def spellings(self) -> Mapping[str, Sequence[str]]:
         """Tool names by their spelling in programs. Models also write it, and mix `.`, `/` and `_`."""
         return by_spelling(self.schemas)
+
+
+@lru_cache(maxsize=_SET_CACHE)
+def _forms(names: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
+    """Returns the names by the forms in which a model may write them."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        for form in {name, provider_name(name), program_name(name)}:
+            found.setdefault(form, []).append(name)
+    return found
 
 
 def by_spelling(names: Iterable[str]) -> dict[str, list[str]]:
@@ -183,7 +262,28 @@ def refuse_ambiguous(name: str, spellings: Mapping[str, Sequence[str]]) -> None:
         raise Refusal(f"{name!r} may mean {' or '.join(map(repr, found))}. Write the name of one of them exactly.")
 
 
+class _Schemas(Mapping[str, Mapping[str, Any]]):
+    """The schemas of tools with the fields of their roots. Only the schema of a tool that is asked for is made."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = tools
+
+    def __getitem__(self, name: str) -> Mapping[str, Any]:
+        return schema_with_root_fields(self._tools[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __bool__(self) -> bool:
+        return bool(self._tools)
+
+
 def known_tools(tools: Iterable[Any]) -> KnownTools:
-    """Returns the facts about these tools that a reader needs."""
-    schemas = {tool.name: with_root_fields(tool.input_schema) for tool in map(tool_of, tools)}
-    return KnownTools(schemas, {provider_name(name): name for name in schemas})
+    """Returns the facts about these tools that a reader needs. A `KnownTools` is returned unchanged."""
+    return tools if isinstance(tools, KnownTools) else KnownTools(tools)

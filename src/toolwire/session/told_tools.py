@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwire.definition.tool import Tool
-from toolwire.facade.built_in.finding import allowed, offered
+from toolwire.facade.built_in.finding import allowed, is_allowed, offered
 from toolwire.facade.given_calls import decoded_reply
 from toolwire.invocation.judge import is_denied
 from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
+from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Reply
 
 
 def shown(scope: Scope, protocol: CallingProtocol) -> list[Tool]:
     """Returns the tools that the model sees: see `Session.tools`."""
-    tools, told = scope.tools, dict(offered(scope))
-    programs = tools.find(CODE_EXECUTION)
-    is_told = programs is not None and programs.disabled is None and not is_denied(programs, scope.policy)
-    if programs is not None and is_told and not protocol.writes_programs:
-        told[CODE_EXECUTION] = programs.tool
-    return [told[entry.name] for entry in tools if entry.name in told]
+    told, programs = offered(scope), _programs(scope, protocol)
+    if programs is None:
+        return [tool for _, tool in told]
+    by_name = {**dict(told), CODE_EXECUTION: programs}
+    return [by_name[entry.name] for entry in scope.tools if entry.name in by_name]
 
 
 def read_reply(reply: Any, scope: Scope, protocol: CallingProtocol) -> Reply:
@@ -34,10 +35,58 @@ def read_reply(reply: Any, scope: Scope, protocol: CallingProtocol) -> Reply:
     return protocol.parse(reply, callable_tools(scope, protocol))
 
 
-def callable_tools(scope: Scope, protocol: CallingProtocol) -> list[Tool]:
+def callable_tools(scope: Scope, protocol: CallingProtocol) -> KnownTools:
     """Returns the tools that may be called. With tool search they are more than the model sees.
 
     Disabled tools are included, so that a call of one is refused with its reason.
     """
-    callable_ = {entry.name: entry.described for entry in allowed(scope)}
-    return [*callable_.values(), *(tool for tool in shown(scope, protocol) if tool.name not in callable_)]
+    return KnownTools(_CallableTools(scope, protocol), names=lambda: [entry.name for entry in scope.catalogue])
+
+
+class _CallableTools(Mapping[str, Tool]):
+    """The callable tools by name, each looked up when a reader of a reply asks for it.
+
+    A reply calls a few tools of many. All are listed only for a text that may name any of them.
+    """
+
+    def __init__(self, scope: Scope, protocol: CallingProtocol) -> None:
+        self._scope = scope
+        self._protocol = protocol
+        self._found: dict[str, Tool | None] = {}
+        """The answers so far. They stay, because a reader relies on a name that it has found."""
+        self._all: list[str] | None = None
+
+    def __getitem__(self, name: str) -> Tool:
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        found = self._found[name]
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        if self._all is None:
+            self._all = [tool.name for tool in self._list() if self._found.setdefault(tool.name, tool) is not None]
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _find(self, name: str) -> Tool | None:
+        entry = self._scope.tools.find(name)
+        if entry is not None and is_allowed(entry, self._scope):
+            return entry.described
+        return _programs(self._scope, self._protocol) if name == CODE_EXECUTION else None
+
+    def _list(self) -> Iterator[Tool]:
+        yield from (entry.described for entry in allowed(self._scope))
+        programs = _programs(self._scope, self._protocol)
+        if programs is not None:
+            yield programs
+
+
+def _programs(scope: Scope, protocol: CallingProtocol) -> Tool | None:
+    """Returns the tool that runs programs. None if it may not be called, or the prompt explains programs itself."""
+    entry = scope.tools.find(CODE_EXECUTION)
+    is_told = entry is not None and entry.disabled is None and not is_denied(entry, scope.policy)
+    return entry.tool if entry is not None and is_told and not protocol.writes_programs else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.naming import program_parameter
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.python_text import (
@@ -41,7 +42,7 @@ def code_text(tool: Tool) -> str:
 @bounded
 def prompt_text(tool: Tool) -> str:
     """Returns a description for a prompt: purpose, parameters, return value, errors and examples."""
-    root = tool.input_schema
+    root = shared_input_schema(tool)
     parts = [f"{tool.name}: {tool.description}" if tool.description else tool.name]
     entries = [_parameter_lines(parameter, root) for parameter in tool.visible_parameters]
     parts.append("\n".join(["Parameters:", *entries]) if entries else "Parameters: none")

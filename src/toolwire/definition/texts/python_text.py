@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from toolwire.definition.derived import shared_input_schema, shared_output_schema
 from toolwire.definition.shape import MISSING, Parameter
 from toolwire.definition.texts.annotation import LITERAL_LIMIT, NO_NAMES, NamedTypes, named_types, schema_text
 from toolwire.definition.tool import Tool
@@ -40,7 +41,7 @@ def sections(tool: Tool, name_of: NameOf) -> list[str]:
 
     Types lists the objects that several arguments or fields share, or that are recursive.
     """
-    root = tool.input_schema
+    root = shared_input_schema(tool)
     names = named_types(
         {"properties": {parameter.name: parameter.schema for parameter in tool.visible_parameters}} | _definitions(root)
     )
@@ -61,7 +62,7 @@ def returns_text(tool: Tool) -> str:
     """Returns `list[dict]: description`. Fields of objects follow, unless the author listed some."""
     docs = tool.docs
     kind = docs.returns_type or tool.output_annotation
-    schema = tool.output_schema or {}
+    schema = shared_output_schema(tool) or {}
     given = schema.get("properties", {}).get("result") if tool.is_wrapped_output else schema
     fields = [] if "\n- " in docs.returns else field_lines(given, schema, tool.output_annotation)
     if not docs.returns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolwire.definition.derived import once_per_text, shared_input_schema
 from toolwire.definition.naming import program_name
 from toolwire.definition.shape import Parameter
 from toolwire.definition.texts.python_text import (
@@ -26,6 +27,7 @@ DESCRIPTION_LIMIT = 1_600
 """Maximum length in characters of the description in a docstring that is too long. The rest explains the call."""
 
 
+@once_per_text
 @bounded
 def stub(tool: Tool) -> str:
     """Returns the function's text without a final newline, with the names that programs use.
@@ -60,6 +62,7 @@ def _cut(text: str, limit: int) -> str:
     return f"{kept}\n... ({len(text) - len(kept)} more characters are left out here)"
 
 
+@once_per_text
 @bounded
 def compact_stub(tool: Tool) -> str:
     """Returns the function's text without a final newline.
@@ -77,7 +80,7 @@ def compact_stub(tool: Tool) -> str:
 def _parameters(tool: Tool) -> str:
     texts = parameter_texts(tool.visible_parameters)
     parameters = iter(tool.visible_parameters)
-    root = tool.input_schema
+    root = shared_input_schema(tool)
     # The separators `/` and `*` have no comment.
     notes = ["" if text in ("/", "*") else _note(next(parameters), root) for text in texts]
     if not any(notes):

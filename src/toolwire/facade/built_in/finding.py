@@ -112,7 +112,12 @@ def offer_search(scope: Callable[[], Scope], always: Iterable[str]) -> None:
 
 def allowed(scope: Scope) -> list[Entry]:
     """Returns the tools that the policy does not deny, except those that run programs; disabled tools included."""
-    return [entry for entry in scope.tools if entry.composite is None and not is_denied(entry, scope.policy)]
+    return [entry for entry in scope.tools if is_allowed(entry, scope)]
+
+
+def is_allowed(entry: Entry, scope: Scope) -> bool:
+    """Returns True unless the policy denies the tool or the tool runs programs."""
+    return entry.composite is None and not is_denied(entry, scope.policy)
 
 
 def offered(scope: Scope) -> list[tuple[str, Tool]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self, Unpack
 
 from toolwire.definition.author_options import FunctionOptions, McpOptions, SchemaOptions
+from toolwire.definition.derived import shared_output_schema
 from toolwire.definition.tool import MISSING, Tool
 from toolwire.facade.tools import direct
 from toolwire.facade.tools.spec_exports import SpecExports
@@ -307,7 +308,7 @@ def _value(tool: Tool, result: ToolResult) -> Any:
 
 
 def _main_value(tool: Tool, result: ToolResult) -> Any:
-    schema = tool.output_schema
+    schema = shared_output_schema(tool)
     if tool.is_wrapped_output or (schema is None and not isinstance(result.data, Mapping)):
         return result.data
     content = result.structured_content

@@ -12,6 +12,7 @@ from toolwire.protocols.attp.prompt import attp_tools_text, describe_attp
 from toolwire.protocols.attp.render import format_attp, render_attp
 from toolwire.protocols.attp.stream import AttpStream
 from toolwire.protocols.outgoing import unrun_text, writes_encodable
+from toolwire.protocols.tool_names import known_tools
 from toolwire.vocabulary.calls import Reply
 
 _HEADER = re.compile(r"^[ \t]*\[[ \t]*tool_call[ \t]*\][ \t]*$", re.MULTILINE)
@@ -48,7 +49,7 @@ class Attp:
 
     def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> AttpStream:
         """Returns a parser for streamed text. It reports the program line by line."""
-        known = tuple(tools)
+        known = known_tools(tools)
         return AttpStream(lambda reply: parse_attp(reply, known), marks_end=marks_end)
 
     def refuse(self, reply: Reply) -> str:

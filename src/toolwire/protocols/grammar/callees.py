@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.shape import Parameter
 from toolwire.definition.tool import Tool
@@ -49,7 +50,7 @@ def callees(tools: Iterable[Any], values: Callable[[Mapping[str, Any]], Values])
         DefinitionError: One of the objects is not a tool.
     """
     given = [tool_of(tool) for tool in tools]
-    found = [callee for tool in given if (callee := _callee(tool, values(tool.input_schema))) is not None]
+    found = [callee for tool in given if (callee := _callee(tool, values(shared_input_schema(tool)))) is not None]
     if not found:
         raise ConfigurationError(
             f"a grammar needs a tool that can be called: {len(given)} were given, and none of them can"

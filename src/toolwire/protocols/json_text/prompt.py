@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from toolwire.definition.derived import once_per_text, schema_with_root_fields
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.naming import program_path
-from toolwire.definition.root_fields import with_root_fields
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import bounded, resolve
 from toolwire.protocols.attp.render import call_source
@@ -116,13 +116,14 @@ _DEFAULT_LIMIT = 60
 """Maximum length in characters of a default that is shown."""
 
 
+@once_per_text
 @bounded
 def tool_text(tool: Tool) -> str:
     """Describes a tool as `search(query: string, limit?: integer = 10): What it does`.
 
     A line for each described parameter follows. Names are those that a call uses; `?` marks optional parameters.
     """
-    schema = with_root_fields(tool.input_schema)
+    schema = schema_with_root_fields(tool)
     fields = cast("Mapping[str, Any]", schema.get("properties") or {})
     required = cast("list[str]", schema.get("required") or [])
     listed = [_field(name, node, schema, is_required=name in required) for name, node in fields.items()]

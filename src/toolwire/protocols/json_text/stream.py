@@ -47,8 +47,7 @@ class JsonTextStream(TextStream):
 
     def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> None:
         super().__init__(marks_end=marks_end)
-        self._tools = tuple(tools)
-        self._known = known_tools(self._tools)
+        self._known = known_tools(tools)
         self._pieces: list[str | bytes] = []
         self._size = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -78,9 +77,9 @@ class JsonTextStream(TextStream):
 
     def _read(self) -> Reply:
         if not any(isinstance(piece, bytes) for piece in self._pieces):
-            return parse_json_text("".join(str(piece) for piece in self._pieces), self._tools)
+            return parse_json_text("".join(str(piece) for piece in self._pieces), self._known)
         parts = (piece if isinstance(piece, bytes) else piece.encode("utf-8", "replace") for piece in self._pieces)
-        return parse_json_text(b"".join(parts), self._tools)
+        return parse_json_text(b"".join(parts), self._known)
 
     def _advance(self) -> bool:
         """Takes one step through the text. False if more text is needed first."""

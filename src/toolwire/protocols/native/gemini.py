@@ -10,7 +10,7 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
-from toolwire.protocols.native.gemini_schema import json_schema, older_schema
+from toolwire.protocols.native.gemini_schema import newer_parameters, older_parameters
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import IMAGE_TYPES, inline
 from toolwire.protocols.native.part_assembly import PLAIN, PartAssembly, call_in, word_in
@@ -134,8 +134,7 @@ class Gemini(NativeProtocol):
         return {"role": "user", "parts": [{"text": text}]}
 
     def _fitted(self, tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
-        schema = properties_named(tool)
-        return older_schema(schema) if self._schema_field == "parameters" else json_schema(schema)
+        return older_parameters(tool) if self._schema_field == "parameters" else newer_parameters(tool)
 
 
 def _is_empty(part: Mapping[str, Any]) -> bool:

@@ -5,13 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from toolwire.protocols.native.provider_schema import inlined, mapped, references_alone
+from toolwire.definition.derived import once_per_schema
+from toolwire.definition.tool import Tool
+from toolwire.protocols.native.provider_schema import inlined, mapped, properties_named, references_alone
 
 _KEPT = frozenset(
     {"type", "format", "title", "description", "enum", "minItems", "maxItems", "minimum", "maximum", "nullable"}
     | {"minLength", "maxLength", "pattern", "minProperties", "maxProperties", "required", "default"}
 )
 _FORMATS = {"string": ("date-time", "enum"), "number": ("float", "double"), "integer": ("int32", "int64")}
+
+
+@once_per_schema
+def newer_parameters(tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Returns `json_schema` of the tool's parameters. All callers share it."""
+    return json_schema(properties_named(tool))
+
+
+@once_per_schema
+def older_parameters(tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Returns `older_schema` of the tool's parameters. All callers share it."""
+    return older_schema(properties_named(tool))
 
 
 def json_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

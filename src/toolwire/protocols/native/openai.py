@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts, next_id, object_text, present
 from toolwire.protocols.native.chat_assembly import OLDER_CALL, PLAIN_TEXT, ChatAssembly
@@ -28,7 +29,7 @@ from toolwire.vocabulary.calls import Ended, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 STRICT = Dialect(
-    schema=lambda tool: tool.input_schema,
+    schema=shared_input_schema,
     restore=lambda tool, arguments: arguments if strict_problems(tool) else without_nulls(tool, arguments),
 )
 """The dialect of both OpenAI APIs: strict mode for every tool that allows it."""
@@ -124,7 +125,7 @@ def _answer(result: ToolResult) -> dict[str, Any]:
 def function_fields(tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
     """Returns the head and the parameters, and `strict` if the tool can be strict."""
     if strict_problems(tool):
-        return {**head, "parameters": tool.input_schema}
+        return {**head, "parameters": shared_input_schema(tool)}
     return {**head, "parameters": strict_schema(tool), "strict": True}
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from toolwire.definition.derived import once_per_text
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Refusal, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly
+from toolwire.protocols.native.copies import copied
 from toolwire.protocols.native.fields import bytes_as_text, describe_object, read_body
 from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.stream import NativeStream
@@ -33,6 +35,13 @@ class NativeProtocol(ABC):
     dialect: Dialect = NAMED
     reads: str
     """The objects that `parse` accepts, for an error message."""
+
+    def __eq__(self, other: object) -> bool:
+        """True for a protocol of the same provider with the same options."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
 
     @abstractmethod
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
@@ -74,8 +83,8 @@ class NativeProtocol(ABC):
             ConfigurationError: The provider could not distinguish the names of two tools.
         """
         known = [tool_of(tool) for tool in tools]
-        NameMap(tool.name for tool in known)
-        return [self.declare(tool, _head(tool)) for tool in known]
+        NameMap([tool.name for tool in known]).check()
+        return copied([_declaration(tool, self) for tool in known])
 
     def tools_text(self, tools: Iterable[Any], *, language: Language = "en") -> str:  # noqa: ARG002 - as below
         """Not available for native protocols.
@@ -177,6 +186,11 @@ class NativeProtocol(ABC):
             f"the protocol {self.name!r} has no grammar: its provider reads the calls itself; "
             "take 'json', 'xml' or 'attp'"
         )
+
+
+@once_per_text
+def _declaration(tool: Tool, protocol: NativeProtocol) -> dict[str, Any]:
+    return encodable(protocol.declare(tool, _head(tool)))
 
 
 def _head(tool: Tool) -> dict[str, Any]:

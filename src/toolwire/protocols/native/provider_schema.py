@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from toolwire.definition.derived import once_per_schema, shared_input_schema
 from toolwire.definition.tool import Tool
 from toolwire.definition.words import resolve
 from toolwire.protocols.tool_names import property_name
@@ -40,9 +41,10 @@ def inlined(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     return kept, tuple(dict.fromkeys(writing.lost))
 
 
+@once_per_schema
 def properties_named(tool: Tool) -> dict[str, Any]:
-    """Returns the tool's parameters with property names that every provider accepts."""
-    schema = tool.input_schema
+    """Returns the tool's parameters with property names that every provider accepts. All callers share them."""
+    schema = shared_input_schema(tool)
     names = {name: property_name(name) for name in schema.get("properties", {})}
     if all(name == written for name, written in names.items()):
         return schema
@@ -54,12 +56,17 @@ def properties_named(tool: Tool) -> dict[str, Any]:
 
 def properties_restored(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Returns the arguments under the tool's own parameter names. Unknown names stay unchanged."""
-    names = {property_name(parameter.name): parameter.name for parameter in tool.visible_parameters}
+    names = _own_names(tool)
     restored: dict[str, Any] = {}
     for name, value in arguments.items():
         known = names.get(name, name)
         restored[name if known in restored or (known != name and known in arguments) else known] = value
     return restored
+
+
+@once_per_schema
+def _own_names(tool: Tool) -> dict[str, str]:
+    return {property_name(parameter.name): parameter.name for parameter in tool.visible_parameters}
 
 
 def mapped(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from toolwire.definition.arguments.untaken_nulls import takes_null
+from toolwire.definition.derived import once_per_schema, shared_input_schema
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
-from toolwire.definition.untaken_nulls import takes_null
 from toolwire.definition.words import bounded, path_text, resolve
 from toolwire.protocols.native.provider_schema import references_alone, with_inner
 
@@ -51,20 +52,25 @@ _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
 def strict_problems(tool: Any) -> tuple[str, ...]:
     """Lists the schema constraints that strict mode cannot express, each with its place. Empty for a strict tool."""
-    schema = tool_of(tool).input_schema
-    return tuple(_problems(schema))
+    return _strict_problems(tool_of(tool))
 
 
+@once_per_schema
 def strict_schema(tool: Tool) -> dict[str, Any]:
-    """Returns the strict parameters of a tool that has no `strict_problems`."""
-    return references_alone(_strict(tool.input_schema))
+    """Returns the strict parameters of a tool that has no `strict_problems`. All callers share them."""
+    return references_alone(_strict(shared_input_schema(tool)))
 
 
 @bounded
 def without_nulls(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Returns arguments that follow `strict_schema` without the nulls of omitted optional properties."""
-    schema = tool.input_schema
+    schema = shared_input_schema(tool)
     return _restored(arguments, schema, schema)
+
+
+@once_per_schema
+def _strict_problems(tool: Tool) -> tuple[str, ...]:
+    return tuple(_problems(shared_input_schema(tool)))
 
 
 def _problems(root: dict[str, Any]) -> Iterator[str]:

@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_many_calls
 from toolwire.protocols.native.fields import check_object
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
-from toolwire.protocols.tool_names import NameMap, provider_name, refuse_ambiguous
+from toolwire.protocols.tool_names import known_tools, provider_name, refuse_ambiguous
 from toolwire.vocabulary.calls import Ended, Problem, Reply, ToolCall
-from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.values import plain
 
@@ -74,15 +72,14 @@ class Reader:
     """Makes calls of a set of tools from parsed replies."""
 
     def __init__(self, tools: Iterable[Any], dialect: Dialect) -> None:
-        self._tools = {tool.name: tool for tool in map(tool_of, tools)}
+        known = known_tools(tools)
+        self._tools = known.by_name
         self._dialect = dialect
-        self.names, self._problem = _names(self._tools)
+        self.names = known.names
 
     def reply(self, written: Written) -> Reply:
         """Returns the reply with all of its calls. If one call is refused, all are; `problems` says why."""
         problems = list(written.problems)
-        if self._problem is not None:
-            problems.append(self._problem)
         problems.extend(too_much := _too_much(written.calls))
         calls: list[ToolCall] = []
         for index, call in enumerate(written.calls):
@@ -192,13 +189,6 @@ def _broken(written: Written) -> str:
         lost = "its calls may not be whole" if written.calls else "it is not whole"
         return f"The reply broke off {written.cut}, so that {lost}. Make it shorter."
     return f"The provider stopped the reply {written.cut}."
-
-
-def _names(tools: Iterable[str]) -> tuple[NameMap, Problem | None]:
-    try:
-        return NameMap(tools), None
-    except ConfigurationError as error:
-        return NameMap(()), Problem(message=str(error), repaired=False)
 
 
 def _too_much(calls: Sequence[WrittenCall]) -> list[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from toolwire.definition.derived import shared_input_schema
 from toolwire.protocols.grammar.callees import Callee, Slot, callees, rule_of_tool
 from toolwire.protocols.grammar.notation import Cdata, Json
 from toolwire.protocols.grammar.rules import CALLS_LIMIT, Grammar, literal
@@ -42,7 +43,7 @@ def _marked(grammar: Grammar, schema: Mapping[str, Any]) -> Values:
 
 def _call(grammar: Grammar, callee: Callee) -> str:
     gap = space(grammar)
-    marked = _marked(grammar, callee.tool.input_schema)
+    marked = _marked(grammar, shared_input_schema(callee.tool))
     parts: list[str] = []
     for slot in callee.slots:
         written = grammar.rule(f"give-{slot.parameter.name}", _parameter(slot, marked))

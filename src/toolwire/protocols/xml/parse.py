@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
-from toolwire.definition.from_function import tool_of
-from toolwire.definition.root_fields import with_root_fields
-from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.reading.incoming import line, read_incoming, text_given
 from toolwire.protocols.reading.repair import fit_arguments
-from toolwire.protocols.tool_names import KnownTools, known_tools, refuse_ambiguous
+from toolwire.protocols.tool_names import known_tools, refuse_ambiguous
 from toolwire.protocols.xml.call_reader import RawCall, RawParameter
 from toolwire.protocols.xml.conversion import Converted, convert_argument, guess, load_marked, tagged_parameters
 from toolwire.protocols.xml.scan import scan
@@ -81,30 +77,19 @@ def read_calls(text: str, tools: Iterable[Any] = (), *, is_strict: bool = True) 
 
 
 class Schemas:
-    """The input schemas of tools, loaded when a call of the tool is found."""
+    """The input schemas of tools by the names that models write."""
 
     def __init__(self, tools: Iterable[Any]) -> None:
-        self._tools: dict[str, Tool] = {tool.name: tool for tool in map(tool_of, tools)}
-        self._schemas: dict[str, dict[str, Any]] = {}
+        self.known = known_tools(tools)
         self._parameters: dict[str, Mapping[str, bool]] = {}
 
     def name(self, name: str) -> str:
         """Returns the tool that a written name means. An unknown or ambiguous name is returned unchanged."""
-        return name if name in self._tools else self.known.name(name)
+        return self.known.name(name)
 
-    @cached_property
-    def known(self) -> KnownTools:
-        """The facts about the tools, gathered when a call names an unknown tool."""
-        return known_tools(self._tools.values())
-
-    def schema(self, name: str) -> dict[str, Any] | None:
+    def schema(self, name: str) -> Mapping[str, Any] | None:
         """Returns the input schema of the tool that a written name means. None if the tool is unknown."""
-        name = self.name(name)
-        if name not in self._tools:
-            return None
-        if name not in self._schemas:
-            self._schemas[name] = with_root_fields(self._tools[name].input_schema)
-        return self._schemas[name]
+        return self.known.schemas.get(self.name(name))
 
     def parameters(self, name: str) -> Mapping[str, bool]:
         """Returns the names of a tool's parameters. Empty if the tool is unknown.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from toolwire.definition.derived import once_per_text, shared_input_schema
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.json_schema.accepted_types import CONTAINER_TYPES, branch_of
 from toolwire.definition.shape import MISSING, Parameter
@@ -49,7 +50,7 @@ def describe_xml(tools: Iterable[Any], *, language: Language = "en", thought: Th
     sections = [
         f"{words.title}\n\n{words.introduction}",
         "\n".join(f"{number}. {rule}" for number, rule in enumerate(filter(None, rules), 1)),
-        f"{words.tools_heading}\n{_tools(known, words)}",
+        f"{words.tools_heading}\n{_tools(known, language)}",
         f"{words.example_heading}\n{_examples(known, words, language)}",
     ]
     return "\n\n".join(sections) + "\n"
@@ -63,7 +64,7 @@ def xml_tools_text(tools: Iterable[Any], *, language: Language = "en") -> str:
         DefinitionError: One of the objects is not a tool.
     """
     checked("language", language, XML_WORDINGS)
-    return _tools([tool_of(tool) for tool in tools], XML_WORDINGS[language])
+    return _tools([tool_of(tool) for tool in tools], language)
 
 
 def tool_instruction(tools: Iterable[Any]) -> str:
@@ -72,13 +73,15 @@ def tool_instruction(tools: Iterable[Any]) -> str:
     return "\n\n".join(["Available tools, and how to call each of them:", *blocks, _NOTES])
 
 
-def _tools(tools: Sequence[Tool], words: XmlWording) -> str:
-    return "\n\n".join(_entry(tool, words) for tool in tools) or words.no_tools
+def _tools(tools: Sequence[Tool], language: Language) -> str:
+    return "\n\n".join(_entry(tool, language) for tool in tools) or XML_WORDINGS[language].no_tools
 
 
+@once_per_text
 @bounded
-def _entry(tool: Tool, words: XmlWording) -> str:
-    root = tool.input_schema
+def _entry(tool: Tool, language: Language) -> str:
+    words = XML_WORDINGS[language]
+    root = shared_input_schema(tool)
     lines = [f"### {tool.name}", *([tool.description] if tool.description else [])]
     for parameter in tool.visible_parameters:
         lines.append(f"- {_shown(parameter.name)} ({_facts(parameter, root, words)}){_text(parameter, ': ')}")
@@ -142,7 +145,7 @@ def _request(tools: Sequence[Tool], words: XmlWording) -> str:
 
 @bounded
 def _block(tool: Tool) -> str:
-    root = tool.input_schema
+    root = shared_input_schema(tool)
     lines = [f"### {tool.name}", f"Description: {tool.description}", "Parameters:"]
     for parameter in tool.visible_parameters:
         need = "required" if parameter.required else "optional"

@@ -56,8 +56,8 @@ class XmlStream(TextStream):
 
     def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> None:
         super().__init__(marks_end=marks_end)
-        self._tools = tuple(tools)
-        self._schemas = Schemas(self._tools)
+        self._schemas = Schemas(tools)
+        self._tools = self._schemas.known
         self._pieces: list[str | bytes] = []
         self._size = 0
         self._decoder = _utf8()
