@@ -146,10 +146,16 @@ def find_call_shape(text: str, known: KnownTools) -> int | None:
         return None
     found = without_quoting_fences(text)
     keys: frozenset[str] | None = None
+    has_quoted_key: bool | None = None
     # One pass for all labels; a search after each label would take quadratic time.
     last_input = max((line.start() for line in _INPUT_LINE.finditer(found)), default=-1)
     for shape in _SHAPES.finditer(found):
-        if shape["value"] is None and shape["key"] is None and shape["quoted"] is None:
+        if shape["quoted"] is not None:
+            has_quoted_key = _QUOTED_KEY.search(found) is not None if has_quoted_key is None else has_quoted_key
+            if has_quoted_key and named(shape["quoted"], known):
+                return shape.start()
+            continue
+        if shape["value"] is None and shape["key"] is None:
             if _is_shape(shape, last_input, known):
                 return shape.start()
             continue
@@ -176,11 +182,8 @@ def is_call_like(value: Any, known: KnownTools, depth: int = 4) -> bool:
     node = cast("dict[str, Any]", value)
     for key, item in node.items():
         if isinstance(item, str) and (tool := named(item, known)):
-            names = {
-                name for value in node.values() if isinstance(value, dict) for name in cast("dict[str, Any]", value)
-            }
-            others = {str(other).lower() for other in [*names, *node] if other != key}
-            if others & _ARGUMENT_KEYS or others & _parameters(tool, known):
+            others = {str(other).lower() for other in node if other != key}
+            if others & (_ARGUMENT_KEYS | _parameters(tool, known)) or _is_beside_arguments(node, tool, known):
                 return True
         if isinstance(item, dict) and (tool := named(key, known)):
             inner = cast("dict[str, Any]", item)
@@ -239,8 +242,6 @@ def _is_json_shape(shape: re.Match[str], keys: frozenset[str], known: KnownTools
     if shape["value"] is not None:
         tool = named(shape["value"], known)
         return bool(tool) and bool(keys & _ARGUMENT_KEYS or keys & _parameters(tool, known))
-    if shape["quoted"] is not None:
-        return _QUOTED_KEY.search(shape.string) is not None and bool(named(shape["quoted"], known))
     tool, first = named(shape["key"], known), shape["first_key"]
     if not tool:
         return False

@@ -25,3 +25,13 @@ FENCE_MARK = r"```(?:json|tool_code|tool_calls?|xml|python|py)?(?=[\s\[{<\0]|\Z)
 LABEL = r"(?:\*\*)?\bAction(?:\*\*)?[ \t]*+:(?=[ \t]*+(?:[\n\0`]|\Z))"
 FILLER = re.compile(rf"(?:\s++|[,;]|{OPENS}|{CLOSES}|{FENCE_MARK})*+", re.VERBOSE | re.IGNORECASE)
 """Matches the marks that may stand before, between and behind calls."""
+FILLERS = re.compile(
+    rf"(?:\s++|[,;]|{OPENS}|{CLOSES}|{FENCE_MARK}|{LABEL}|<function=[^<>\s]{{1,128}}+>(?=\s*+\0))++",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Matches the marks beside a call that was cut out of the text."""
+
+
+def is_filler(text: str) -> bool:
+    """True if the text has nothing but such marks."""
+    return not text or FILLERS.fullmatch(text) is not None

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from toolwire.protocols.base import Refusal
 from toolwire.protocols.call_shapes import fences, unquoted, without_quoting_fences
-from toolwire.protocols.fillers import CLOSES, FENCE_MARK, LABEL, OPENS
+from toolwire.protocols.fillers import CLOSES, FENCE_MARK, FILLERS, LABEL, OPENS
 from toolwire.protocols.reading.incoming import line
 from toolwire.protocols.tool_names import KnownTools
 from toolwire.vocabulary.calls import ToolCall
@@ -34,10 +34,6 @@ _CALL_FENCE = re.compile(r"`{3}tool_(?:code|calls?)\b", re.IGNORECASE)
 _ARGUMENT = re.compile(
     r"[\"“](?:name|arguments|parameters|params|args|kwargs|input|action_input|tool_input)[\"”]\s*+[:：]"
     r"|</?(?:params|(?P<tag>\w[\w.\-]{0,255}+))\s*+>"
-)
-_FILLERS = re.compile(
-    rf"(?:\s++|[,;]|{OPENS}|{CLOSES}|{FENCE_MARK}|{LABEL}|<function=[^<>\s]{{1,128}}+>(?=\s*+\0))++",
-    re.VERBOSE | re.IGNORECASE,
 )
 _FILLER_PARTS = re.compile(
     rf"(?P<open>{OPENS})|(?P<close>{CLOSES})|(?:\s++|[,;]|{FENCE_MARK}|{LABEL}|<function=[^<>\s]++>)",
@@ -61,13 +57,18 @@ _SHOWN = 40
 """Maximum number of characters of a mark in a message."""
 
 
+def find_mark(plain: str) -> re.Match[str] | None:
+    """Returns a mark of a call in a text with all quoted parts blanked. None without one."""
+    return _CALL_FENCE.search(plain) or _MARK.search(_without_fences(plain))
+
+
 def refuse_mark(plain: str, form: str) -> None:
     """Refuses an answer that has the mark of a call. `plain` is its text with all quoted parts blanked.
 
     Raises:
         Refusal: It has a mark. The message ends with `form`, which tells the model what to write.
     """
-    if found := _CALL_FENCE.search(plain) or _MARK.search(_without_fences(plain)):
+    if found := find_mark(plain):
         raise Refusal(_UNREAD.format(found[0].strip()[:_SHOWN]) + form, place=line(plain, found.start()))
 
 
@@ -82,7 +83,7 @@ def rest_of(text: str, calls: Sequence[ToolCall], *, has_fences: bool) -> str:
     rest = unquoted(_without_calls(text, calls))
     if joint := _JOINED.search(rest):
         raise Refusal(_JOINT, place=line(rest, joint.start()))
-    rest = _FILLERS.sub(_without_filler, rest)
+    rest = FILLERS.sub(_without_filler, rest)
     if found := _CALL_FENCE.search(rest):
         raise _left(found)
     rest = without_quoting_fences(rest) if has_fences else _without_fences(rest)

@@ -14,27 +14,31 @@ from typing import Any, cast
 
 from toolwire.protocols.base import REPLY_LIMIT_BYTES, Refusal
 from toolwire.protocols.call_shapes import fences, find_call_shape, has_name, is_all, named, unquoted
-from toolwire.protocols.fillers import FILLER
+from toolwire.protocols.fillers import is_filler
 from toolwire.protocols.json_text.call_forms import calls_of
+from toolwire.protocols.leftovers import find_mark
 from toolwire.protocols.reading.incoming import match_end
 from toolwire.protocols.reading.strict_json import load_json
 from toolwire.protocols.text_parse import parse_json_text
 from toolwire.protocols.tool_names import KnownTools, known_tools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, ToolCall
 
-_SIGN = re.compile(r"[{<(\[]")
-"""Every form of a call has a bracket."""
+_SIGN = re.compile(r"[{<(\[]|\bAction\b")
+"""Every form of a call has a bracket, or is an action with plain text."""
 _THOUGHT = re.compile(r"\s*+Thought:[^\n]*+\n(?=\s*+Action\b)")
 _BEGINNING = re.compile(r"(?:\s|[{\[(\"'*`]|<[^<>\n]{0,64}>|```\w*+)*+")
 """The marks that may stand before the tool's name in a text that is nothing but a call."""
-_PROSE_BEHIND = re.compile(r"[\]})>`]\s*+(?:[.!?]\s|[^\s\]})>`,;:.!?\"'])[^\]})>`]*+\Z")
+_PROSE_BEHIND = re.compile(r"(?:</[^<>]{0,64}>|/>|[|｜]>|[\]})`])\s*+(?:[.!?]\s|[^\s\]})>`<,;:.!?\"'])[^\]})>`<]*+\Z")
+"""Text behind the last closing mark."""
 _NAME_KEYS = frozenset({"name", "tool", "tool_name", "function", "function_name", "action", "recipient_name"})
 _ARGUMENT_KEYS = frozenset(
     {"arguments", "argument", "parameters", "params", "args", "kwargs", "input", "action_input", "tool_input"}
     | {"tool_args", "tool_arguments", "tool_parameters"}
 )
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status", "tool_call_id"})
-_ENVELOPES = frozenset({"function", "function_call", "functionCall", "tool_call", "tool_calls", "function_calls"})
+_ENVELOPES = frozenset(
+    {"function", "function_call", "functionCall", "tool_call", "tool_calls", "function_calls"} | {"calls", "actions"}
+)
 _UNREAD = "The text is a call of a tool, and is not in a form that calls are read from."
 
 
@@ -127,7 +131,7 @@ def _in_text(text: str, tools: tuple[Any, ...], known: KnownTools) -> TextCalls:
         return _refused(text, reply.problems, known) if reply.is_refused else _NOTHING
     if not any(call.name in known.schemas for call in reply.calls) or _is_code(reply.calls):
         return _NOTHING
-    is_whole = FILLER.fullmatch(reply.text) is not None and not any(problem.is_loss for problem in reply.problems)
+    is_whole = is_filler(reply.text) and not any(problem.is_loss for problem in reply.problems)
     if not is_whole or any(call.name not in known.schemas for call in reply.calls):
         return TextCalls(has_quoted_calls=True)
     return TextCalls(calls=reply.calls, problems=reply.problems)
@@ -139,8 +143,10 @@ def _is_code(calls: tuple[ToolCall, ...]) -> bool:
 
 
 def _refused(text: str, problems: tuple[Problem, ...], known: KnownTools) -> TextCalls:
-    place = find_call_shape(unquoted(text), known)
-    if place is None:
+    plain = unquoted(text)
+    place, mark = find_call_shape(plain, known), find_mark(plain)
+    if place is None and mark is None:
         return _NOTHING
+    place = min(found for found in (place, mark.start() if mark else None) if found is not None)
     is_whole = match_end(_BEGINNING, text) >= place and not _PROSE_BEHIND.search(text)
     return TextCalls(problems=problems) if is_whole else TextCalls(has_quoted_calls=True)
