@@ -8,7 +8,9 @@ from collections import Counter
 
 from tests.architecture.source import PACKAGE, modules
 
-MODULE_LINES = 350
+MODULE_LINES = 500
+"""A longer file has two reasons to change. Nine of ten files are shorter than `MOST_LINES`."""
+MOST_LINES = 350
 FUNCTION_LINES = 60
 FOLDER_FILES = 20
 
@@ -22,6 +24,7 @@ def test_folders_are_short() -> None:
 def test_modules_are_short() -> None:
     lines = {module.name: len(module.path.read_text("utf-8").splitlines()) for module in modules()}
     assert {name: count for name, count in lines.items() if count > MODULE_LINES} == {}
+    assert statistics.quantiles(lines.values(), n=10)[-1] <= MOST_LINES
     assert statistics.median(lines.values()) <= 150
 
 

@@ -64,7 +64,6 @@ def read_text_calls(text: str, tools: Iterable[Any]) -> TextCalls:
     """
     if len(text) > REPLY_LIMIT_BYTES or not _SIGN.search(text):
         return _NOTHING
-    tools = tuple(tools)
     known = known_tools(tools)
     if not has_name(text, known):
         return _NOTHING
@@ -72,7 +71,7 @@ def read_text_calls(text: str, tools: Iterable[Any]) -> TextCalls:
     try:
         value = load_json(_unfenced(body))
     except json.JSONDecodeError:
-        return _in_text(body, tools, known)
+        return _in_text(body, known)
     except Refusal as refusal:
         return _refused(body, (refusal.problem,), known)
     return _in_json(value, body, known)
@@ -125,8 +124,8 @@ def _is_schema(arguments: Any) -> bool:
     return node.get("type") == "object" and isinstance(node.get("properties"), dict)
 
 
-def _in_text(text: str, tools: tuple[Any, ...], known: KnownTools) -> TextCalls:
-    reply = parse_json_text(text, tools)
+def _in_text(text: str, known: KnownTools) -> TextCalls:
+    reply = parse_json_text(text, known)
     if not reply.calls:
         return _refused(text, reply.problems, known) if reply.is_refused else _NOTHING
     if not any(call.name in known.schemas for call in reply.calls) or _is_code(reply.calls):

@@ -24,7 +24,6 @@ from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver
 from toolwire.permission.seen_urls import with_urls
-from toolwire.protocols import get
 from toolwire.protocols.attp.prompt import StubStyle
 from toolwire.protocols.base import CallingProtocol, Language, Thought
 from toolwire.protocols.streaming import ReplyStream
@@ -40,7 +39,7 @@ from toolwire.session.own_scope import own_scope
 from toolwire.session.programs import Bounds, with_programs
 from toolwire.session.prompt_options import prompt_options
 from toolwire.session.resume import Passes, RunStore, given_ids, run_calls
-from toolwire.session.setup import bind_built_in, ruled
+from toolwire.session.setup import bind_built_in, chosen_protocol, ruled
 from toolwire.session.suspended import Suspended
 from toolwire.session.told_tools import callable_tools, read_reply, shown
 from toolwire.session.turn import Turn, answering
@@ -104,6 +103,7 @@ class Session(Traced, Observed):
         style: StubStyle | None = None,
         on_unreadable: OnUnreadable = "keep",
         finish: str | type[BaseModel] | None = None,
+        read_text_calls: bool = False,
     ) -> None:
         """Combines the tools with a protocol and rules.
 
@@ -121,6 +121,7 @@ class Session(Traced, Observed):
         With `always`, the model sees the tools that it names (`*` matches any text), and finds the others with
         `search_tools`. `always=()` leaves all tools to the search. None: the registry's setting applies.
         `finish` offers a tool by which the model ends: its name, or a pydantic model to fill in (`Turn.final`).
+        A native reply whose text is nothing but calls is refused; with `read_text_calls` these calls run.
         `conversation` names what several turns, processes and days belong to (`docs/conversations.md`). None: a new id.
         `caller` is the caller on whose behalf the model calls, by default the toolkit's agent. `visible(tool_name,
         caller)` further restricts which tools the caller sees. Bound parameters are looked up in `state` first, then in
@@ -129,7 +130,7 @@ class Session(Traced, Observed):
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
         """
-        self.protocol = get(protocol) if isinstance(protocol, str) else protocol
+        self.protocol = chosen_protocol(protocol, read_text_calls=read_text_calls)
         self._prompt = prompt_options(self.protocol, language=language, thought=thought, style=style)
         scope, self._watchers = own_scope(tools, conversation)
         self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)

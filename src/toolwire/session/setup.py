@@ -1,4 +1,4 @@
-"""The parts of a session's scope that its options set: toolwire's own tools, and the rules."""
+"""The parts of a session that its options set: its protocol, toolwire's own tools, and the rules."""
 
 from __future__ import annotations
 
@@ -10,6 +10,26 @@ from toolwire.facade.built_in.finding import offer_search
 from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_unknown_names, refuse_wrong_rules
 from toolwire.invocation.scope import Scope
 from toolwire.permission.approval import Approver, refuse_wrong_approver
+from toolwire.protocols import get
+from toolwire.protocols.base import CallingProtocol
+from toolwire.protocols.native.protocol import NativeProtocol
+from toolwire.vocabulary.errors import ConfigurationError
+
+
+def chosen_protocol(protocol: str | CallingProtocol, *, read_text_calls: bool) -> CallingProtocol:
+    """Returns the protocol by its name, or the given one.
+
+    Raises:
+        ConfigurationError: No protocol has this name, or a text protocol is to read the calls in a text.
+    """
+    found = get(protocol) if isinstance(protocol, str) else protocol
+    if not read_text_calls:
+        return found
+    if isinstance(found, NativeProtocol):
+        return found.reading_text_calls()
+    raise ConfigurationError(
+        f"read_text_calls=True: the protocol {found.name!r} reads calls in texts anyway: leave it out"
+    )
 
 
 def bind_built_in(scope: Callable[[], Scope], always: Iterable[str] | None) -> None:

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, next_id, object_of, present
-from toolwire.protocols.native.block_assembly import BlockAssembly
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
-from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
+from toolwire.protocols.native.streams.blocks import BlockAssembly
+from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
     Dialect,
     Written,
@@ -45,6 +45,7 @@ class Anthropic(NativeProtocol):
 
     name = "anthropic"
     reads = "message made of content blocks"
+    call_form = "a content block of the type `tool_use`"
 
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
         return {**head, "input_schema": properties_named(tool)}
@@ -82,6 +83,10 @@ class Anthropic(NativeProtocol):
         blocks = [block for block in _blocks(body) if has_ended or not _is_unsigned(block)]
         content = [_block_back(block, ids) for block in blocks if not _is_empty_text(block)]
         return {"role": "assistant", "content": content or [{"type": "text", "text": NO_CONTENT}]}
+
+    def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        kept = [block for block in items_in(message, "content") if text_in(block, "type") != "text"]
+        return {**message, "content": [*kept, *self.render(calls)["content"]]}
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message that makes these calls."""

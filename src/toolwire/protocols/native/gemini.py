@@ -11,11 +11,11 @@ from toolwire.protocols.base import Language, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.gemini_schema import newer_parameters, older_parameters
-from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import IMAGE_TYPES, inline
-from toolwire.protocols.native.part_assembly import PLAIN, PartAssembly, call_in, word_in
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
+from toolwire.protocols.native.streams.live_calls import LiveCalls
+from toolwire.protocols.native.streams.parts import PLAIN, PartAssembly, call_in, word_in
 from toolwire.protocols.native.written import (
     MADE_ID,
     Dialect,
@@ -52,6 +52,7 @@ class Gemini(NativeProtocol):
 
     name = "gemini"
     reads = "response with candidates or content with parts"
+    call_form = "a part with a `functionCall`"
 
     def __init__(self, *, schema_field: SchemaField = "parameters_json_schema") -> None:
         """Chooses the schema field. The older `parameters` takes no references and fewer JSON Schema keywords."""
@@ -117,6 +118,10 @@ class Gemini(NativeProtocol):
 
     def said(self, text: str) -> dict[str, Any]:
         return {"role": "model", "parts": [{"text": encodable(text) or NO_CONTENT}]}
+
+    def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        kept = [part for part in items_in(message, "parts") if field(part, "thought")]
+        return {**message, "parts": [*kept, *self.render(calls)["parts"]]}
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the content that makes these calls."""

@@ -8,11 +8,11 @@ from typing import Any, cast
 from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts, next_id, object_text, present
-from toolwire.protocols.native.chat_assembly import OLDER_CALL, PLAIN_TEXT, ChatAssembly
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
-from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import audio_data, data_url
 from toolwire.protocols.native.protocol import NativeProtocol
+from toolwire.protocols.native.streams.chat import OLDER_CALL, PLAIN_TEXT, ChatAssembly
+from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.protocols.native.written import (
     Dialect,
@@ -51,6 +51,7 @@ class OpenAi(NativeProtocol):
 
     name = "openai"
     reads = "chat completion or assistant message"
+    call_form = "an entry of `tool_calls`"
     dialect = STRICT
 
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
@@ -96,6 +97,9 @@ class OpenAi(NativeProtocol):
         if not message.keys() & _CONTENT:
             message["content"] = NO_CONTENT
         return {"role": "assistant", "content": None, **message}
+
+    def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        return {**message, **self.render(calls)}
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message that makes these calls."""

@@ -8,11 +8,11 @@ from typing import Any, cast
 from toolwire.definition.tool import Tool
 from toolwire.protocols.native.assembly import Assembly, next_id, object_text, present
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
-from toolwire.protocols.native.item_assembly import ItemAssembly
-from toolwire.protocols.native.live_calls import LiveCalls
 from toolwire.protocols.native.media import data_url
 from toolwire.protocols.native.openai import STRICT, function_fields
 from toolwire.protocols.native.protocol import NativeProtocol
+from toolwire.protocols.native.streams.items import ItemAssembly
+from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
     Written,
     WrittenCall,
@@ -41,6 +41,7 @@ class OpenAiResponses(NativeProtocol):
 
     name = "openai-responses"
     reads = "response or list of output items"
+    call_form = "an output item of the type `function_call`"
     dialect = STRICT
 
     def declare(self, tool: Tool, head: dict[str, Any]) -> dict[str, Any]:
@@ -70,6 +71,9 @@ class OpenAiResponses(NativeProtocol):
 
     def said(self, text: str) -> list[dict[str, Any]]:
         return [{"role": "assistant", "content": encodable(text)}] if text else []
+
+    def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+        return [*(item for item in message if text_in(item, "type") == "reasoning"), *self.render(calls)]
 
     def render(self, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         """Returns the output items that make these calls. A request's `input` also accepts them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,9 @@ from toolwire.protocols.base import Language, Refusal, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly
 from toolwire.protocols.native.copies import copied
 from toolwire.protocols.native.fields import bytes_as_text, describe_object, read_body
-from toolwire.protocols.native.live_calls import LiveCalls
-from toolwire.protocols.native.stream import NativeStream
+from toolwire.protocols.native.heed_text import heed_text_calls
+from toolwire.protocols.native.streams.live_calls import LiveCalls
+from toolwire.protocols.native.streams.stream import NativeStream
 from toolwire.protocols.native.written import NAMED, Dialect, Reader, Written
 from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.tool_names import NameMap, provider_name
@@ -35,6 +37,10 @@ class NativeProtocol(ABC):
     dialect: Dialect = NAMED
     reads: str
     """The objects that `parse` accepts, for an error message."""
+    call_form: str
+    """The place of a call in a reply, in the provider's words."""
+    reads_text_calls = False
+    """True if a text that is nothing but calls is read as calls. Else it is refused."""
 
     def __eq__(self, other: object) -> bool:
         """True for a protocol of the same provider with the same options."""
@@ -61,6 +67,10 @@ class NativeProtocol(ABC):
 
         `body` has JSON types and a shape that `take_apart` knows.
         """
+
+    @abstractmethod
+    def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> Any:
+        """Returns an assistant's message with these calls in place of its text."""
 
     @abstractmethod
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any] | list[dict[str, Any]]:
@@ -115,7 +125,7 @@ class NativeProtocol(ABC):
             ConfigurationError: The host passed something else, such as another provider's object.
         """
         if reply is None:
-            return self._said_alone("")
+            return self._answer("", tools)
         try:
             body = read_body(reply)
         except Refusal as refusal:
@@ -125,7 +135,7 @@ class NativeProtocol(ABC):
         if found is not None:
             return found
         if isinstance(reply, str | bytes):
-            return self._said_alone(reply if isinstance(reply, str) else reply.decode("utf-8"))
+            return self._answer(reply if isinstance(reply, str) else reply.decode("utf-8"), tools)
         raise ConfigurationError(
             f"the protocol {self.name!r} reads a {self.reads}, and was given {describe_object(reply, body)}: "
             "give what its provider answered, or take the protocol of the provider that did"
@@ -148,19 +158,30 @@ class NativeProtocol(ABC):
         if written is None:
             return None
         written.problems[:0] = faults
-        reply = reader.reply(written)
+        reply = heed_text_calls(reader.reply(written), reader.known, self.call_form, reads=self.reads_text_calls)
         if reply.ended in ("filter", "failed") and reply.refused_calls:
             # The turn ends here, so that no result would answer these calls.
             return replace(reply, message=self.said(reply.text))
         message = bytes_as_text(self.message(body, reply.refused_calls if reply.is_refused else reply.calls))
+        if reply.calls and not written.calls:
+            message = self.put_calls(message, reply.calls)
         try:
             return replace(reply, message=encodable(message))
         except RecursionError:
             # Only arguments of a refused call nest so deeply. They came as objects, so they are not changed.
             return replace(reply, message=message)
 
-    def _said_alone(self, text: str) -> Reply:
-        return Reply(text=text, message=self.said(text), ended="stop", is_complete=True)
+    def reading_text_calls(self) -> NativeProtocol:
+        """Returns this protocol as one that reads a text that is nothing but calls of known tools."""
+        found = copy(self)
+        found.reads_text_calls = True
+        return found
+
+    def _answer(self, text: str, tools: Iterable[Any]) -> Reply:
+        """Returns the reply that a text without the provider's shape is."""
+        said = Reply(text=text, message=self.said(text), ended="stop", is_complete=True)
+        reply = heed_text_calls(said, tools, self.call_form, reads=self.reads_text_calls)
+        return replace(reply, message=self.put_calls(self.said(""), reply.calls)) if reply.calls else reply
 
     def said(self, text: str) -> Any:
         """Returns an assistant's message of text alone."""

@@ -72,10 +72,10 @@ class Reader:
     """Makes calls of a set of tools from parsed replies."""
 
     def __init__(self, tools: Iterable[Any], dialect: Dialect) -> None:
-        known = known_tools(tools)
-        self._tools = known.by_name
+        self.known = known_tools(tools)
+        self._tools = self.known.by_name
         self._dialect = dialect
-        self.names = known.names
+        self.names = self.known.names
 
     def reply(self, written: Written) -> Reply:
         """Returns the reply with all of its calls. If one call is refused, all are; `problems` says why."""
