@@ -23,7 +23,7 @@ from tests.protocols.sdk_types import accepted
 from toolwire import Reply, Session, ToolSpec
 from toolwire.protocols import get
 from toolwire.protocols.native.assembly import NO_CONTENT, grow, join_pieces
-from toolwire.protocols.native.streams.stream import STREAM_LIMIT_CHARACTERS
+from toolwire.protocols.native.streams.native_stream import STREAM_LIMIT_CHARACTERS
 
 OPENAI, RESPONSES, ANTHROPIC, GEMINI = map(get, ("openai", "openai-responses", "anthropic", "gemini"))
 

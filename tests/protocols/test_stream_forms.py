@@ -35,7 +35,7 @@ def haha() -> None:
 
 
 TOOLS = [purge, weather, now]
-BROKEN = "The reply broke off before its end, so that it may not be whole. Make it again."
+BROKEN = "The reply broke off before its end, so that it may not be whole. Write the whole reply."
 WENT_ON = "The stream went on after the provider had ended the reply. Use a new stream for each reply."
 
 

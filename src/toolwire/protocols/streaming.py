@@ -69,7 +69,7 @@ StreamEvent = TextDelta | CallStarted | ArgumentsDelta | CallEnded
 
 
 BROKEN_OFF = Problem(
-    message="The reply broke off before its end, so that it may not be whole. Make it again.", repaired=False
+    message="The reply broke off before its end, so that it may not be whole. Write the whole reply.", repaired=False
 )
 """The reason why a reply is refused whose stream did not come to its end."""
 

@@ -119,13 +119,12 @@ class Session(Traced, Observed):
         prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
         reply has a note in `turn.reply.message`, so that the model does not copy its mistake.
         With `always`, the model sees the tools that it names (`*` matches any text), and finds the others with
-        `search_tools`. `always=()` leaves all tools to the search. None: the registry's setting applies.
-        `finish` offers a tool by which the model ends: its name, or a pydantic model to fill in (`Turn.final`).
-        A native reply whose text is nothing but calls is refused; with `read_text_calls` these calls run.
-        `conversation` names what several turns, processes and days belong to (`docs/conversations.md`). None: a new id.
-        `caller` is the caller on whose behalf the model calls, by default the toolkit's agent. `visible(tool_name,
-        caller)` further restricts which tools the caller sees. Bound parameters are looked up in `state` first, then in
-        the `state` of a toolkit or a `ToolSpec`. `state` belongs to this session alone and is never stored.
+        `search_tools`. `always=()` leaves all to the search; None: the registry's setting. `finish` offers a tool by
+        which the model ends: its name, or a pydantic model (`Turn.final`). A native reply whose text is nothing but
+        calls is refused; with `read_text_calls` they run. `conversation` names what turns of several processes and
+        days belong to (`docs/conversations.md`); None: a new id.
+        The model calls for `caller`, by default the toolkit's agent. `visible(tool_name, caller)` further restricts
+        which tools the caller sees. Bound parameters are looked up in `state`, which is never stored, then elsewhere.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
@@ -136,8 +135,9 @@ class Session(Traced, Observed):
         self._scope = scope.narrowed(visible=visible, caller=caller).with_state(state)
         bind_built_in(lambda: self._scope, always)
         self._scope = ruled(self._scope, policy, permissions or {}, approver, is_whole=not isinstance(tools, Toolkit))
-        bounds = Bounds(limits, min_isolation, modules)
-        self._scope = with_programs(lambda: self._scope, self.protocol, programs, bounds)
+        self._scope = with_programs(
+            lambda: self._scope, self.protocol, programs, Bounds(limits, min_isolation, modules)
+        )
         self._finish = offer_finish(finish, self._scope)
         self._passes = None if store is None else self._kept_in(opened(store))
         self._dialogue = Dialogue(self.protocol, language or "en", on_unreadable, self._finish.name)

@@ -11,7 +11,7 @@ from toolwire.protocols.native.fields import describe_error, field, inner, items
 from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
-from toolwire.protocols.native.streams.blocks import BlockAssembly
+from toolwire.protocols.native.streams.block_events import BlockAssembly
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
     Dialect,

@@ -15,7 +15,7 @@ from toolwire.protocols.native.media import IMAGE_TYPES, inline
 from toolwire.protocols.native.protocol import NativeProtocol
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.native.streams.live_calls import LiveCalls
-from toolwire.protocols.native.streams.parts import PLAIN, PartAssembly, call_in, word_in
+from toolwire.protocols.native.streams.part_chunks import PLAIN, PartAssembly, call_in, word_in
 from toolwire.protocols.native.written import (
     MADE_ID,
     Dialect,

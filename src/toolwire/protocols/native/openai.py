@@ -11,7 +11,7 @@ from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts,
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.media import audio_data, data_url
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.streams.chat import OLDER_CALL, PLAIN_TEXT, ChatAssembly
+from toolwire.protocols.native.streams.chat_chunks import OLDER_CALL, PLAIN_TEXT, ChatAssembly
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.protocols.native.written import (

@@ -11,7 +11,7 @@ from toolwire.protocols.native.fields import describe_error, field, inner, items
 from toolwire.protocols.native.media import data_url
 from toolwire.protocols.native.openai import STRICT, function_fields
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.streams.items import ItemAssembly
+from toolwire.protocols.native.streams.item_events import ItemAssembly
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
     Written,

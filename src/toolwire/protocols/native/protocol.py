@@ -17,7 +17,7 @@ from toolwire.protocols.native.copies import copied
 from toolwire.protocols.native.fields import bytes_as_text, describe_object, read_body
 from toolwire.protocols.native.heed_text import heed_text_calls
 from toolwire.protocols.native.streams.live_calls import LiveCalls
-from toolwire.protocols.native.streams.stream import NativeStream
+from toolwire.protocols.native.streams.native_stream import NativeStream
 from toolwire.protocols.native.written import NAMED, Dialect, Reader, Written
 from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.tool_names import NameMap, provider_name

@@ -107,9 +107,7 @@ class ChatAssembly(Assembly):
 
     def knows(self, piece: Mapping[str, Any]) -> bool:
         choices = items_in(piece, "choices")
-        return any("delta" in inner({"choice": choice}, "choice") for choice in choices) or isinstance(
-            piece.get("error"), Mapping
-        )
+        return any("delta" in (fields(choice) or {}) for choice in choices) or isinstance(piece.get("error"), Mapping)
 
     def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
         for choice in items_in(piece, "choices"):

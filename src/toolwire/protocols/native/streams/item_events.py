@@ -12,7 +12,7 @@ from typing import Any
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly
 from toolwire.protocols.native.fields import field as value_of
-from toolwire.protocols.native.fields import inner, items_in, text_in
+from toolwire.protocols.native.fields import fields, inner, items_in, text_in
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
@@ -205,7 +205,7 @@ class ItemAssembly(Assembly):
                 item.data["status"] = "completed"
         if output and not self._items:
             for index, item in enumerate(output):
-                yield from self._end_item({"output_index": index}, inner({"item": item}, "item"))
+                yield from self._end_item({"output_index": index}, fields(item) or {})
         yield from self.end()
 
     def _show(self, item: _Item) -> Iterator[StreamEvent]:

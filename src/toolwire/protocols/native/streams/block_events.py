@@ -8,7 +8,7 @@ from typing import Any
 
 from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pieces
 from toolwire.protocols.native.fields import field as value_of
-from toolwire.protocols.native.fields import inner, items_in, text_in
+from toolwire.protocols.native.fields import fields, inner, items_in, text_in
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.reading.repair import read_arguments
@@ -30,7 +30,7 @@ _NO_INPUT = frozenset({"text", "thinking", "redacted_thinking"})
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class _Block:
+class _ContentBlock:
     """A content block that is still arriving."""
 
     index: Any
@@ -61,8 +61,8 @@ class BlockAssembly(Assembly):
 
     def __init__(self, live: LiveCalls) -> None:
         super().__init__(live)
-        self._blocks: list[_Block] = []
-        self._newest: dict[Any, _Block] = {}
+        self._blocks: list[_ContentBlock] = []
+        self._newest: dict[Any, _ContentBlock] = {}
         self._has_begun = False
         self._end: dict[str, Any] = {}
 
@@ -80,7 +80,7 @@ class BlockAssembly(Assembly):
                     self.refuse("A second message began in the stream. Use a new stream for each reply.")
                 self._has_begun = True
                 for block in items_in(inner(piece, "message"), "content"):
-                    self._blocks.append(_Block(index=None, data=dict(inner({"block": block}, "block")), is_ended=True))
+                    self._blocks.append(_ContentBlock(index=None, data=dict(fields(block) or {}), is_ended=True))
             case "content_block_start":
                 yield from self._begin(value_of(piece, "index"), inner(piece, "content_block"))
             case "content_block_delta":
@@ -113,7 +113,7 @@ class BlockAssembly(Assembly):
         earlier = self._newest.get(index)
         if earlier is not None and not earlier.is_ended:
             self.refuse(f"Two blocks of the stream have the index {index}, and the first has not ended.")
-        block = self._newest[index] = _Block(index=index, data=dict(data))
+        block = self._newest[index] = _ContentBlock(index=index, data=dict(data))
         self._blocks.append(block)
         if block.kind == "tool_use" and (name := text_in(data, "name")):
             yield from self.live.start(block, name=name, id=text_in(data, "id"))
@@ -135,10 +135,10 @@ class BlockAssembly(Assembly):
             yield from self._grow(block, delta)
 
     @staticmethod
-    def _is_odd(block: _Block) -> bool:
+    def _is_odd(block: _ContentBlock) -> bool:
         return block.kind in _NO_INPUT
 
-    def _grow(self, block: _Block, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    def _grow(self, block: _ContentBlock, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
         if text_in(delta, "type") == "citations_delta":
             block.data["citations"] = [*items_in(block.data, "citations"), delta.get("citation")]
             return
@@ -161,7 +161,7 @@ class BlockAssembly(Assembly):
                 self.refuse(f"The stream gives the arguments of the block {index} twice.")
             yield from self._show_end(block)
 
-    def _show_end(self, block: _Block) -> Iterator[StreamEvent]:
+    def _show_end(self, block: _ContentBlock) -> Iterator[StreamEvent]:
         whole = block.whole()
         if block.kind == "tool_use":
             call = WrittenCall(name=text_in(whole, "name"), id=text_in(whole, "id"), arguments=whole.get("input"))
