@@ -21,8 +21,8 @@ from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_wrong
 from toolwire.facade.switching import Switching
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.judge import judged_by_name
-from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Scope
+from toolwire.invocation.tracer import Tracer
 from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime

@@ -17,9 +17,9 @@ from toolwire.facade.policy_sources import PolicySource
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import logged, opened
 from toolwire.facade.toolkits.toolkit import Toolkit
-from toolwire.invocation.batch import invoke_all
-from toolwire.invocation.ports import Tracer
+from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.scope import Run, Scope, ended
+from toolwire.invocation.tracer import Tracer
 from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver
@@ -329,7 +329,7 @@ class Session(Traced, Observed):
         self._first = self._first or scope.caller
         refuse_other(scope.conversation, self._first, scope.caller)
         scope = awaited(scope, run_id=run_id, run=run)
-        outcomes = await invoke_all(run_calls(run_id, read), scope)
+        outcomes = await invoke_turn(run_calls(run_id, read), scope, run)
         scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]
 
