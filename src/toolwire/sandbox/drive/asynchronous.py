@@ -68,6 +68,9 @@ class AsyncDrive:
             await self._over
             if self._live.is_asked_where:
                 await self._hear_where()
+        except asyncio.CancelledError:
+            self._live.give_up("cancelled")
+            raise
         finally:
             self._child.kill()
             await self._close()
@@ -231,7 +234,6 @@ class AsyncDrive:
         for timer in (self._timer, self._wake):
             if timer is not None:
                 timer.cancel()
-        self._live.give_up("cancelled")
         self._finish()
         self._loop.remove_reader(self._child.reader)
         if self._writing is not None and not self._writing.is_closing():

@@ -142,7 +142,8 @@ class CallChannel:
         start = f'["call",{ordinal},'.encode()
         before, _, after = self._held[ordinal].partition(start)
         tool, _, rest = after.partition(b",")
-        self._held[ordinal] = before + start + tool + b",null" + rest.removeprefix(b"true")
+        if rest.startswith(b"true,"):
+            self._held[ordinal] = before + start + tool + b",null" + rest.removeprefix(b"true")
 
     def end(self) -> None:
         """Tells the host of the calls that the program has left and that were not sent."""
