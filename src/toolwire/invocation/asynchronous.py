@@ -168,9 +168,11 @@ class AsynchronousPorts:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             cancel_once(task)
-            await have_ended((task,), self._cleanup_s)
-            if still := ", ".join(map(repr, names())):
-                _LOG.warning("a turn was cancelled, and %s still runs after %g s", still, self._cleanup_s)
+            try:
+                await have_ended((task,), self._cleanup_s)
+            finally:
+                if still := ", ".join(map(repr, names())):
+                    _LOG.warning("a turn was cancelled, and %s still runs after %g s", still, self._cleanup_s)
             raise
 
     async def _worked(

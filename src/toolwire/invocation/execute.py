@@ -278,10 +278,8 @@ async def attempt_finish(prepared: Prepared, scope: Scope, invoke: Path) -> Outc
 
 def _text(result: ToolResult) -> str | None:
     own: Any = result.metadata.get("response_msg")
-    if isinstance(own, str):
-        return own
     try:
-        return result.text
+        return own if isinstance(own, str) else result.text
     except Unrepresentable:
         return None
 

@@ -127,6 +127,12 @@ BAD: dict[str, tuple[bytes, str]] = {
         frame("call", 1, 2, False, {"value": {"$t": "date", "v": "x"}}),
         "a value that cannot be read: a value that is not of the type date",
     ),
+    "leave of nothing": (frame("left", 1), "a drop of no known call"),
+    "dropped and left": (
+        frame("call", 1, 0, True, {"a": 1, "b": 2}) + frame("drop", 1) + frame("left", 1),
+        "a second drop of one call",
+    ),
+    "call, parallel 1": (frame("call", 1, 0, 1, {"a": 1, "b": 2}), "a call that is not complete"),
     "drop of nothing": (frame("drop", 1), "a drop of no known call"),
     "print, no text": (frame("print", 1), "output that is not text"),
     "wake, negative": (frame("wake", 1, -1), "a timer out of range"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,8 @@ from toolwire.vocabulary.run_step import Step
 
 if TYPE_CHECKING:
     from toolwire.runtime.loop_calls import LoopCalls
+
+_LOG = logging.getLogger("toolwire.calls")
 
 
 class Inside:
@@ -138,8 +141,9 @@ class Inside:
     async def end_calls(self, limit_s: float) -> list[ToolCall]:
         """Lets no more of these calls begin, and waits until those that run have ended. Returns those that have not."""
         ended = self._run.under_way.close(self.call.id)
-        if not ended.done():
-            await self._scope.ports.has_ended(ended, limit_s)
+        if not ended.done() and not await self._scope.ports.has_ended(ended, limit_s):
+            names = ", ".join(sorted({call.name for call in self._run.under_way.below(self.call.id)}))
+            _LOG.warning("%s still runs %g s after its program has ended", names, limit_s)
         return self._run.under_way.below(self.call.id)
 
     def tell_not_started(self, call: ToolCall, run_id: str) -> None:

@@ -72,7 +72,7 @@ class Conversation:
             call = live.called(frame, self._clock())
             if call is not None and not frame.is_withdrawn:
                 return call
-            if call is not None:
+            if frame.is_withdrawn:
                 self._noted(lambda: live.withdrawn(frame.ordinal, self._clock()))
             live.release(frame.ordinal)
             return self._go_on()

@@ -278,7 +278,7 @@ class LiveProgram:
             return False
         record.replayed = True
         if known.answer is DROPPED:
-            record.status = "dropped"
+            record.status = "not_started" if frame.is_withdrawn else "dropped"
         else:
             record.status = "answered" if isinstance(known.answer, Answer) and known.answer.error is None else "failed"
         with self._lock:
