@@ -10,8 +10,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolwire.builtin.hosts_mistakes import HostsMistakes
-from toolwire.builtin.program_record import Entered, note_issue, program_id, removed_tool, replay_of
+from toolwire.builtin.program_record import Entered, HostsMistakes, note_issue, program_id, removed_tool, replay_of
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_path
 from toolwire.definition.texts.python_text import sections, signature_line
@@ -211,7 +210,6 @@ class CodeExecution:
             return PARKED
 
         mistakes = HostsMistakes()
-
         invoke_here, invoke = inside.blocking_calls(run_id), inside.awaited_calls(run_id)
 
         def answer(call: ProgramCall) -> Answer | Parked:

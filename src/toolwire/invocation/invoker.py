@@ -27,10 +27,10 @@ from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
 from toolwire.invocation.scope import Run, Scope, run_of
 from toolwire.invocation.tell import taken, tell, tell_started, wants_starts
-from toolwire.invocation.tracer import CallSpan, Tracer
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.permission.policy import Verdict
 from toolwire.permission.seen_urls import urls_in
+from toolwire.runtime.tracer import CallSpan, Tracer
 from toolwire.vocabulary.calls import POLL_CALL, READ_RESULT, ToolCall
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Step

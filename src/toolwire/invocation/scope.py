@@ -17,11 +17,11 @@ from toolwire.definition.binding import States
 from toolwire.invocation.asking.pauses import Waits
 from toolwire.invocation.inner.shared_run import Run
 from toolwire.invocation.ports import Ledger, Observer, Ports, Sink
-from toolwire.invocation.tracer import Tracer
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
 from toolwire.permission.seen_urls import urls_in
 from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.calls import CODE_EXECUTION, NOBODY, Caller, ToolCall
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError

@@ -19,7 +19,6 @@ from toolwire.facade.store_opening import logged, opened
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.scope import Run, Scope, ended
-from toolwire.invocation.tracer import Tracer
 from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.run import SuspendedRun
 from toolwire.permission.approval import Approver
@@ -30,6 +29,7 @@ from toolwire.protocols.base import CallingProtocol, Language, Thought
 from toolwire.protocols.streaming import ReplyStream
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.tracer import Tracer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.dialogue import Dialogue, OnUnreadable

@@ -21,7 +21,7 @@ from .world.exceptions import DOCUMENTED, ToolExceptions
 from .world.help import Help
 from .world.loop import AsyncShim, ProgramLoop, awaitable
 from .world.replay import ReplayedCalls, number_tasks
-from .world.results import RESULT, Results
+from .world.result_marks import RESULT, Results
 from .world.source import AWAITABLE, TRAILING, CompiledProgram, prepare
 from .world.stdout import ProgramOutput
 from .world.stubs import ToolTable

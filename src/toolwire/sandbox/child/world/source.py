@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from .results import mark_results
+from .result_marks import mark_results
 from .stubs import LATER
 from .tool_spelling import drop_imports, join_paths
 

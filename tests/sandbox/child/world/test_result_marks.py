@@ -55,8 +55,8 @@ def test_a_value_that_was_read_or_is_kept_is_not(run: Runner, source: str) -> No
 def test_a_failure_in_a_marked_line_is_shown_as_it_was_written(run: Runner) -> None:
     error = run("__result__ = 1\n__result__ = 1 // 0").error
     assert error is not None
-    assert (error.line, error.traceback) == (
-        2,
+    traceback = (
         'Traceback (most recent call last):\n  File "<program>", line 2, in <module>\n    __result__ = 1 // 0\n'
-        "                 ~~^^~~\nZeroDivisionError: integer division or modulo by zero\n",
+        "                 ~~^^~~\nZeroDivisionError: integer division or modulo by zero\n"
     )
+    assert (error.line, error.traceback) == (2, traceback)
