@@ -46,6 +46,13 @@ def test_a_program_learns_what_it_says(names: dict[str, Any]) -> None:
     assert (learned.status, learned.value) == ("finished", {})
 
 
+def test_a_call_that_its_program_left_is_told_of_as_it_says(names: dict[str, Any]) -> None:
+    assert (names["tried"], names["left"].for_model) == (
+        [],
+        "done\n[not run, because the program ended or gave the call up first: report. Await a call to run it.]",
+    )
+
+
 def test_addresses_are_the_same_in_two_runs() -> None:
     registry = ToolRegistry()
     assert registry.run_program("id(math)").value == registry.run_program("id(math)").value
@@ -61,6 +68,7 @@ def test_its_figures_are_those_of_the_code() -> None:
     assert f"{LIVE_CAP} x {limits.memory_mb} MiB of memory and every processor busy for {limits.cpu_s} s" in PAGE
     assert f"(up to {RUNS_PER_ZYGOTE:,})" in PAGE
     assert limits.calls == 1000
+    assert f"`Limits(cleanup_s={limits.cleanup_s:g})`" in PAGE
     assert f"and {limits.outstanding_calls} at once" in PAGE
 
 

@@ -13,7 +13,6 @@ import pytest
 from tests.invocation.world import World, outcome
 from tests.patience import PATIENCE_S
 from toolwire.definition.from_function import from_function
-from toolwire.invocation import asynchronous
 from toolwire.runtime.workers import Workers
 from toolwire.vocabulary.context import CallContext
 from toolwire.vocabulary.failures import FAILURE_RULES
@@ -24,8 +23,8 @@ STOPPED = FAILURE_RULES["timeout"].hint
 
 
 @pytest.fixture
-def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asynchronous, "CANCEL_GRACE_S", LIMIT_S)
+def short_cleanup(world: World) -> None:
+    world.cleanup_s = LIMIT_S
 
 
 def stuck_on(event: threading.Event) -> Callable[[], str]:
@@ -101,7 +100,7 @@ def test_an_async_tool_that_goes_on_to_its_end_has_an_unknown_outcome(world: Wor
     )
 
 
-@pytest.mark.usefixtures("short_grace")
+@pytest.mark.usefixtures("short_cleanup")
 def test_an_async_tool_that_will_not_end_has_an_unknown_outcome(world: World) -> None:
     async def work() -> None:
         # Once the call has been told of, it gives in: the loop that is closed then would wait for it.

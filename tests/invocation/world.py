@@ -22,7 +22,7 @@ from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy, Rule
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.step import step
-from toolwire.vocabulary.calls import NOBODY, Caller, ToolCall
+from toolwire.vocabulary.calls import CLEANUP_S, NOBODY, Caller, ToolCall
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.results import Outcome, ToolResult
 
@@ -69,6 +69,7 @@ class World:
     can_suspend: bool = False
     run: Run | None = None
     middleware: tuple[Middleware, ...] = ()
+    cleanup_s: float = CLEANUP_S
     on_sleep: Callable[[float], object] | None = None
     """Called in place of sleeping; None: calls really sleep."""
 
@@ -136,7 +137,7 @@ class World:
 
     def loop_scope(self) -> Scope:
         """The scope of calls that are awaited."""
-        return self.scope(self._sleepless(AsynchronousPorts(self.runtime)))
+        return self.scope(self._sleepless(AsynchronousPorts(self.runtime, self.cleanup_s)))
 
     def _drive(self, calls: Iterable[ToolCall], core: Callable[[Scope], Coroutine[Any, Any, Any]]) -> Any:
         if self.driver == "asyncio":

@@ -136,6 +136,28 @@ def test_closing_cancels_what_runs_and_ends_the_thread() -> None:
     assert set(threading.enumerate()) <= before
 
 
+def test_closing_does_not_cancel_a_second_time_what_is_cleaning_up() -> None:
+    portal, steps = Portal(), list[str]()
+    begun, cleans_up = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleans_up.set()
+            for step in ("first", "second"):
+                await asyncio.sleep(0.01)
+                steps.append(step)
+
+    future = portal.start(wait)
+    assert begun.wait(PATIENCE_S)
+    future.cancel()
+    assert cleans_up.wait(PATIENCE_S)
+    portal.close()
+    assert steps == ["first", "second"]
+
+
 def test_a_closed_portal_says_so_and_closing_again_does_nothing() -> None:
     portal = Portal()
     portal.close()

@@ -104,7 +104,7 @@ def test_a_tool_that_never_returns_does_not_hold_up_the_run(run: Runner, source:
     started = time.monotonic()
     result = run(source, FakeTools(echo=stuck), deadline_s=1.5)
     assert time.monotonic() - started < 1.5 + LATE_S
-    assert (result.status, result.stdout, {call.status for call in result.calls}) == ("deadline", "a\n", {"unknown"})
+    assert (result.status, result.stdout, {call.status for call in result.calls}) == ("deadline", "a\n", {"cancelled"})
     release.set()
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolwire.builtin.program_record import Entered, note_issue, program_id, removed_tool, replay_of
+from toolwire.builtin.program_record import Entered, HostsMistakes, note_issue, program_id, removed_tool, replay_of
 from toolwire.definition.from_schema import from_schema
 from toolwire.definition.naming import program_name, program_path
 from toolwire.definition.texts.python_text import sections, signature_line
@@ -32,11 +32,10 @@ from toolwire.sandbox.program import (
     checked_modules,
 )
 from toolwire.sandbox.program_failure import STOPPED, hint_of
-from toolwire.sandbox.report import MinIsolation, ProgramResult
+from toolwire.sandbox.report import CallStatus, MinIsolation, ProgramResult
 from toolwire.sandbox.runner import Answering, ProgramRunner
 from toolwire.vocabulary.blocks import TextBlock
 from toolwire.vocabulary.calls import CODE_EXECUTION, PROGRAM_MODULES, ToolCall
-from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.failures import FailureKind
 from toolwire.vocabulary.results import Outcome, Pending, ToolResult
 from toolwire.vocabulary.told import media_apart
@@ -73,6 +72,9 @@ FAMILIES: Mapping[FailureKind, AnswerFamily] = {
 ToolError.
 """
 
+NOT_ANSWERED: frozenset[CallStatus] = frozenset({"cancelled", "dropped", "not_started"})
+"""States of a call that the program did not wait for."""
+
 _READS_DOCSTRINGS = re.compile(r"__doc__|\bhelp\b|\bgetattr\b")
 """Found in each program that reads a docstring. Other programs get no docstrings: making and sending them takes time.
 """
@@ -99,38 +101,10 @@ class ProgramHost(Entered, Protocol):
     def result_limit_bytes(self) -> int | None: ...
     def is_later(self, name: str) -> bool: ...
     def loop_calls(self) -> LoopCalls: ...
-    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome]]: ...
-    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome]: ...
-
-
-class HostsMistakes:
-    """Keeps the host's wrong bound values that a program's calls met, until the program has ended."""
-
-    answer = Answer(
-        error=AnswerError(
-            type_name="",
-            message="It cannot run: a value that the host sets does not fit. The host is told.",
-            family="unavailable",
-        )
-    )
-    """The answer for the program. The value and its name are only for the host."""
-
-    def __init__(self) -> None:
-        self._found: list[BoundValueError] = []
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, BoundValueError):
-            return False
-        self._found.append(error)
-        return True
-
-    def raise_first(self) -> None:
-        """Raises the first mistake, if there is one."""
-        if self._found:
-            raise self._found[0]
+    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome | None]]: ...
+    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome | None]: ...
+    async def end_calls(self, limit_s: float) -> list[ToolCall]: ...
+    def tell_not_started(self, call: ToolCall, run_id: str) -> None: ...
 
 
 def code_execution_tool(
@@ -217,14 +191,18 @@ class CodeExecution:
         runner = self._runner()
 
         parent = inside.call.id
+        begun: set[int] = set()
 
         # The host numbers and names the calls: it never trusts the program's own claims.
         def child(call: ProgramCall) -> ToolCall:
+            begun.add(call.ordinal)
             if is_kept:
                 note_issue(inside, call)
             return ToolCall(call.tool, call.arguments, id=f"{run_id}/{call.ordinal}", parent=parent)
 
-        def answered(outcome: Outcome, made: ToolCall) -> Answer | Parked:
+        def answered(outcome: Outcome | None, made: ToolCall) -> Answer | Parked:
+            if outcome is None:
+                return PARKED
             if isinstance(outcome, ToolResult):
                 return Answer(ends=ENDED.format(made.name)) if made.id == inside.ended_by else _answer(outcome)
             if waiting is not None:
@@ -232,7 +210,6 @@ class CodeExecution:
             return PARKED
 
         mistakes = HostsMistakes()
-
         invoke_here, invoke = inside.blocking_calls(run_id), inside.awaited_calls(run_id)
 
         def answer(call: ProgramCall) -> Answer | Parked:
@@ -247,8 +224,16 @@ class CodeExecution:
                 return answered(await invoke(made), made)
             return mistakes.answer
 
-        result = replace(await _ran(runner, program, inside, answer, answer_later), invocation_id=run_id)
+        try:
+            result = await _ran(runner, program, inside, answer, answer_later)
+        except BaseException:
+            # Without an event loop only an interrupt of the process leads here.
+            if not inside.is_blocking:
+                await inside.end_calls(self.limits.cleanup_s)
+            raise
+        result = replace(result, invocation_id=run_id)
         self.last_invocation_id = run_id
+        _note_left(result, begun, await inside.end_calls(self.limits.cleanup_s), inside)
         mistakes.raise_first()
         return result
 
@@ -289,6 +274,18 @@ async def _ran(
 
         # A plain call is answered in the program's own thread, whatever other tools there are.
         return await runner.run_beside(program, Answering(answer, start))
+
+
+def _note_left(result: ProgramResult, begun: set[int], running: Sequence[ToolCall], inside: ProgramHost) -> None:
+    """Notes which calls still run and which never began, and tells the observers of the latter."""
+    ids, run_id = {call.id for call in running}, result.invocation_id
+    for record in result.calls:
+        made = ToolCall(record.tool, record.arguments, id=f"{run_id}/{record.ordinal}", parent=inside.call.id)
+        if made.id in ids:
+            record.status = "running"
+        elif record.ordinal not in begun and record.status in NOT_ANSWERED and not record.replayed:
+            record.status = "not_started"
+            inside.tell_not_started(made, run_id)
 
 
 def program_tool(name: str, tool: Tool, *, is_told: bool) -> ProgramTool:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from toolwire.sandbox.answers import DROPPED, PARKED, Answer, Recorded, Replay
-from toolwire.sandbox.program import ProgramCall
+from toolwire.sandbox.program import AnswerError, ProgramCall
 from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.errors import BoundValueError
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import Step
 
@@ -30,6 +31,36 @@ class Entered(Protocol):
     @property
     def notes(self) -> Sequence[Mapping[str, Any]]: ...
     def note(self, entry: Mapping[str, Any]) -> None: ...
+
+
+class HostsMistakes:
+    """Keeps the host's wrong bound values that a program's calls met, until the program has ended."""
+
+    answer = Answer(
+        error=AnswerError(
+            type_name="",
+            message="It cannot run: a value that the host sets does not fit. The host is told.",
+            family="unavailable",
+        )
+    )
+    """The answer for the program. The value and its name are only for the host."""
+
+    def __init__(self) -> None:
+        self._found: list[BoundValueError] = []
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, BoundValueError):
+            return False
+        self._found.append(error)
+        return True
+
+    def raise_first(self) -> None:
+        """Raises the first mistake, if there is one."""
+        if self._found:
+            raise self._found[0]
 
 
 def program_id(inside: Entered) -> str:

@@ -22,11 +22,11 @@ from toolwire.facade.policy_sources import PolicySource, policy_of, refuse_wrong
 from toolwire.facade.switching import Switching
 from toolwire.facade.toolkits.toolkit import Toolkit
 from toolwire.invocation.judge import judged_by_name
-from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Scope
 from toolwire.permission.approval import Approver, refuse_wrong_approver
 from toolwire.permission.policy import Policy
 from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.errors import ConfigurationError, RegistrationError
 
 if TYPE_CHECKING:

@@ -4,46 +4,55 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
 from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.blocking import BlockingPorts, give_up, not_in_time, value_of
 from toolwire.invocation.ports import Raised, TimedOut
+from toolwire.runtime.cleanup import StillRunning, cancel_once, have_ended
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.workers import WAIT_LIMIT_S, WorkersExhausted, program_share
+from toolwire.vocabulary.calls import CLEANUP_S
 from toolwire.vocabulary.gate import Gate
 
 T = TypeVar("T")
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-CANCEL_GRACE_S = 1.0
-"""Seconds for a cancelled async tool to end, enough to close a connection. After that its outcome is unknown."""
+_LOG = logging.getLogger("toolwire.calls")
 
 
 class AsynchronousPorts:
-    """Ports for any event loop. Their state belongs to no single loop."""
+    """Ports for any event loop. Their state belongs to no single loop.
+
+    Cancelled tools get `cleanup_s` seconds for their clean-up. After that their outcome is unknown.
+    """
 
     is_blocking = False
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, cleanup_s: float = CLEANUP_S) -> None:
         self.runtime = runtime
+        self._cleanup_s = cleanup_s
         self.blocking = BlockingPorts(runtime)
 
     async def execute(
         self, function: Callable[[], Any], *, is_async: bool, limit_s: float | None, pauses: PauseClock | None = None
     ) -> Any:
         if is_async:
-            return await (function() if limit_s is None else _within(function(), limit_s, pauses))
-        return await _worked(await self._started(function), limit_s, pauses)
+            return await (function() if limit_s is None else self._within(function(), limit_s, pauses))
+        return await self._worked(await self._started(function), limit_s, pauses)
 
     def is_cancellation(self, error: BaseException) -> bool:
         if not isinstance(error, asyncio.CancelledError):
             return False
         task = asyncio.current_task()
         return task is None or task.cancelling() > 0
+
+    def is_still_running(self, error: BaseException) -> bool:
+        return isinstance(error, StillRunning)
 
     async def pass_gate(self, gate: Gate, limit_s: float | None) -> None:
         turn = gate.enter()
@@ -60,7 +69,7 @@ class AsynchronousPorts:
             raise
 
     async def finish(self, work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
-        return await (work if limit_s is None else _within(work, limit_s))
+        return await (work if limit_s is None else self._within(work, limit_s))
 
     async def answered(self, future: Future[Any], limit_s: float | None, pauses: PauseClock | None = None) -> Any:
         if not future.done():
@@ -68,6 +77,9 @@ class AsynchronousPorts:
             try:
                 if not await _waited(waiting, limit_s, pauses):
                     give_up(future, limit_s or 0.0)
+            except asyncio.CancelledError as cancelled:
+                await self._cleaned_up(future, waiting, cancelled)
+                raise
             finally:
                 # Cancels the tool's future too, if it is not done. asyncio logs exceptions that were never retrieved.
                 if not waiting.cancel() and not waiting.cancelled():
@@ -79,7 +91,7 @@ class AsynchronousPorts:
         if _is_async(whom):
             answer = whom(question)
         else:
-            answer = await _worked(await self._started(lambda: _answer(whom, question)), None)
+            answer = await self._worked(await self._started(lambda: _answer(whom, question)), None, is_tool=False)
         if isinstance(answer, Raised):
             raise answer.error
         return await cast("Awaitable[A]", answer) if isinstance(answer, Awaitable) else cast("A", answer)
@@ -124,32 +136,97 @@ class AsynchronousPorts:
         return future.result() if future.done() else await asyncio.shield(asyncio.wrap_future(future))
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
+        tasks = [asyncio.create_task(core()) for core in cores]
+        # Not a task group: it cancels a task that is cancelled already, and waits for it without a limit.
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(core()) for core in cores]
-        except BaseExceptionGroup as errors:
-            # The first failure caused the cancellation of the others. A single failing call would raise exactly this
-            # error.
-            raise errors.exceptions[0] from errors
-        return [task.result() for task in tasks]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for task in tasks:
+                if task.done() and not task.cancelled() and task.exception() is not None:
+                    task.result()
+            return [task.result() for task in tasks]
+        finally:
+            if left := [task for task in tasks if not task.done()]:
+                for task in left:
+                    cancel_once(task)
+                await have_ended(left, self._cleanup_s)
+            for task in tasks:
+                # Retrieve the exception, or asyncio logs that it was never retrieved.
+                if task.done() and not task.cancelled():
+                    task.exception()
 
+    async def has_ended(self, future: Future[Any], limit_s: float) -> bool:
+        waiting = asyncio.wrap_future(future)
+        try:
+            return await have_ended((waiting,), limit_s)
+        finally:
+            waiting.cancel()
 
-async def _worked(future: Future[T], limit_s: float | None, pauses: PauseClock | None = None) -> T:
-    """Returns the result of a worker's job. The limit covers the wait for a worker and the job together."""
-    waiting = asyncio.wrap_future(future)
-    try:
-        done = await _waited(waiting, WAIT_LIMIT_S if limit_s is None else limit_s, pauses)
-        if not done and limit_s is not None:
-            raise not_in_time(future, limit_s)
-        if not done and future.cancel():
-            raise WorkersExhausted(f"no worker was free within {WAIT_LIMIT_S:g} s")
-        await asyncio.wait((waiting,))
-    except BaseException:
-        # A job that has not started must not start after its caller has left.
-        future.cancel()
-        waiting.cancel()
-        raise
-    return waiting.result()
+    async def whole(self, core: Callable[[], Coroutine[Any, Any, T]], names: Callable[[], Iterable[str]]) -> T:
+        # A task of its own: a caller that cancels twice would interrupt the clean-up of a tool that it awaits itself.
+        task = asyncio.create_task(core())
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancel_once(task)
+            try:
+                await have_ended((task,), self._cleanup_s)
+            finally:
+                if still := ", ".join(map(repr, names())):
+                    _LOG.warning("a turn was cancelled, and %s still runs after %g s", still, self._cleanup_s)
+            raise
+
+    async def _worked(
+        self, future: Future[T], limit_s: float | None, pauses: PauseClock | None = None, *, is_tool: bool = True
+    ) -> T:
+        """Returns the result of a worker's job. The limit covers the wait for a worker and the job together."""
+        waiting = asyncio.wrap_future(future)
+        try:
+            done = await _waited(waiting, WAIT_LIMIT_S if limit_s is None else limit_s, pauses)
+            if not done and limit_s is not None:
+                raise not_in_time(future, limit_s)
+            if not done and future.cancel():
+                raise WorkersExhausted(f"no worker was free within {WAIT_LIMIT_S:g} s")
+            await asyncio.wait((waiting,))
+        except asyncio.CancelledError as cancelled:
+            if is_tool:
+                await self._cleaned_up(future, waiting, cancelled)
+            raise
+        finally:
+            # A job that has not started must not start after its caller has left.
+            future.cancel()
+            if not waiting.cancel() and not waiting.cancelled():
+                waiting.exception()
+        return waiting.result()
+
+    async def _cleaned_up(
+        self, future: Future[Any], waiting: asyncio.Future[Any], cancelled: asyncio.CancelledError
+    ) -> None:
+        """Cancels a tool's future. If it runs in a thread, which cannot be cancelled, waits until it ends.
+
+        Raises:
+            StillRunning: It did not end within the time for a clean-up.
+        """
+        if not future.cancel() and not await have_ended((waiting,), self._cleanup_s):
+            raise StillRunning from cancelled
+
+    async def _within(self, work: Coroutine[Any, Any, T], limit_s: float, pauses: PauseClock | None = None) -> T:
+        """Returns the result of `work` if it ends in time, and cancels it otherwise.
+
+        `TimedOut.stopped` tells whether the cancellation ended the work.
+        """
+        task = asyncio.create_task(work)
+        try:
+            done = await _waited(task, limit_s, pauses)
+        except asyncio.CancelledError as cancelled:
+            cancel_once(task)
+            if not await have_ended((task,), self._cleanup_s):
+                raise StillRunning from cancelled
+            raise
+        if done or task.done():
+            return task.result()
+        cancel_once(task)
+        ended = await have_ended((task,), self._cleanup_s)
+        raise TimedOut(limit_s, stopped=ended and _broke_off(task))
 
 
 async def _waited(waiting: asyncio.Future[Any], limit_s: float | None, pauses: PauseClock | None) -> bool:
@@ -158,24 +235,6 @@ async def _waited(waiting: asyncio.Future[Any], limit_s: float | None, pauses: P
     while not done and pauses is not None and (more_s := pauses.more_s()) > 0:
         done, _ = await asyncio.wait((waiting,), timeout=more_s)
     return bool(done)
-
-
-async def _within(work: Awaitable[T], limit_s: float, pauses: PauseClock | None = None) -> T:
-    """Returns the result of `work` if it ends in time, and cancels it otherwise.
-
-    `TimedOut.stopped` tells whether the cancellation ended the work.
-    """
-    task = asyncio.ensure_future(work)
-    try:
-        done = await _waited(task, limit_s, pauses)
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait((task,), timeout=CANCEL_GRACE_S)
-        raise
-    if done or not task.cancel():
-        return task.result()
-    ended, _ = await asyncio.wait((task,), timeout=CANCEL_GRACE_S)
-    raise TimedOut(limit_s, stopped=bool(ended) and _broke_off(task))
 
 
 def _broke_off(task: asyncio.Future[Any]) -> bool:

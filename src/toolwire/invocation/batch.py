@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
+from typing import cast
 
 from toolwire.catalogue.entry import is_colourless
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.scope import Scope
+from toolwire.invocation.scope import Run, Scope
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import Outcome
+
+
+async def invoke_turn(calls: Sequence[ToolCall], scope: Scope, run: Run) -> list[Outcome]:
+    """Runs the calls of a turn, as `invoke_all`. If the turn is cancelled, it waits for the clean-up of its calls."""
+    return await scope.ports.whole(partial(invoke_all, calls, scope), lambda: run.under_way.names)
 
 
 async def invoke_all(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
@@ -44,7 +50,10 @@ async def _together(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
 
 
 async def _in_turn(calls: Sequence[ToolCall], scope: Scope) -> list[Outcome]:
-    return [await invoke(call, scope) for call in calls]
+    if scope.run is None:
+        return [await invoke(call, scope) for call in calls]
+    under_way, ports = scope.run.under_way, scope.ports
+    return [cast("Outcome", await under_way.run(call, invoke(call, scope), ports)) for call in calls]
 
 
 def _check_bound_values(calls: Sequence[ToolCall], scope: Scope) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from typing import Any, TypeVar, cast
@@ -57,6 +57,9 @@ class BlockingPorts:
         # Without an event loop, a call is only cancelled by closing its coroutine.
         return isinstance(error, GeneratorExit)
 
+    def is_still_running(self, error: BaseException) -> bool:  # noqa: ARG002 - a blocking call ends with its tool
+        return False
+
     async def pass_gate(self, gate: Gate, limit_s: float | None) -> None:
         turn = gate.enter()
         if turn is None:
@@ -102,6 +105,9 @@ class BlockingPorts:
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251 - no event loop is blocked here
 
+    async def has_ended(self, future: Future[Any], limit_s: float) -> bool:
+        return _waited(future, limit_s)
+
     async def arrived(self, future: Future[T]) -> T:
         return future.result()
 
@@ -112,6 +118,9 @@ class BlockingPorts:
         rest = [self._start(core) for core in cores[1:]]
         first = step(cores[0]())
         return [first, *(step(job()) if callable(job) else job.result() for job in rest)]
+
+    async def whole(self, core: Callable[[], Coroutine[Any, Any, T]], names: Callable[[], Iterable[str]]) -> T:  # noqa: ARG002 - a blocking turn cannot be cancelled
+        return await core()
 
     def _start(self, core: Callable[[], Coroutine[Any, Any, T]]) -> Future[T] | Callable[[], Coroutine[Any, Any, T]]:
         workers = self.runtime.workers

@@ -20,10 +20,11 @@ from toolwire.invocation.asking.pauses import PauseClock
 from toolwire.invocation.asking.question import Questions
 from toolwire.invocation.asking.tool_context import context_of
 from toolwire.invocation.fold import ALL_GIVEN, READY, STOPPED, Produced, interrupted, kept, raised, result_of, stopped
+from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.owners_fault import owners_fault
 from toolwire.invocation.ports import Ports, Raised, TimedOut
 from toolwire.invocation.postprocess import as_promised
-from toolwire.invocation.scope import Inside, Path, Scope
+from toolwire.invocation.scope import Path, Scope
 from toolwire.invocation.tell import told_sink
 from toolwire.invocation.validate import Prepared
 from toolwire.runtime.workers import WorkersExhausted
@@ -277,10 +278,8 @@ async def attempt_finish(prepared: Prepared, scope: Scope, invoke: Path) -> Outc
 
 def _text(result: ToolResult) -> str | None:
     own: Any = result.metadata.get("response_msg")
-    if isinstance(own, str):
-        return own
     try:
-        return result.text
+        return own if isinstance(own, str) else result.text
     except Unrepresentable:
         return None
 

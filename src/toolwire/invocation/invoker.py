@@ -18,17 +18,19 @@ from toolwire.definition.shape import StructuredValues
 from toolwire.invocation.aside import beside, is_large
 from toolwire.invocation.authorize import authorize
 from toolwire.invocation.execute import attempt, attempt_composite, attempt_finish
+from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.judge import judged
 from toolwire.invocation.middleware.onion import through
-from toolwire.invocation.ports import CallSpan, Ledger, Tracer
+from toolwire.invocation.ports import Ledger
 from toolwire.invocation.postprocess import first_page, postprocess, whole_text
 from toolwire.invocation.record import begin, recall, settle
 from toolwire.invocation.resolve import resolve
-from toolwire.invocation.scope import Inside, Run, Scope, run_of
+from toolwire.invocation.scope import Run, Scope, run_of
 from toolwire.invocation.tell import taken, tell, tell_started, wants_starts
 from toolwire.invocation.validate import Prepared, validate
 from toolwire.permission.policy import Verdict
 from toolwire.permission.seen_urls import urls_in
+from toolwire.runtime.tracer import CallSpan, Tracer
 from toolwire.vocabulary.calls import POLL_CALL, READ_RESULT, ToolCall
 from toolwire.vocabulary.results import Outcome, ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Step

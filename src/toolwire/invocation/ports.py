@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from toolwire.catalogue.entry import Entry
 from toolwire.invocation.asking.pauses import PauseClock
@@ -17,7 +17,7 @@ from toolwire.vocabulary.context import Progress
 from toolwire.vocabulary.gate import Gate
 from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.response import ToolResponse
-from toolwire.vocabulary.results import Outcome, ToolResult
+from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.run_step import InDoubtStep, Start, Step
 
 T = TypeVar("T")
@@ -126,55 +126,6 @@ class Ledger(Protocol):
         """Records that the step was abandoned. Does not wait."""
 
 
-class CallSpan(Protocol):
-    """The tracing span of one call.
-
-    It is current while the call runs, so spans that the tool opens are its children.
-    """
-
-    def from_record(self) -> None:
-        """Marks the call as answered from the record, without running it."""
-        ...
-
-    def ended(self, outcome: Outcome, /) -> None:
-        """Ends the span. Called once, in the thread or task that began it."""
-        ...
-
-
-class ApprovalSpan(Protocol):
-    """The tracing span of one wait for a person."""
-
-    def ended(self, verdict: str, /) -> None:
-        """Ends the span. Called once; an empty verdict means that no decision was made."""
-        ...
-
-
-class TurnSpan(Protocol):
-    """The tracing span of one turn. Exactly one of its methods is called, once."""
-
-    def ended(self, outcome: Literal["answered", "refused", "suspended"], calls: int, /) -> None: ...
-    def failed(self, error: BaseException, /) -> None: ...
-
-
-class Tracer(Protocol):
-    """Observes calls while they run, and cannot affect them.
-
-    It must not raise, so that no call fails because of tracing.
-    """
-
-    def call(self, call: ToolCall, *, tool: str | None, description: str, caller: Caller, run_id: str) -> CallSpan:
-        """Begins the span of a call. `tool` is None if no tool has its name."""
-        ...
-
-    def approval(self, tool: str, request_id: str) -> ApprovalSpan:
-        """Begins the span of a question to a person."""
-        ...
-
-    def turn(self, run_id: str, *, caller: Caller, protocol: str, given_ids: Mapping[str, str]) -> TurnSpan:
-        """Begins the span of a turn. `given_ids` maps our call ids to the provider's."""
-        ...
-
-
 class Ports(Protocol):
     """Operations that may take time. The ports of the blocking driver never suspend."""
 
@@ -201,6 +152,10 @@ class Ports(Protocol):
 
     def is_cancellation(self, error: BaseException) -> bool:
         """True if the exception cancels this call itself, and not only work inside its tool."""
+        ...
+
+    def is_still_running(self, error: BaseException) -> bool:
+        """True if the exception cancels this call, and its tool did not end in time for that."""
         ...
 
     async def pass_gate(self, gate: Gate, limit_s: float | None) -> None:
@@ -242,6 +197,10 @@ class Ports(Protocol):
         """
         ...
 
+    async def has_ended(self, future: Future[Any], limit_s: float) -> bool:
+        """True if the future was done within the limit. A cancellation of the wait is raised when the wait is over."""
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Waits for this many seconds."""
         ...
@@ -252,6 +211,13 @@ class Ports(Protocol):
 
     async def together(self, cores: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
         """Returns the results of all coroutines in the given order. They run in parallel as far as workers are free."""
+        ...
+
+    async def whole(self, core: Callable[[], Coroutine[Any, Any, T]], names: Callable[[], Iterable[str]]) -> T:
+        """Runs the calls of a turn. A cancelled turn waits for their clean-up first, and logs what still runs then.
+
+        `names` returns the names of the tools that run.
+        """
         ...
 
 

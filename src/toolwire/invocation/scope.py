@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
+from typing import Any, Protocol, cast, get_args
 
 from toolwire.catalogue.catalogue import Catalogue
-from toolwire.catalogue.entry import Entry, Middleware, check_middleware, is_colourless
+from toolwire.catalogue.entry import Middleware, check_middleware
 from toolwire.catalogue.groups import Groups
 from toolwire.catalogue.selection import Selection, Visible, check_predicate
 from toolwire.definition.arguments.canonical import PROCESS_KEY
 from toolwire.definition.binding import States
-from toolwire.definition.tool import Tool
 from toolwire.invocation.asking.pauses import Waits
 from toolwire.invocation.inner.shared_run import Run
-from toolwire.invocation.ports import Ledger, Observer, Ports, Sink, Tracer
+from toolwire.invocation.ports import Ledger, Observer, Ports, Sink
 from toolwire.permission.approval import Approver
 from toolwire.permission.policy import Policy
 from toolwire.permission.seen_urls import urls_in
 from toolwire.runtime.runtime import Runtime
-from toolwire.runtime.step import step
+from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.calls import CODE_EXECUTION, NOBODY, Caller, ToolCall
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.kept_text import Spill
 from toolwire.vocabulary.results import Outcome, ToolResult
-from toolwire.vocabulary.run_step import Step
-
-if TYPE_CHECKING:
-    from toolwire.runtime.loop_calls import LoopCalls
 
 RESULT_LIMIT_BYTES = 32_768
 """Maximum number of bytes of a result's text that a model sees, about 8,000 tokens."""
@@ -181,120 +176,6 @@ class Scope:
 
 Path = Callable[[ToolCall, Scope], Coroutine[Any, Any, Outcome]]
 """`invoker.invoke`, passed down to code that makes calls of its own."""
-
-
-class Inside:
-    """The access of a composite tool to its own call, to the tools it may call, and to the path."""
-
-    __slots__ = ("_invoke", "_scope", "call", "started_at")
-
-    def __init__(self, call: ToolCall, scope: Scope, invoke: Path, *, started_at: float = 0.0) -> None:
-        self.call = call
-        self.started_at = started_at
-        """Start time of the first pass over a recorded call in seconds since the epoch; 0.0 for any other call."""
-        self._scope = scope
-        self._invoke = invoke
-
-    @property
-    def ledger_id(self) -> str:
-        """The recorded run that the call belongs to; empty if nothing outlives this process."""
-        return "" if self._scope.ledger is None else self._scope.ledger.run_id
-
-    @property
-    def can_suspend(self) -> bool:
-        """True if the calls may wait for a person beyond this process. They then return `Pending`."""
-        return self._scope.can_suspend
-
-    @property
-    def recorded(self) -> Sequence[tuple[Step, ToolResult]]:
-        """The calls that ended in an earlier pass, in the order in which they ended.
-
-        Reading them adds the labels of their results to the run, because the tool receives the results again.
-        """
-        found = () if self._scope.ledger is None else self._scope.ledger.recorded(self.call.id)
-        for one, result in found:
-            read_again(one.tool, result, self._scope, one.given)
-        return found
-
-    @property
-    def notes(self) -> Sequence[Mapping[str, Any]]:
-        """The entries that `note` recorded about these calls."""
-        return () if self._scope.ledger is None else self._scope.ledger.notes(self.call.id)
-
-    def note(self, entry: Mapping[str, Any]) -> None:
-        """Records an entry for the next pass. It is dropped if nothing outlives this process."""
-        if self._scope.ledger is not None:
-            self._scope.ledger.note(self.call.id, entry)
-
-    @property
-    def tools(self) -> list[tuple[str, Tool]]:
-        """The tools that may be called, by name."""
-        return [(entry.name, entry.tool) for entry in self._entries()]
-
-    @property
-    def is_blocking(self) -> bool:
-        """True if the path runs without an event loop. It must not wait for one then."""
-        return self._scope.ports.is_blocking
-
-    @property
-    def answers_later(self) -> bool:
-        """True if calls of some of these tools need an event loop or give a future."""
-        return self._scope.tools.answers_later or self.is_all_later
-
-    @property
-    def is_all_later(self) -> bool:
-        """True if every call needs an event loop or gives a future, because of the tools or of a middleware."""
-        if not all(map(is_colourless, self._scope.middleware)):
-            return True
-        entries = self._entries()
-        return bool(entries) and all(entry.answers_later for entry in entries)
-
-    def is_later(self, name: str) -> bool:
-        """True if a call of this tool needs an event loop, gives a future, or may make calls that do."""
-        entry = self._scope.tools.find(name)
-        return entry is not None and (entry.answers_later or entry.tool.context_parameter is not None)
-
-    def _entries(self) -> list[Entry]:
-        """Returns the tools that may be called. A composite tool is left out: a program cannot run a program."""
-        return [entry for entry in self._scope.tools if entry.composite is None]
-
-    def loop_calls(self) -> LoopCalls:
-        """Returns a block in which other threads start calls on the running loop."""
-        # Import asyncio here: only callers with a loop need it.
-        from toolwire.runtime.loop_calls import LoopCalls
-
-        return LoopCalls()
-
-    @property
-    def deadline(self) -> float | None:
-        """Time of `time.monotonic()` after which no new work starts."""
-        return self._scope.deadline
-
-    @property
-    def result_limit_bytes(self) -> int | None:
-        """Maximum number of bytes of text for a model. None: no limit."""
-        return self._scope.result_limit_bytes
-
-    @property
-    def ended_by(self) -> str:
-        """The id of the call by which the model ended the turn; empty until then."""
-        run = self._scope.run
-        return "" if run is None or run.end is None else run.end.call_id
-
-    def awaited_calls(self, run_id: str) -> Callable[[ToolCall], Coroutine[Any, Any, Outcome]]:
-        """Returns a coroutine function that makes calls of one run. Each call takes the whole path."""
-        invoke, scope = self._invoke, self._child_scope(run_id, self._scope.ports)
-        return lambda call: invoke(call, scope)
-
-    def blocking_calls(self, run_id: str) -> Callable[[ToolCall], Outcome]:
-        """Returns the same as a blocking function, for a thread in which no call may wait for an event loop."""
-        invoke, scope = self._invoke, self._child_scope(run_id, self._scope.ports.blocking)
-        return lambda call: step(invoke(call, scope))
-
-    def _child_scope(self, run_id: str, ports: Ports) -> Scope:
-        scope = self._scope
-        run = scope.run or Run()
-        return replace(scope, ports=ports, run_id=run_id, run=run, result_limit_bytes=None, sink=None)
 
 
 def read_again(tool: str, result: ToolResult, scope: Scope, given: Any) -> None:

@@ -13,12 +13,12 @@ from toolwire.vocabulary.gate import Gate
 
 T = TypeVar("T")
 
-CALLS_GRACE_S = 0.2
-"""Seconds that cancelled calls get to end, as in a program whose calls are all awaited."""
-
 
 class LoopCalls:
-    """Starts coroutines on the current loop, from any thread. At the end of the block it cancels those that run."""
+    """Starts coroutines on the current loop, from any thread. At the end of the block it cancels those that run.
+
+    It does not wait for their clean-up: the owner of the calls does.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -32,10 +32,7 @@ class LoopCalls:
     async def __aexit__(self, *_: object) -> None:
         self._is_over = True
         for future in list(self._running.values()):
-            # Not `task.cancel`: a second cancellation would interrupt the cleanup after the first.
             future.cancel()
-        if self._running:
-            await asyncio.wait(list(self._running), timeout=CALLS_GRACE_S)
 
     def start(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
         """Starts the coroutine and returns a future of its result. Cancelling the future cancels the coroutine."""
@@ -51,7 +48,7 @@ class LoopCalls:
         if self._is_over:
             future.cancel()
             return
-        task = tie(self._shared(function), future)
+        task = tie(self._shared(function, future), future)
         if task is not None:
             self._running[task] = future
             task.add_done_callback(self._ended)
@@ -59,6 +56,9 @@ class LoopCalls:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         del self._running[task]
 
-    async def _shared(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _shared(self, function: Callable[[], Coroutine[Any, Any, T]], future: Future[T]) -> T:
+        if future.cancelled():
+            # The program's thread gave the call up before this loop came to it.
+            raise asyncio.CancelledError
         program_share.set(self._share)
         return await function()

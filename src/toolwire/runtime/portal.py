@@ -10,6 +10,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from toolwire.runtime.cleanup import cancel_once
+
 T = TypeVar("T")
 
 CLOSE_GRACE_S = 5.0
@@ -95,7 +97,7 @@ class Portal:
                     self._loop.run_forever()
             tasks = asyncio.all_tasks(self._loop)
             for task in tasks:
-                task.cancel()
+                cancel_once(task)
             self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         finally:
@@ -134,7 +136,7 @@ def tie(coroutine: Coroutine[Any, Any, T], future: Future[T]) -> asyncio.Task[T]
 
     def leave(left: Future[T]) -> None:
         if left.cancelled() and not task.done():
-            loop.call_soon_threadsafe(task.cancel)
+            loop.call_soon_threadsafe(cancel_once, task)
 
     task.add_done_callback(end)
     future.add_done_callback(leave)

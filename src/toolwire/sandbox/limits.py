@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from toolwire.vocabulary.calls import PROGRAM_TIME_S
+from toolwire.vocabulary.calls import CLEANUP_S, PROGRAM_TIME_S
 from toolwire.vocabulary.errors import ConfigurationError
 
 
@@ -19,6 +19,9 @@ class Limits:
         cpu_s: Whole seconds of processor time, as the kernel counts them.
         memory_mb: MiB of address space above the bare interpreter's need; beyond it the program gets a MemoryError.
         deadline_s: Seconds from start to end, tools included; `PROGRAM_TIME_S` by default.
+        cleanup_s: Seconds that the calls which a program has left get for their clean-up, after its end. The turn waits
+            for them, at most so long, and then says which of them still run. `CLEANUP_S` by default: enough to close
+            connections and delete temporary files. A turn without programs has the same limit.
         output_bytes: Bytes of printed text that are kept. Text beyond it is counted and dropped.
         output_flood_bytes: Bytes of printed text at which a program is stopped, as a runaway loop.
         result_bytes: Bytes of the encoded result.
@@ -36,6 +39,7 @@ class Limits:
     cpu_s: int = 10
     memory_mb: int = 256
     deadline_s: float = PROGRAM_TIME_S
+    cleanup_s: float = CLEANUP_S
     output_bytes: int = 262_144
     output_flood_bytes: int = 16_777_216
     result_bytes: int = 1_048_576

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -26,7 +27,7 @@ ProgramStatus = Literal[
     "suspended",
     "divergence",
 ]
-CallStatus = Literal["answered", "failed", "dropped", "parked", "unknown"]
+CallStatus = Literal["answered", "failed", "dropped", "parked", "not_started", "cancelled", "running"]
 IsolationLevel = Literal["none", "process", "kernel", "kernel+namespaces"]
 """Isolation levels, the weakest first. At `none` the kernel's limits do not hold either, and nothing ever runs."""
 MinIsolation = Literal["process", "kernel", "kernel+namespaces"]
@@ -66,8 +67,9 @@ class ProgramCallRecord:
         ordinal: Position among the program's calls, from 1, in order of issue.
         tool: The name under which the tool is registered.
         arguments: By parameter name, as the tool's call received them.
-        status: `dropped`: the program stopped waiting for it. `parked`: it waits for a person. `unknown`: the program
-            ended before the answer came.
+        status: `dropped`: the program gave it up, and it was cancelled. `parked`: it waits for a person. `not_started`:
+            it never began, because the program gave it up or ended first. `cancelled`: the program ended before the
+            answer came. `running`: it was cancelled, and still ran when the time for its clean-up was over.
         duration_ms: Milliseconds until its answer, or until the program's end.
         arguments_digest: As `ProgramCall.arguments_digest`.
         completed: Position in the order of completion, from 1; 0 without an answer, or in a program that is not
@@ -117,7 +119,8 @@ class ProgramResult:
         isolation: The isolation between it and the host.
         duration_s: Seconds from start to end, with the time spent waiting for tools and for a free place.
         cpu_s: Processor seconds, as the kernel counted them; 0 when they are not known.
-        notice: A guess at the intention of a program that finished with nothing to show; empty otherwise.
+        notice: A guess at the intention of a program that finished with nothing to show, or the loss of results that it
+            assigned before the last one; empty otherwise.
         invocation_id: The id that all its calls share, in the log too; empty for a program that the sandbox ran by
             itself.
         recorded: All calls of a resumable program, with those of earlier attempts: `Replay.recorded` of the next
@@ -158,9 +161,14 @@ class ProgramResult:
         parts = [result] if result else []
         if kept < total:
             parts.insert(0, f"[output cut: the first {kept:,} of {total:,} bytes are shown]")
-        parts += self._error_lines()
+        is_empty = not parts and self.error is None and not output
+        if self.notice and (self.has_value or is_empty):
+            parts.append(self.notice)
+        elif is_empty:
+            parts.append(NOTHING_TO_SHOW)
+        parts += [*_left_lines(self.calls), *self._error_lines()]
         if not parts:
-            return output or self.notice or NOTHING_TO_SHOW
+            return output
         after = "\n".join(parts)
         return _joined(output, after) if output else after
 
@@ -175,6 +183,29 @@ class ProgramResult:
             return []
         said = [told_output(self.error.traceback.rstrip("\n") or self.error.message)]
         return [*said, f"Hint: {self.error.hint}"] if self.error.hint else said
+
+
+_LEFT: dict[CallStatus, str] = {
+    "not_started": "[not run, because the program ended or gave the call up first: {}. Await a call to run it.]",
+    "cancelled": "[cancelled, because the program ended first: {}. It may have taken effect.]",
+    "running": "[still running after the program has ended: {}. It may yet take effect.]",
+}
+"""The lines that tell of calls which a program has left, by status."""
+
+
+def _left_lines(calls: Iterable[ProgramCallRecord]) -> list[str]:
+    found: dict[CallStatus, dict[str, int]] = {}
+    for call in calls:
+        if call.status in _LEFT:
+            counts = found.setdefault(call.status, {})
+            counts[call.tool] = counts.get(call.tool, 0) + 1
+    return [
+        line.format(
+            ", ".join(name if count == 1 else f"{name} ({count} calls)" for name, count in found[status].items())
+        )
+        for status, line in _LEFT.items()
+        if status in found
+    ]
 
 
 def _size(text: str) -> int:

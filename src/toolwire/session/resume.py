@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 
 from toolwire.facade.driving import awaited
 from toolwire.invocation.aside import beside, is_large
-from toolwire.invocation.batch import invoke_all
+from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.ports import Ledger
 from toolwire.invocation.record import is_divergence
 from toolwire.invocation.scope import Run, Scope, read_again
@@ -206,7 +206,7 @@ class Passes:
         )
         run.asked = ledger.asked
         try:
-            outcomes = await invoke_all(run_calls(ledger.run_id, reply), scope)
+            outcomes = await invoke_turn(run_calls(ledger.run_id, reply), scope, run)
             results = [outcome for outcome in outcomes if not isinstance(outcome, Pending)]
             for result in results:
                 if is_divergence(result):

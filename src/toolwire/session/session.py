@@ -17,8 +17,7 @@ from toolwire.facade.policy_sources import PolicySource
 from toolwire.facade.registry import ToolRegistry
 from toolwire.facade.store_opening import logged, opened
 from toolwire.facade.toolkits.toolkit import Toolkit
-from toolwire.invocation.batch import invoke_all
-from toolwire.invocation.ports import Tracer
+from toolwire.invocation.batch import invoke_turn
 from toolwire.invocation.scope import Run, Scope, ended
 from toolwire.journal.conversation_info import refuse_other
 from toolwire.journal.run import SuspendedRun
@@ -29,6 +28,7 @@ from toolwire.protocols.base import CallingProtocol, Language, Thought
 from toolwire.protocols.streaming import ReplyStream
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.tracer import Tracer
 from toolwire.sandbox.limits import Limits
 from toolwire.sandbox.report import MinIsolation
 from toolwire.session.dialogue import Dialogue, OnUnreadable
@@ -112,9 +112,8 @@ class Session(Traced, Observed):
         by name, and `policy` (a `Policy`, rules, or a policy file) the registry's. `approver` asks a person.
         With a `store`, a `Store` or its URL, turns and calls are recorded, and a turn without a decision is suspended
         until someone decides. Without one, calls that need a decision do not run.
-        `limits` bound each program, and none runs with weaker isolation than `min_isolation` ("kernel"); if both are
-        None, the registry's settings apply. Programs may import only `modules`; None means those of the registry's
-        programs, or all. These three do not turn `programs` on.
+        `limits` bound each program, and none runs with weaker isolation than `min_isolation` ("kernel"); None: the
+        registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on.
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
         prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
         reply has a note in `turn.reply.message`, so that the model does not copy its mistake.
@@ -335,7 +334,7 @@ class Session(Traced, Observed):
         self._first = self._first or scope.caller
         refuse_other(scope.conversation, self._first, scope.caller)
         scope = awaited(scope, run_id=run_id, run=run)
-        outcomes = await invoke_all(run_calls(run_id, read), scope)
+        outcomes = await invoke_turn(run_calls(run_id, read), scope, run)
         scope.policy.forget(run_id)
         return [ended(outcome) for outcome in outcomes]
 

@@ -64,6 +64,11 @@ ASYNCIO = "asyncio"
 PROGRAM_MODULES: tuple[str, ...] = (*CORE_MODULES, *MORE_MODULES, ASYNCIO)
 """All of them. `asyncio` is the part that works over the channel."""
 
+CLEANUP_S = 5.0
+"""Seconds that cancelled calls get for their clean-up, unless the host gives another limit: enough to close connections
+and delete files, and short for a person who has cancelled a turn.
+"""
+
 PROGRAM_TIME_S = 30.0
 """Seconds from a program's start to its end, tools included, unless the host gives another limit: enough for a few slow
 look-ups, too short for a stuck turn. It is the same for every way to run a program.

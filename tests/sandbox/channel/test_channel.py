@@ -93,6 +93,15 @@ def test_several_frames_come_in_one_piece() -> None:
     assert reader.missing == 0
 
 
+def test_a_call_that_was_given_up_unsent_and_one_that_was_left_are_told_apart() -> None:
+    data = frame("call", 1, 0, None, {"a": 1, "b": 2}) + frame("call", 2, 0, True, {"a": 1, "b": 2}) + frame("left", 2)
+    assert list(channel().receive(data)) == [
+        CallFrame(1, 0, True, {"a": 1, "b": 2}, is_withdrawn=True),
+        CallFrame(2, 0, True, {"a": 1, "b": 2}),
+        DropFrame(2, is_left=True),
+    ]
+
+
 BAD: dict[str, tuple[bytes, str]] = {
     "no JSON": (b"\x00\x00\x00\x01x", "a frame that is not JSON"),
     "empty": (b"\x00\x00\x00\x00", "a frame that is not JSON"),
@@ -126,6 +135,11 @@ BAD: dict[str, tuple[bytes, str]] = {
     "tag that lies": (
         frame("call", 1, 2, False, {"value": {"$t": "date", "v": "x"}}),
         "a value that cannot be read: a value that is not of the type date",
+    ),
+    "leave of nothing": (frame("left", 1), "a drop of no known call"),
+    "dropped and left": (
+        frame("call", 1, 0, True, {"a": 1, "b": 2}) + frame("drop", 1) + frame("left", 1),
+        "a second drop of one call",
     ),
     "drop of nothing": (frame("drop", 1), "a drop of no known call"),
     "print, no text": (frame("print", 1), "output that is not text"),

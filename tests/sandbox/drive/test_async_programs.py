@@ -158,7 +158,7 @@ def test_a_program_ends_without_waiting_for_calls_it_left(run: Runner) -> None:
     source = "asyncio.create_task(echo(1))\nawait asyncio.sleep(0.02)\n'done'"
     program = Program(source=source, tools=TOOLS, limits=Limits(deadline_s=50))
     result = asyncio.run(run.sandbox.run_async(program, Late().awaited))
-    assert (result.status, result.value, [call.status for call in result.calls]) == ("finished", "done", ["dropped"])
+    assert (result.status, result.value, [call.status for call in result.calls]) == ("finished", "done", ["cancelled"])
 
 
 def test_an_error_of_ours_is_shown_by_its_bare_name(run: Runner) -> None:

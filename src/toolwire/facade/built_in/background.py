@@ -27,7 +27,7 @@ RUNNING_LIMIT = 32
 KEPT_LIMIT = 100
 """Results that are kept. When there are more, fetched results are dropped first, then the oldest."""
 CLOSE_GRACE_S = 2.0
-"""Seconds that `close` waits for calls it cancelled: an async tool has one second to clean up."""
+"""Seconds that `close` waits for async tools that it cancelled, until they have cleaned up."""
 _ID_BYTES = 16
 _ITSELF = frozenset({START_CALL, POLL_CALL, CANCEL_CALL})
 
@@ -50,6 +50,7 @@ class BackgroundCall:
         self._lock = threading.Lock()
         self._cancel: Callable[[], object] | None = None
         self._is_cancelled = False
+        self._scope: Scope | None = None
 
     def __repr__(self) -> str:
         result = self.result
@@ -69,7 +70,10 @@ class BackgroundCall:
             self._is_cancelled = True
             if self._cancel is not None:
                 self._cancel()
-            return True
+        if self._scope is not None and self._is_in_thread(self._scope):
+            # The result of a thread is ignored, so nobody waits until it ends.
+            self.end(self._broken_off(self._scope))
+        return True
 
     def end(self, result: ToolResult) -> None:
         """Sets its result, unless it has one."""
@@ -96,6 +100,7 @@ class BackgroundCall:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         with self._lock:
+            self._scope = scope
             self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
             if self._is_cancelled:
                 task.cancel()
@@ -107,13 +112,16 @@ class BackgroundCall:
             self._fail(mistake)
 
     def _broken_off(self, scope: Scope) -> ToolResult:
-        entry = scope.tools.find(self.call.name)
-        if self.begun.done() and entry is not None and not entry.tool.is_async and entry.composite is None:
+        if self._is_in_thread(scope):
             message = (
                 f"{self.call.name!r} was cancelled while it ran and cannot be stopped; its result will be ignored."
             )
             return ToolResult.failed("unknown_outcome", message, call=self.call)
         return interrupted(self.call)
+
+    def _is_in_thread(self, scope: Scope) -> bool:
+        entry = scope.tools.find(self.call.name)
+        return self.begun.done() and entry is not None and not entry.tool.is_async and entry.composite is None
 
 
 def interrupted(call: ToolCall) -> ToolResult:

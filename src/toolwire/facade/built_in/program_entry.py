@@ -13,8 +13,9 @@ from toolwire.catalogue.entry import Entry
 from toolwire.facade.built_in.code_execution_tool import CodeExecutionTool
 from toolwire.facade.built_in.finding import offered
 from toolwire.facade.driving import awaited
+from toolwire.invocation.inner.inside import Inside
 from toolwire.invocation.invoker import invoke
-from toolwire.invocation.scope import Inside, Scope
+from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
 from toolwire.runtime.identity import new_id
 from toolwire.runtime.runtime import Runtime

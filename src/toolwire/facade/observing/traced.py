@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from toolwire.invocation.ports import Tracer
+from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from toolwire.facade.observing.observation import Observed, Watchers
 from toolwire.facade.observing.traced import Traced
 from toolwire.facade.switching import Switching
 from toolwire.invocation.judge import is_denied
-from toolwire.invocation.ports import Tracer
 from toolwire.invocation.scope import Scope
 from toolwire.runtime.runtime import Runtime
+from toolwire.runtime.tracer import Tracer
 from toolwire.vocabulary.calls import ACTIVATE_TOOL_GROUPS, Caller, ToolCall
 from toolwire.vocabulary.results import ToolResult
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from toolwire.invocation.inner.under_way import UnderWay
 from toolwire.permission.seen_urls import with_urls
 from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.effects import Label
@@ -44,7 +45,7 @@ class TurnEnd(Protocol):
 class Run:
     """The state that all calls of one run share. Any thread may change it."""
 
-    __slots__ = ("_lock", "asked", "end", "stopped", "taints", "urls")
+    __slots__ = ("_lock", "asked", "end", "stopped", "taints", "under_way", "urls")
 
     def __init__(self, taints: Iterable[Label] = (), end: TurnEnd | None = None) -> None:
         self.taints = frozenset(taints)
@@ -57,6 +58,8 @@ class Run:
         """The end of the turn; None if the model ends by no call."""
         self.urls: Mapping[str, None] = {}
         """URLs that stood whole in results which the run's conversation has read, the oldest first."""
+        self.under_way = UnderWay()
+        """The calls of the turn and of its programs that have begun and not ended."""
         self._lock = threading.Lock()
 
     def read(self, labels: frozenset[Label]) -> None:

@@ -5,11 +5,14 @@ It holds no descriptors.
 Frames from the program:                                   Frames to the program:
     ["call", ordinal, tool, parallel, arguments]               ["start", options, source]
     ["drop", ordinal]        the program gave it up            ["answer", ordinal, value]
-    ["print", text]                                            ["error", ordinal, [type, message, family]]
-    ["wake", number, seconds]   a timer; replaces the last     ["woke", number]
+    ["left", ordinal]        the program has come to its end   ["error", ordinal, [type, message, family]]
+    ["print", text]                                            ["woke", number]
+    ["wake", number, seconds]   a timer; replaces the last
     ["result", has_value, notice, value]
     ["failed", [type, message, traceback, hint, line]]
     ["stopped", [reason, traceback, line]]
+
+A call with null as `parallel` was given up before it was sent: it counts as made, and is never made.
 
 A resumable program says how many answers it had taken when it made a call, and when it waits. It gets answers only
 while it waits. Recorded answers come several at a time, each with its time:
@@ -92,6 +95,7 @@ class Channel:
         self._readers: dict[str, Callable[[list[Any], int, int], Frame]] = {
             "call": self._call,
             "drop": self._drop,
+            "left": self._drop,
             "print": self._print,
             "wake": self._wake,
             "result": self._result,
@@ -236,7 +240,11 @@ class Channel:
             raise ProtocolViolation("a call out of order")
         if type(tool) is not int or not 0 <= tool < len(self._tools):
             raise ProtocolViolation("a call of an unknown tool")
-        if type(parallel) is not bool or kind_of(arguments) is not dict or not _is_count(taken):
+        if (
+            (type(parallel) is not bool and parallel is not None)
+            or kind_of(arguments) is not dict
+            or not _is_count(taken)
+        ):
             raise ProtocolViolation("a call that is not complete")
         if size > self._limits.call_bytes + FRAME_SLACK:
             raise ProtocolViolation(f"arguments of {size:,} bytes, at most {self._limits.call_bytes:,} are allowed")
@@ -246,7 +254,10 @@ class Channel:
                 raise ProtocolViolation("an argument that the tool does not have")
         self._last_ordinal = ordinal
         digest = arguments_digest(arguments) if self._is_resumable else ""
-        return CallFrame(ordinal, tool, parallel, arguments, size, weight, taken, digest)
+        is_withdrawn = parallel is None
+        return CallFrame(
+            ordinal, tool, parallel is not False, arguments, size, weight, taken, digest, is_withdrawn=is_withdrawn
+        )
 
     def _drop(self, parts: list[Any], _size: int, _weight: int) -> DropFrame:
         if len(parts) != 2 or type(parts[1]) is not int or not 0 < parts[1] <= self._last_ordinal:
@@ -254,7 +265,7 @@ class Channel:
         if parts[1] in self._dropped:
             raise ProtocolViolation("a second drop of one call")
         self._dropped.add(parts[1])
-        return DropFrame(parts[1])
+        return DropFrame(parts[1], is_left=parts[0] == "left")
 
     def _print(self, parts: list[Any], _size: int, _weight: int) -> PrintFrame:
         if len(parts) != 2 or not _is_text(parts[1]):

@@ -22,6 +22,8 @@ class CallFrame:
     """Number of answers that the program had taken by then; 0 if it is not resumable."""
     arguments_digest: str = field(default="", compare=False)
     """Identifies the arguments in another attempt; empty if the program is not resumable."""
+    is_withdrawn: bool = False
+    """True if the program gave the call up before it sent it, so that the call must not be made."""
 
 
 @dataclass(slots=True)
@@ -29,6 +31,8 @@ class DropFrame:
     """The program no longer waits for the answer to a call."""
 
     ordinal: int
+    is_left: bool = False
+    """True if the program came to its end meanwhile; False if it gave the call up itself."""
 
 
 @dataclass(slots=True)

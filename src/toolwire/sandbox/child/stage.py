@@ -21,12 +21,12 @@ from .world.exceptions import DOCUMENTED, ToolExceptions
 from .world.help import Help
 from .world.loop import AsyncShim, ProgramLoop, awaitable
 from .world.replay import ReplayedCalls, number_tasks
+from .world.result_marks import RESULT, Results
 from .world.source import AWAITABLE, TRAILING, CompiledProgram, prepare
 from .world.stdout import ProgramOutput
 from .world.stubs import ToolTable
 from .world.tool_calls import CallChannel
 
-RESULT = "__result__"
 BALLAST_BYTES = 4 << 20
 """Address space kept in reserve, so that a program that ran out of memory can still report it."""
 
@@ -54,7 +54,8 @@ class Stage:
         for name, module in self._modules.items():
             (self._own if name in imports.MORE_MODULES else self._names)[name] = module
         self._help = Help(self._names)
-        self._own |= _own_builtins(self._importer, self._help)
+        self._results = Results()
+        self._own |= _own_builtins(self._importer, self._help) | self._results.functions
         self._tools = ToolTable([])
         self._paths: dict[str, str] = {}
         self._result_bytes = 0
@@ -128,6 +129,7 @@ class Stage:
             raise
         except BaseException as error:  # noqa: BLE001 - any exception of a program is its outcome
             frame = self._failure(error, source)
+        self._calls.end()
         self._output.flush()
         self._wire.send(frame)
 
@@ -159,7 +161,7 @@ class Stage:
 
     def _result_frame(self, value: Any) -> bytes:
         try:
-            return encode('["result",true,"",', value, self._result_bytes)
+            return encode(f'["result",true,{dump(self._results.notice)},', value, self._result_bytes)
         except NotData as error:
             raise TypeError(f"{RESULT} holds {error}") from None
         except TooLarge as error:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 
+from toolwire.runtime.cleanup import cancel_once
 from toolwire.runtime.workers import PROGRAM_SHARE, program_share
 from toolwire.sandbox.answers import Answer, Parked
 from toolwire.sandbox.channel.frames import CallFrame, DropFrame, Frame, WakeFrame
@@ -26,8 +27,6 @@ PIECE_BYTES = 16_384
 """Bytes of small frames to read before other callbacks of the loop run: a thousand frames, a few milliseconds. An
 asyncio transport would read sixteen times as many.
 """
-_TASKS_GRACE_S = 0.2
-"""Seconds that cancelled calls get to end."""
 
 
 class AsyncDrive:
@@ -43,9 +42,7 @@ class AsyncDrive:
         self._channel = self._conversation.channel
         self._share = Gate(PROGRAM_SHARE)
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        """Calls that the program has not given up, by ordinal."""
-        self._ending: set[asyncio.Task[None]] = set()
-        """Calls that were cancelled and are cleaning up; a second cancellation would interrupt that."""
+        """Calls without an answer, by ordinal. Those that were cancelled are cleaning up."""
         self._reading: asyncio.Future[Frame | None] | None = None
         """The large frame that another thread is reading, or None."""
         self._held: CallFrame | None = None
@@ -59,8 +56,8 @@ class AsyncDrive:
         self._unread = 0
 
     async def run(self) -> None:
-        """Runs until the program is over and its calls have ended. On cancellation it ends both and raises
-        CancelledError.
+        """Runs until the program is over, and cancels the calls that it left. On cancellation it does the same and
+        raises CancelledError.
         """
         self._writable.set()
         try:
@@ -71,6 +68,9 @@ class AsyncDrive:
             await self._over
             if self._live.is_asked_where:
                 await self._hear_where()
+        except asyncio.CancelledError:
+            self._live.give_up("cancelled")
+            raise
         finally:
             self._child.kill()
             await self._close()
@@ -145,6 +145,9 @@ class AsyncDrive:
     def _finish(self) -> None:
         if not self._over.done():
             self._over.set_result(None)
+        # Now, and not when `run` wakes up: no call begins after the end of its program.
+        for task in self._tasks.values():
+            cancel_once(task)
 
     def _make(self, call: ProgramCall) -> None:
         task = self._loop.create_task(self._answer(call))
@@ -198,11 +201,9 @@ class AsyncDrive:
             self._unread -= 1
 
     def _cancel(self, ordinal: int) -> None:
-        task = self._tasks.pop(ordinal, None)
+        task = self._tasks.get(ordinal)
         if task is not None:
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
-            task.cancel()
+            cancel_once(task)
 
     def _set_wake(self, frame: WakeFrame) -> None:
         if self._wake is not None:
@@ -233,16 +234,12 @@ class AsyncDrive:
         for timer in (self._timer, self._wake):
             if timer is not None:
                 timer.cancel()
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
+        self._finish()
         self._loop.remove_reader(self._child.reader)
         if self._writing is not None and not self._writing.is_closing():
             self._writing.abort()
         if self._reading is not None:
             await asyncio.wait((self._reading,))
-        if tasks := [*tasks, *self._ending]:
-            await asyncio.wait(tasks, timeout=_TASKS_GRACE_S)
 
 
 class _Writing(asyncio.BaseProtocol):

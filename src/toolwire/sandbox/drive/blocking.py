@@ -192,7 +192,7 @@ class BlockingDrive:
 
     def _answer_in_turn(self, call: ProgramCall) -> None:
         while True:
-            if not self._live.is_over:
+            if self._live.is_awaited(call.ordinal):
                 self._answer(call)
             self._release(call.ordinal)
             with self._share_lock:

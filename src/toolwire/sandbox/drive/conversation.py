@@ -70,14 +70,16 @@ class Conversation:
             if frame.weight > LIGHT_BYTES and not live.reserve(frame):
                 return frame
             call = live.called(frame, self._clock())
-            if call is not None:
+            if call is not None and not frame.is_withdrawn:
                 return call
+            if frame.is_withdrawn:
+                self._noted(lambda: live.withdrawn(frame.ordinal, self._clock()))
             live.release(frame.ordinal)
             return self._go_on()
         if type(frame) is WakeFrame:
             return frame
         if type(frame) is DropFrame:
-            self._noted(lambda: live.dropped(frame.ordinal, self._clock()))
+            self._noted(lambda: live.dropped(frame.ordinal, self._clock(), is_left=frame.is_left))
             return frame
         if type(frame) is WaitFrame:
             live.waits(frame, self._clock())

@@ -147,7 +147,7 @@ class LiveProgram:
             ordinal=ordinal,
             tool=tool,
             arguments=arguments if is_kept else dict.fromkeys(arguments, NOT_KEPT),
-            status="unknown",
+            status="cancelled",
         )
         if not is_kept:
             # A later call's smaller arguments may still fit.
@@ -171,6 +171,11 @@ class LiveProgram:
             parallel=frame.parallel,
             arguments_digest=record.arguments_digest,
         )
+
+    def is_awaited(self, ordinal: int) -> bool:
+        """True if the program runs and still waits for the answer of this call."""
+        with self._lock:
+            return not self.is_over and ordinal in self._open
 
     def waits(self, frame: WaitFrame, now: float) -> None:
         """Notes that a resumable program waits."""
@@ -215,11 +220,17 @@ class LiveProgram:
         self._close(ordinal, "answered", now)
         self.give_up("finished", answer.ends)
 
-    def dropped(self, ordinal: int, now: float) -> None:
+    def dropped(self, ordinal: int, now: float, *, is_left: bool = False) -> None:
         """Notes that the program no longer waits for a call. Raises what `on_recorded` raises."""
         if self.replaying is not None and not self.is_over:
             self.replaying.dropped(ordinal, now)
-        self._close(ordinal, "dropped", now)
+        self._close(ordinal, "cancelled" if is_left else "dropped", now)
+
+    def withdrawn(self, ordinal: int, now: float) -> None:
+        """Notes that a call is not made: the program gave it up before it sent it. Raises as `dropped`."""
+        if self.replaying is not None and not self.is_over:
+            self.replaying.dropped(ordinal, now)
+        self._close(ordinal, "not_started", now)
 
     def overdue(self, now: float) -> ProgramStatus | None:
         """Returns the status for the clock that has run out; None when none has."""
@@ -267,7 +278,7 @@ class LiveProgram:
             return False
         record.replayed = True
         if known.answer is DROPPED:
-            record.status = "dropped"
+            record.status = "not_started" if frame.is_withdrawn else "dropped"
         else:
             record.status = "answered" if isinstance(known.answer, Answer) and known.answer.error is None else "failed"
         with self._lock:

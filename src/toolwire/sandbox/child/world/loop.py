@@ -56,6 +56,8 @@ class ProgramLoop(asyncio.base_events.BaseEventLoop):
         super().__init__()
         self._selector = _ChannelSelector(calls)
         self._report = report
+        self.is_ending = False
+        """True when the program's own coroutine has ended, and the tasks that it left are cancelled."""
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Shows an exception of a task that was never retrieved, as CPython does."""
@@ -110,7 +112,11 @@ class AsyncShim(types.ModuleType):
                 main.close()
             raise RuntimeError("asyncio.run() cannot be called from a running event loop")
         with asyncio.Runner(debug=debug, loop_factory=self._make_loop) as runner:
-            return runner.run(_alone(main))
+            try:
+                return runner.run(_alone(main))
+            finally:
+                loop: Any = runner.get_loop()
+                loop.is_ending = True
 
     def gather(self, *awaitables: Any, return_exceptions: bool = False) -> Any:
         """All values in order, the work done in parallel."""

@@ -103,6 +103,7 @@ class ReplayedCalls(CallChannel):
         timer.
         """
         self._output.flush()
+        self._send_held()
         if timeout is None and not self._waiting:
             raise Deadlock("the program awaits something that can no longer happen")
         if timeout is not None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from .result_marks import mark_results
 from .stubs import LATER
 from .tool_spelling import drop_imports, join_paths
 
@@ -74,6 +75,7 @@ def _prepare(
     if "await" in text or "async" in text:
         _Waiting(frozenset(tools) - frozenset(_assigned(tree))).mark(tree)
     _keep_trailing(tree)
+    mark_results(tree, text)
     code = compile(tree, FILENAME, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     return CompiledProgram(code=code, is_async=bool(code.co_flags & inspect.CO_COROUTINE), caught=caught)
 

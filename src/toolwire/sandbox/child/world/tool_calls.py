@@ -9,6 +9,9 @@ from ..wire import TooLarge, Wire, encode
 from .exceptions import LimitReached, ToolExceptions
 from .stdout import ProgramOutput
 
+HELD_BYTES = 32_768
+"""Bytes of calls of async code that are kept until the program waits. Beyond it they are sent at once."""
+
 
 class Deadlock(RuntimeError):
     """The program awaits an event that can no longer happen."""
@@ -29,6 +32,9 @@ class CallChannel:
         self._free = 0
         self._queue: deque[asyncio.Future[None]] = deque()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._held: dict[int, bytes] = {}
+        """Calls that are sent when the program waits; a call that it gives up before never begins."""
+        self._held_bytes = 0
         self._ordinal = 0
         self._wake = 0
         self._taken = ""
@@ -67,7 +73,7 @@ class CallChannel:
                 return await answer
             except asyncio.CancelledError:
                 if self._waiting.pop(ordinal, None) is not None:
-                    self._wire.send(encode('["drop",', ordinal, 1024))
+                    self._give_up(ordinal, is_left=getattr(loop, "is_ending", False))
                 raise
         finally:
             self._free += 1
@@ -80,6 +86,7 @@ class CallChannel:
             Deadlock: the wait has no time limit, and no call is under way.
         """
         self._output.flush()
+        self._send_held()
         if timeout is None:
             if not self._waiting:
                 raise Deadlock("the program awaits something that can no longer happen")
@@ -106,8 +113,43 @@ class CallChannel:
         except TooLarge as error:
             raise LimitReached(f"{self._names[tool]}() cannot be given so much: {error}") from None
         self._ordinal = ordinal
-        self._tell(frame)
+        if parallel:
+            self._held[ordinal] = frame
+            self._held_bytes += len(frame)
+            if self._held_bytes > HELD_BYTES:
+                self._send_held()
+        else:
+            self._send_held()
+            self._tell(frame)
         return ordinal
+
+    def _send_held(self) -> None:
+        if self._held:
+            frames = b"".join(self._held.values())
+            self._held.clear()
+            self._held_bytes = 0
+            self._tell(frames)
+
+    def _give_up(self, ordinal: int, *, is_left: bool) -> None:
+        if ordinal in self._held:
+            self._withdraw(ordinal)
+        else:
+            self._wire.send(encode('["left",' if is_left else '["drop",', ordinal, 1024))
+
+    def _withdraw(self, ordinal: int) -> None:
+        """Marks a call that was not sent: the host notes it and does not make it."""
+        # The head is the first place of the frame that can hold this text.
+        start = f'["call",{ordinal},'.encode()
+        before, _, after = self._held[ordinal].partition(start)
+        tool, _, rest = after.partition(b",")
+        if rest.startswith(b"true,"):
+            self._held[ordinal] = before + start + tool + b",null" + rest.removeprefix(b"true")
+
+    def end(self) -> None:
+        """Tells the host of the calls that the program has left and that were not sent."""
+        for ordinal in self._held:
+            self._withdraw(ordinal)
+        self._send_held()
 
     def _deliver(self, frame: list[Any]) -> None:
         if frame[0] == "woke":

@@ -1,0 +1,90 @@
+"""The calls of one run that have begun and not ended, and the wait for those that a program has left."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from toolwire.vocabulary.calls import ToolCall
+from toolwire.vocabulary.results import Outcome
+
+
+class Leaving(Protocol):
+    """The part of the ports that tells whether an exception left work running."""
+
+    def is_still_running(self, error: BaseException) -> bool: ...
+
+
+class UnderWay:
+    """The calls of one run that have begun and not ended. Any thread may change it."""
+
+    __slots__ = ("_calls", "_closed", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: dict[str, ToolCall] = {}
+        self._closed: dict[str, Future[None]] = {}
+        """By id of a program's call: resolves when no call of the program is under way."""
+
+    async def run(self, call: ToolCall, calling: Coroutine[Any, Any, Outcome], ports: Leaving) -> Outcome | None:
+        """Returns the outcome of `calling`, which is under way meanwhile. None: its program has ended, so nothing ran.
+
+        A call that could not be stopped stays under way.
+        """
+        if not self._begin(call):
+            calling.close()
+            return None
+        is_left = False
+        try:
+            return await calling
+        except BaseException as error:
+            is_left = ports.is_still_running(error)
+            raise
+        finally:
+            if not is_left:
+                self._end(call)
+
+    def close(self, parent: str) -> Future[None]:
+        """Lets no more calls of this program begin. The future resolves when those under way have ended."""
+        ended = Future[None]()
+        with self._lock:
+            self._closed[parent] = ended
+            is_over = not self._below(parent)
+        if is_over:
+            ended.set_result(None)
+        return ended
+
+    def below(self, parent: str) -> list[ToolCall]:
+        """Returns the calls of a program that are under way."""
+        with self._lock:
+            return self._below(parent)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the tools that run. A program whose call runs is not named."""
+        with self._lock:
+            calls = list(self._calls.values())
+        parents = {call.parent for call in calls}
+        return sorted({call.name for call in calls if call.id not in parents})
+
+    def _begin(self, call: ToolCall) -> bool:
+        with self._lock:
+            if call.parent in self._closed:
+                return False
+            self._calls[call.id] = call
+            return True
+
+    def _end(self, call: ToolCall) -> None:
+        ended = None
+        with self._lock:
+            self._calls.pop(call.id, None)
+            if call.parent in self._closed and not self._below(call.parent):
+                ended = self._closed[call.parent]
+        # A waiter that has left has cancelled the future.
+        if ended is not None and ended.set_running_or_notify_cancel():
+            ended.set_result(None)
+
+    def _below(self, parent: str) -> list[ToolCall]:
+        return [call for call in self._calls.values() if call.parent == parent]
