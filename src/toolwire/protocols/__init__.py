@@ -6,8 +6,8 @@ has the parts of grammars.
 
 ATTP, XML and JSON share `text_parse.py`. It uses `foreign.py` for calls in the formats of other models.
 `call_shapes.py` detects an unread call in a reply that looks like an answer, and `leftovers.py` a part of a call beside
-those that were read. `text_calls.py` reads calls in the text of a native reply. `tool_names.py` maps tool names to names
-that a provider accepts.
+those that were read. `text_calls.py` reads calls in the text of a native reply. `tool_names.py` maps tool names to
+names that a provider accepts.
 """
 
 from __future__ import annotations
