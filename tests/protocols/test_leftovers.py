@@ -141,6 +141,11 @@ BESIDE: dict[str, Iterable[str]] = {
         "purge(table='t1'), where='id=1')",
         '<function=purge>{"table": "t1",} "where": "id=1"</function>',
     ),
+    "a parameter or arguments on another line": (
+        "purge(table='t1')\n<where>id=1</where>",
+        'purge(table=\'t1\')\nand "arguments": {"where": "id=1"}',
+        "<tool_call><name>purge</name><params><table>t1</table></params></tool_call>\n<where>id=1</where>",
+    ),
     "two strings for one": ("purge(table='t''1')", "[purge(table=\"t\" '1')]"),
     "CDATA that does not begin": ("<purge><table>t1]]></table></purge>",),
     "CDATA that ends twice": (
