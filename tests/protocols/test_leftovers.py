@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import pytest
 
+from tests.protocols.replies import Written, text_of
 from tests.protocols.test_foreign import TOOLS
 from tests.protocols.token_damages import FORMS, check_damages
 from toolwire import ToolSpec
@@ -139,6 +141,11 @@ BESIDE: dict[str, Iterable[str]] = {
         "purge(table='t1'), where='id=1')",
         '<function=purge>{"table": "t1",} "where": "id=1"</function>',
     ),
+    "a parameter or arguments on another line": (
+        "purge(table='t1')\n<where>id=1</where>",
+        'purge(table=\'t1\')\nand "arguments": {"where": "id=1"}',
+        "<tool_call><name>purge</name><params><table>t1</table></params></tool_call>\n<where>id=1</where>",
+    ),
     "two strings for one": ("purge(table='t''1')", "[purge(table=\"t\" '1')]"),
     "CDATA that does not begin": ("<purge><table>t1]]></table></purge>",),
     "CDATA that ends twice": (
@@ -154,6 +161,7 @@ def test_a_call_with_a_part_left_over_is_refused(kind: str, text: str, format: s
     assert (reply.calls, reply.is_refused) == ((), True), kind
 
 
+@pytest.mark.threat(24)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_lost_mark_changes_an_argument_or_loses_a_call_in_silence(seed: int) -> None:
     assert check_damages(200, seed) > 10
@@ -165,3 +173,24 @@ def test_two_calls_of_a_form_are_both_read_or_the_reply_is_refused(form: str) ->
     for name in FORMATS:
         reply = get(name).parse(FORMS[form](given), TOOLS)
         assert calls(reply) == given or (reply.is_refused and not reply.calls)
+
+
+_ATTP_MARK = re.compile(r"'{3}|\[tool_call\]|\b(?:thought|status|target|code)(?= =)|[\"=\[\]]")
+
+
+@pytest.mark.threat(24)
+def test_no_lost_mark_of_a_document_changes_its_program() -> None:
+    code = "rows = search(query='otters', limit=3)\n__result__ = rows\n"
+    text = text_of(Written(thought="find it", target="t", code=code))
+    start, end = text.index(code), text.index(code) + len(code)
+    marks = [found for found in _ATTP_MARK.finditer(text) if found.end() <= start or found.start() >= end]
+    places = {place for mark in marks for place in mark.span()}
+    for mark in marks:
+        without = text[: mark.start()] + text[mark.end() :]
+        shifted = {place if place <= mark.start() else place - len(mark[0]) for place in places - {mark.end()}}
+        moved = [without[:place] + mark[0] + without[place:] for place in shifted]
+        for damaged in (without, text[: mark.end()] + text[mark.start() :], *moved):
+            reply = get("attp").parse(damaged, TOOLS)
+            # A mark that moved into the program is a part of it.
+            codes = [call.arguments["code"].replace(mark[0], "").strip() for call in reply.calls]
+            assert codes == [code.replace(mark[0], "").strip()] or (reply.is_refused and not codes), damaged

@@ -58,13 +58,7 @@ REPAIRED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "inner quotes": ('{"query": "say "hi" to all", "limit": 1}', {"query": 'say "hi" to all', "limit": 1}, [
         "Quotes inside of a string stand without a backslash; they were read as a part of it.",
     ]),
-    "three quotes": ('{"query": """def f():\n  return "x"\n"""}', {"query": 'def f():\n  return "x"\n'}, [
-        'A string in """ was read as it stands.',
-    ]),
     "brackets too many": ('{"a": 1}}', {"a": 1}, ["Extra closing brackets were left out."]),
-    "escaped as a whole": (r'{\"query\": \"x\"}', {"query": "x"}, [
-        "Every quote of the JSON stands behind a backslash; they were left out.",
-    ]),
     "a string of JSON": (r'"{\"query\": \"x\"}"', {"query": "x"}, [
         "The arguments stand in a JSON string; it was decoded.",
     ]),
@@ -93,6 +87,14 @@ REPAIRED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 }  # fmt: skip
 
 REFUSED: dict[str, tuple[str, str]] = {
+    "three quotes": (
+        '{"query": """def f():\n  return 1\n"""}',
+        'A string stands in """. Write it in " with \\n for each line break.',
+    ),
+    "escaped as a whole": (
+        r"{\"query\": \"x\"}",
+        'The JSON wants a key in double quotes where \'\\\\"query\\\\": \\\\"x\\\\"}\' stands.',
+    ),
     "key twice": ('{"a": 1, "a": 2}', "The key 'a' is given twice. Write it once."),
     "key twice, damaged": ('{"a": 1, "a": 2,}', "The key 'a' is given twice. Write it once."),
     "NaN": ('{"a": NaN}', "JSON has no NaN. Write a number, a string or null."),

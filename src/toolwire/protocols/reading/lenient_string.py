@@ -82,7 +82,7 @@ def read_string(text: str, start: int, role: Role) -> LenientString:
     """
     mark = text[start]
     if text.startswith('"""', start) and role != "key" and not _AFTER[role].match(text, start + 2):
-        return _triple(text, start)
+        raise Refusal('A string stands in """. Write it in " with \\n for each line break.')
     end, has_inner = _end(text, start, role)
     source = text[start + 1 : end]
     if has_inner and role == "item" and _LIKE_ITEMS.search(source):
@@ -94,19 +94,6 @@ def read_string(text: str, start: int, role: Role) -> LenientString:
         slips.append("Line breaks or tabs stand as they are inside of a string; they were kept.")
     value = _decoded(source, slips)
     return LenientString(value=value, source=source, end=end + 1, slips=tuple(slips))
-
-
-def _triple(text: str, start: int) -> LenientString:
-    end = text.find('"""', start + 3)
-    if end < 0:
-        raise _never_closed()
-    source = text[start + 3 : end]
-    if "\\" in source:
-        raise Refusal(
-            'A string stands in """ and holds backslashes: they have two readings. Write it in " with \\n and \\\\.'
-        )
-    slip = 'A string in """ was read as it stands.'
-    return LenientString(value=source, source=source, end=end + 3, slips=(slip,))
 
 
 def _end(text: str, start: int, role: Role) -> tuple[int, bool]:

@@ -139,11 +139,6 @@ def _repaired(text: str, depth: int, error: json.JSONDecodeError) -> tuple[Any, 
     if inner is not None:
         text = inner
         problems.append(_repair("The code fence around the JSON was left out."))
-    if _is_escaped(text):
-        plain = _unescaped(text)
-        problems.append(_repair("Every quote of the JSON stands behind a backslash; they were left out."))
-        value, more = read_json(plain, depth=depth)
-        return value, (*problems, *more)
     check_depth(text, depth * 2)  # cheap, and avoids a slow pass over unreadable text
     found = read_lenient(text, depth=depth)
     rest = text[found.end :].strip().lstrip("]}").strip()
@@ -169,17 +164,6 @@ def _without_fence(text: str) -> str | None:
     if opening is None or not text.endswith(opening[1], opening.end(), end):
         return None
     return text[opening.end() : end - len(opening[1])]
-
-
-def _is_escaped(text: str) -> bool:
-    return re.match(r'\s*[\[{]\s*\\"', text) is not None
-
-
-def _unescaped(text: str) -> str:
-    try:
-        return cast("str", load_json(f'"{text.strip()}"'))
-    except json.JSONDecodeError as error:
-        raise Refusal('Some quotes of the JSON stand behind a backslash, and some do not. Write " for all.') from error
 
 
 def _check_values(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
