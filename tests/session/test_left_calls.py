@@ -224,6 +224,12 @@ async def test_a_cancelled_turn_ends_after_the_clean_up_of_its_calls(
     assert work.steps == [*["begun"] * 2, *["cancelled"] * 2, *["cleaned up"] * 2]
 
 
+async def test_a_turn_that_is_cancelled_again_cancels_its_only_call_once() -> None:
+    work = Work()
+    await cancelled_turn(Session([work.slow], protocol="openai"), one_call("slow"), work, times=3)
+    assert work.steps == ["begun", "cancelled", "cleaned up"]
+
+
 @pytest.mark.parametrize("has_plain", [False, True], ids=["async", "mixed"])
 async def test_a_cancelled_turn_ends_after_the_clean_up_of_the_calls_of_its_program(has_plain: bool) -> None:
     work = Work()
@@ -255,12 +261,12 @@ def test_a_turn_whose_calls_end_leaves_nothing_and_logs_nothing(caplog: pytest.L
     work = Work()
     work.release.set()
     with caplog.at_level(logging.DEBUG, "toolwire"):
-        turn = asyncio.run(Session([work.in_a_thread], protocol="openai").turn(calls_in_a_thread()))
+        turn = asyncio.run(Session([work.in_a_thread], protocol="openai").turn(one_call("in_a_thread")))
     assert ([result.success for result in turn.results], caplog.messages) == ([True], [])
 
 
-def calls_in_a_thread() -> dict[str, Any]:
-    call = {"id": "1", "type": "function", "function": {"name": "in_a_thread", "arguments": "{}"}}
+def one_call(name: str) -> dict[str, Any]:
+    call = {"id": "1", "type": "function", "function": {"name": name, "arguments": "{}"}}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
