@@ -77,12 +77,14 @@ def test_the_page_advises_on_every_protocol() -> None:
 
 def test_the_examples_run_and_give_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "protocols_page"}
-    encoded, tagged, prompt, shown = re.findall(r"^```python\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    encoded, tagged, prompt, in_text, shown = re.findall(r"^```python\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)
     for block in (encoded, tagged):
         exec(compile(block, "docs/protocols.md", "exec", dont_inherit=True), names)
         assert capsys.readouterr().out == f"{block.rpartition('# ')[2].rstrip()}\n"
     exec(compile(prompt, "docs/protocols.md", "exec", dont_inherit=True), names)
     assert names["prompt"].splitlines()[1] == "search(query: string): Searches the catalogue."
+    exec(compile(in_text, "docs/protocols.md", "exec", dont_inherit=True), names)
+    assert re.findall(r"# (.+)", in_text) == capsys.readouterr().out.splitlines()
     exec(compile(shown, "docs/protocols.md", "exec", dont_inherit=True), names)
     said = shown.partition(".message)\n")[2]
     assert re.sub("^# ?", "", said, flags=re.MULTILINE) == capsys.readouterr().out
