@@ -152,6 +152,7 @@ CHAT_FAULTS: dict[str, tuple[list[Any], list[str]]] = {
     "an id that changes inside of a call": (
         chat(piece(0, "a", "weather", '{"city": "Os'), piece(0, "b", "", 'lo"}')),
         [
+            "The id of a call changes from 'a' to 'b' inside of it.",
             "The JSON ends inside of a string: it was cut off, so it was not run. Make it shorter.",
             "The call has no name. Write the name of a tool.",
         ],
@@ -255,6 +256,79 @@ def test_arguments_at_the_start_of_a_block_are_those_of_the_call(given: Any, lat
     assert found.message["content"] == [use("a", "purge", {"table": "t1"})]
 
 
+def test_arguments_that_come_as_an_object_are_read() -> None:
+    deltas = [{"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": OSLO}}]
+    start, end = block(0, use("a", "weather"))
+    assert called(read("anthropic", [start, *deltas, end, *END])) == [("weather", OSLO)]
+
+
+STRAY: list[tuple[str, Any]] = [
+    ("anthropic", [{"type": "tool_use", "id": "a", "name": "purge", "arguments": {"table": "t1"}}]),
+    ("gemini", {"parts": [{"functionCall": {"name": "purge", "arguments": {"table": "t1"}}}]}),
+    (
+        "openai",
+        {
+            "role": "assistant",
+            "tool_calls": [
+                {"id": "a", "arguments": '{"table": "t1"}', "function": {"name": "purge", "arguments": "{}"}}
+            ],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "reply"), STRAY)
+def test_arguments_under_another_key_refuse_the_call(name: str, reply: Any) -> None:
+    found = get(name).parse(reply, TOOLS)
+    assert reasons(found) == ["The call of 'purge' has arguments under 'arguments', where its API has none."]
+    assert "t1" not in str(found.message)
+
+
+NAMED: list[tuple[str, Any]] = [
+    (
+        "openai",
+        {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "functions.now:0", "arguments": ""}}]},
+    ),
+    ("anthropic", [{"type": "tool_use", "id": "a", "name": "functions.now", "input": {}}]),
+    ("gemini", {"parts": [{"functionCall": {"name": "default_api.now"}}]}),
+    ("openai-responses", [{"type": "function_call", "call_id": "a", "name": "functions.now", "arguments": "{}"}]),
+]
+
+
+@pytest.mark.parametrize(("name", "reply"), NAMED)
+def test_a_call_goes_back_under_the_name_of_its_tool(name: str, reply: Any) -> None:
+    protocol = get(name)
+    found = protocol.parse(reply, TOOLS)
+    assert called(found) == [("now", {})]
+    again = protocol.parse(found.message)
+    assert [call.name for call in again.calls] == ["now"]
+
+
+def test_a_call_without_a_name_goes_back_under_one_that_the_provider_takes() -> None:
+    found = get("openai").parse({"role": "assistant", "tool_calls": [{"id": "a", "function": {"arguments": "{}"}}]})
+    assert found.message["tool_calls"][0]["function"]["name"] == "unnamed"
+
+
+def test_one_call_without_a_list_is_read_and_what_is_no_call_is_refused() -> None:
+    call = piece(0, "a", "now", "{}")
+    whole = get("openai").parse({"choices": [{"message": {"role": "assistant", "tool_calls": call}}]}, TOOLS)
+    streamed = read("openai", [chunk(tool_calls=call), chunk("tool_calls")])
+    assert called(whole) == called(streamed) == [("now", {})]
+    for given in ("[]", [None], 5):
+        message = {"role": "assistant", "content": "x", "tool_calls": given}
+        assert reasons(get("openai").parse({"choices": [{"message": message}]}, TOOLS)) == [
+            "`tool_calls` is not a list of calls."
+        ]
+
+
+@pytest.mark.parametrize("line", ['data: {"choices": []}', ": ping", "event: ping"])
+def test_a_raw_line_of_events_is_the_hosts_mistake(line: str) -> None:
+    stream = get("openai").stream(marks_end=False)
+    stream.feed(line)
+    with pytest.raises(ConfigurationError, match="was fed with a line of server-sent events"):
+        stream.reply()
+
+
 def test_a_block_under_a_used_index_is_a_block_of_its_own() -> None:
     blocks = [*block(0, use("a", "weather"), '{"city": "Oslo"}'), *block(0, use("b", "weather"), '{"city": "Rome"}')]
     assert called(read("anthropic", [*blocks, *END])) == BOTH
@@ -277,6 +351,10 @@ BLOCK_FAULTS: dict[str, tuple[list[Any], list[str]]] = {
     "two blocks at once under one index": (
         [block(0, use("a", "now"))[0], *block(0, use("b", "now"))],
         ["Two blocks of the stream have the index 0, and the first has not ended."],
+    ),
+    "what is not understood in a call": (
+        [block(0, use("a", "purge"))[0], {**TEXT_DELTA, "delta": {"type": "input_delta", "input": {"table": "t1"}}}],
+        ["The stream adds 'input_delta' to the block 0, which is of the type 'tool_use'."],
     ),
     "a text in a call": (
         [block(0, use("a", "now"))[0], TEXT_DELTA],
@@ -369,6 +447,14 @@ ITEM_FORMS: dict[str, tuple[list[Any], list[Any]]] = {
         [{"type": "response.output_item.done", "output_index": 0, "item": item(1, "weather", CITY)}, completed()],
         [("weather", OSLO)],
     ),
+    "a response's end without the arguments": (
+        [added(0, item(1, "weather")), arguments_of(1, CITY), completed(item(1, "weather"))],
+        [("weather", OSLO)],
+    ),
+    "a response's end with other spaces": (
+        [added(0, item(1, "weather")), arguments_of(1, CITY), completed(item(1, "weather", '{"city":"Oslo"}'))],
+        [("weather", OSLO)],
+    ),
     "an item's end without arguments": (
         [
             added(0, item(1, "weather")),
@@ -389,6 +475,8 @@ def test_a_stream_of_items_in_this_form_is_read(form: str) -> None:
     assert len(found.message) == len(calls)
 
 
+STARTED = added(0, item(1, "purge", "{}"))
+TWICE = "The stream gives the arguments of the call of 'purge' twice."
 NOT_SAME = "The stream gives the call of 'weather' twice, and not the same."
 ITEM_FAULTS: dict[str, tuple[list[Any], list[str]]] = {
     "other arguments at the item's end": (
@@ -413,6 +501,7 @@ ITEM_FAULTS: dict[str, tuple[list[Any], list[str]]] = {
         [added(0, item(1, "weather")), arguments_of(1, CITY), completed(item(1, "weather", '{"city": "Rome"}'))],
         ["The call of 'weather' is not in the response's end as it was in the stream."],
     ),
+    "other arguments than at the start": ([STARTED, arguments_of(1, '{"table": "t1"}'), completed()], [TWICE]),
     "no call at the response's end": (
         [added(0, item(1, "weather", CITY)), completed({"type": "message", "content": []})],
         ["The call of 'weather' is not in the response's end as it was in the stream."],

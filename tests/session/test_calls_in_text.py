@@ -118,6 +118,20 @@ async def test_with_prose_around_it_the_turn_is_final_and_says_so(reads: bool) -
     ]
 
 
+DAMAGED = [
+    FORMS[0].removesuffix(">"),
+    '{"type": "function", "function": {"name": "weather", "arguments": {"city": "Oslo"}}',
+    '<function=weather>{"city": "Oslo"}</function',
+]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+async def test_a_text_that_is_a_damaged_call_is_refused(text: str) -> None:
+    turn = await Session([weather], protocol="openai", read_text_calls=True).turn(SAYING["openai"](text))
+    assert (turn.is_final, RAN) == (False, [])
+    assert turn.reply.is_refused
+
+
 ANSWERS = [
     "It is clear.",
     'I would call weather(city="Oslo") for that.',

@@ -70,6 +70,7 @@ async def test_a_reply_that_the_model_ended_is_read(name: str, reply: Any, ended
 LENGTH: list[tuple[str, Any]] = [
     ("openai", chat("length", text="Hel")),
     ("openai", chat("length", calls=True)),
+    ("openai", chat("model_length", text="Hel")),
     ("anthropic", message("max_tokens", THINKING)),
     ("anthropic", message("model_context_window_exceeded", TEXT)),
     ("openai-responses", response("incomplete", {"type": "reasoning", "id": "r", "summary": []}, **FULL)),
@@ -86,6 +87,22 @@ async def test_a_reply_cut_at_a_limit_runs_nothing_and_the_model_is_told(name: s
     assert "Make it shorter." in str(turn.messages)
 
 
+async def test_a_reply_that_announces_calls_and_has_none_is_refused() -> None:
+    for name, reply in (("openai", chat("tool_calls", text="I look.")), ("anthropic", message("tool_use", TEXT))):
+        turn = await Session([now], protocol=name).turn(reply)
+        assert (turn.is_final, RAN) == (False, [])
+        assert "The provider says that the reply makes calls, and it has none." in str(turn.messages)
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+async def test_a_response_that_is_still_made_is_no_reply(status: str) -> None:
+    turn = await Session([now], protocol="openai-responses").turn(response(status, ITEM))
+    assert (turn.is_final, RAN) == (False, [])
+    assert [problem.message for problem in turn.reply.problems] == [
+        f"The response has not ended: it is {status!r}. Retrieve it when it is completed."
+    ]
+
+
 PAUSED: list[tuple[str, Any]] = [
     ("anthropic", message("pause_turn", TEXT)),
     ("anthropic", message("end_turn", SERVER)),
@@ -93,6 +110,7 @@ PAUSED: list[tuple[str, Any]] = [
     ("openai-responses", [{"type": "mcp_call", "id": "w"}]),
     ("openai-responses", [{"type": "custom_tool_call", "id": "w"}, {"type": "reasoning", "id": "r", "summary": []}]),
     ("gemini", candidate("STOP", {"executableCode": {"code": "1"}})),
+    ("gemini", candidate("STOP", {"toolCall": {"toolType": "GOOGLE_SEARCH_WEB"}})),
 ]
 
 
@@ -113,6 +131,12 @@ STOPPED: list[tuple[str, Any, str, str]] = [
     ("openai", chat("content_filter", text=""), "filter", "at a content filter."),
     ("openai", chat("content_filter", calls=True), "filter", "at a content filter."),
     ("openai", chat("error", error={"message": "no room"}), "failed", "with an error: no room."),
+    ("openai", chat("network_error", calls=True), "failed", "with the reason 'network_error'."),
+    ("openai", {"choices": None, "error": {"message": "no room"}}, "failed", "with an error: no room."),
+    ("openai", {"choices": [{"message": None, "finish_reason": "SAFETY"}]}, "filter", "at a content filter."),
+    ("anthropic", message("guardrail_intervened", USE), "filter", "at a content filter."),
+    ("anthropic", {"type": "error", "error": {"message": "busy"}}, "failed", "with an error: busy."),
+    ("gemini", {"error": {"code": 503, "message": "busy"}}, "failed", "with an error: busy."),
     ("anthropic", message("refusal", TEXT), "filter", "at a content filter."),
     ("openai-responses", response("failed", error={"message": "boom"}), "failed", "with the status 'failed': boom."),
     ("openai-responses", response("cancelled", ITEM), "failed", "with the status 'cancelled'."),

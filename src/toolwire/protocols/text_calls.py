@@ -30,6 +30,8 @@ _BEGINNING = re.compile(r"(?:\s|[{\[(\"'*`]|<[^<>\n]{0,64}>|```\w*+)*+")
 """The marks that may stand before the tool's name in a text that is nothing but a call."""
 _PROSE_BEHIND = re.compile(r"(?:</[^<>]{0,64}>|/>|[|｜]>|[\]})`])\s*+(?:[.!?]\s|[^\s\]})>`<,;:.!?\"'])[^\]})>`<]*+\Z")
 """Text behind the last closing mark."""
+_CUT_MARK = re.compile(r"\s*+</?[\w|｜]*+\Z")
+"""A tag at the end of the text that is not closed."""
 _NAME_KEYS = frozenset({"name", "tool", "tool_name", "function", "function_name", "action", "recipient_name"})
 _ARGUMENT_KEYS = frozenset(
     {"arguments", "argument", "parameters", "params", "args", "kwargs", "input", "action_input", "tool_input"}
@@ -147,5 +149,7 @@ def _refused(text: str, problems: tuple[Problem, ...], known: KnownTools) -> Tex
     if place is None and mark is None:
         return _NOTHING
     place = min(found for found in (place, mark.start() if mark else None) if found is not None)
-    is_whole = match_end(_BEGINNING, text) >= place and not _PROSE_BEHIND.search(text)
+    # Text that begins with a bracket has no prose before the call, and a closing mark may be cut.
+    begins_so = text.startswith(("{", "[", "<")) or match_end(_BEGINNING, text) >= place
+    is_whole = begins_so and not _PROSE_BEHIND.search(_CUT_MARK.sub("", text))
     return TextCalls(problems=problems) if is_whole else TextCalls(has_quoted_calls=True)

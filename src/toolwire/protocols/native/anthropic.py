@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, next_id, object_of, present
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, next_call, present
+from toolwire.protocols.native.endings import find_ending
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.media import IMAGE_TYPES, inline, linked
 from toolwire.protocols.native.protocol import NativeProtocol
@@ -14,26 +15,23 @@ from toolwire.protocols.native.provider_schema import properties_named, properti
 from toolwire.protocols.native.streams.block_events import BlockAssembly
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
+    NO_CALLS,
     Dialect,
     Written,
     WrittenCall,
+    find_stray_arguments,
+    history_name,
     rendered_calls,
     result_id,
+    without_stray,
 )
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.vocabulary.blocks import ShownBlock, shown
-from toolwire.vocabulary.calls import Ended, ToolCall
+from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 _NAMED = Dialect(schema=properties_named, restore=properties_restored)
-_ENDS: Mapping[str, tuple[Ended, str]] = {
-    "max_tokens": ("length", "at the token limit"),
-    "model_context_window_exceeded": ("length", "at the end of the context window"),
-    "refusal": ("filter", "at a content filter"),
-    "pause_turn": ("paused", ""),
-}
-"""The reasons for an end that is not the model's own, and what a problem says of them."""
-
+_AT_LIMIT = frozenset({"max_tokens", "model_context_window_exceeded"})
 _BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking"})
 _FOREIGN = frozenset({"output_text", "refusal", "tool_result", "image_url"})
 """Types of blocks that other providers' messages have. Any other new type belongs to this API's messages."""
@@ -64,7 +62,10 @@ class Anthropic(NativeProtocol):
             thought="".join(text_in(block, "thinking") for block in blocks),
             calls=[_call(block) for block in blocks if text_in(block, "type") == "tool_use"],
         )
-        written.ended, written.cut = _ENDS.get(reason, (None, ""))
+        written.problems = [fault for block in blocks for fault in _faults(block)]
+        if reason == "tool_use" and not written.calls and not any(map(_is_of_server, blocks)) and not written.problems:
+            written.problems = [Problem(message=NO_CALLS, repaired=False)]
+        written.ended, written.cut = find_ending(reason)
         if error := field(body, "error"):
             written.ended, written.cut = "failed", f"with an error: {describe_error(error)}"
         if reason == "refusal":
@@ -78,10 +79,12 @@ class Anthropic(NativeProtocol):
 
     def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the assistant message. Thinking and redacted thinking are unchanged, with their signatures."""
-        ids = iter(calls)
+        rest = iter(calls)
         has_ended = isinstance(body, list) or bool(text_in(body, "stop_reason"))
         blocks = [block for block in _blocks(body) if has_ended or not _is_unsigned(block)]
-        content = [_block_back(block, ids) for block in blocks if not _is_empty_text(block)]
+        if blocks and text_in(body, "stop_reason") in _AT_LIMIT and _is_unsigned(blocks[-1]):
+            blocks.pop()
+        content = [_block_back(block, rest) for block in blocks if not _is_empty_text(block)]
         return {"role": "assistant", "content": content or [{"type": "text", "text": NO_CONTENT}]}
 
     def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
@@ -106,7 +109,18 @@ def _blocks(body: Any) -> list[Any]:
     if isinstance(body, list):
         return cast("list[Any]", body)
     text = text_in(body, "content")
-    return [{"type": "text", "text": text}] if text else items_in(body, "content")
+    blocks = [text] if text else items_in(body, "content")
+    return [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
+
+
+def _faults(block: Any) -> list[Problem]:
+    """Returns the faults of a block whose call, or whose arguments, would be lost without a word."""
+    name, kind = text_in(block, "name"), text_in(block, "type")
+    if kind == "tool_use":
+        return find_stray_arguments(block, "input", name)
+    if name and kind not in _BLOCKS and not _is_of_server(block) and field(block, "input", "arguments") is not None:
+        return [Problem(message=f"A block of the type {kind!r} looks like a call, and is not one.", repaired=False)]
+    return []
 
 
 def _is_of_server(block: Any) -> bool:
@@ -131,18 +145,19 @@ def _call(block: Any) -> WrittenCall:
 
 
 def _is_empty_text(block: Any) -> bool:
-    # The API sends empty text blocks, and refuses them in a request.
-    return text_in(block, "type") == "text" and not text_in(block, "text")
+    # The API sends empty and blank text blocks, and refuses them in a request.
+    return text_in(block, "type") == "text" and not text_in(block, "text").strip()
 
 
-def _block_back(block: Any, ids: Iterator[ToolCall]) -> dict[str, Any]:
-    kept = present(block, "parsed_output")
-    if isinstance(kept.get("input"), str):
-        kept["input"] = object_of(kept["input"])
-    if text_in(block, "type") != "tool_use":
+def _block_back(block: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
+    kept = without_stray(present(block, "parsed_output"), "input")
+    is_call = text_in(block, "type") == "tool_use"
+    if is_call or "input" in kept:
+        kept["input"] = as_object(kept.get("input"))
+    if not is_call:
         return kept
-    identity = next_id(ids)
-    return {**kept, "id": text_in(block, "id") or identity, "input": kept.get("input", {})}
+    call = next_call(calls)
+    return {**kept, "id": text_in(block, "id") or call.id, "name": history_name(call.name)}
 
 
 def _result(result: ToolResult) -> dict[str, Any]:

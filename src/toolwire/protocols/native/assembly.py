@@ -156,16 +156,36 @@ def present(item: Any, *left_out: str) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None and name not in left_out}
 
 
-def next_id(calls: Iterator[ToolCall]) -> str:
-    """Returns the id of the next call, for a call of a message that has none. Empty if the reply has no such call."""
-    call = next(calls, None)
-    return "" if call is None else call.id
+def next_call(calls: Iterator[ToolCall]) -> ToolCall:
+    """Returns the next call of a reply, whose name and id a call of the message gets."""
+    return next(calls, ToolCall(""))
 
 
 def object_of(text: str) -> dict[str, Any]:
     """Returns the arguments that a model wrote as JSON, for a provider that takes an object only."""
     read = read_arguments(text)[0] if text else {}
     return {INVALID_JSON: text} if read is None else read
+
+
+def arguments_text(value: Any) -> str:
+    """Returns a piece of arguments as text. Some servers send an object in place of its JSON."""
+    return value if isinstance(value, str) else "" if value is None else _dump(value)
+
+
+def are_same_arguments(one: Any, other: Any) -> bool:
+    """True if two arguments are equal, whatever spaces their JSON has."""
+    texts = arguments_text(one), arguments_text(other)
+    try:
+        return texts[0] == texts[1] or load_json(texts[0]) == load_json(texts[1])
+    except (ValueError, Refusal):
+        return False
+
+
+def as_object(value: Any) -> Mapping[str, Any]:
+    """Returns arguments as the object that a request takes."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value)
+    return object_of(value) if isinstance(value, str) else {} if value is None else {INVALID_JSON: _dump(value)}
 
 
 def object_text(arguments: Any) -> str:

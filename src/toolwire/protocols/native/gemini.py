@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from toolwire.definition.from_function import tool_of
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Thought
-from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, as_object, join_texts, next_call, present
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.gemini_schema import newer_parameters, older_parameters
 from toolwire.protocols.native.media import IMAGE_TYPES, inline
@@ -20,11 +20,13 @@ from toolwire.protocols.native.written import (
     MADE_ID,
     Dialect,
     Written,
+    find_stray_arguments,
+    history_name,
     rendered_calls,
     result_id,
+    without_stray,
 )
 from toolwire.protocols.outgoing import writes_encodable
-from toolwire.protocols.tool_names import provider_name
 from toolwire.vocabulary.blocks import ShownBlock, shown
 from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.errors import Unrepresentable
@@ -42,7 +44,10 @@ _DECLINED = frozenset(
     | {"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
 )
 _COMPLETE = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
-_OF_SERVER = ("executable_code", "executableCode", "code_execution_result", "codeExecutionResult")
+_OF_SERVER = (
+    *("executable_code", "executableCode", "code_execution_result", "codeExecutionResult"),
+    *("tool_call", "toolCall", "tool_response", "toolResponse"),
+)
 """Parts of the tools that the provider runs itself."""
 
 
@@ -97,6 +102,9 @@ class Gemini(NativeProtocol):
             if call := call_in(part):
                 written.calls.append(call)
                 written.problems.extend(_in_parts(part))
+                written.problems.extend(
+                    find_stray_arguments(inner(part, "function_call", "functionCall"), "args", call.name)
+                )
             else:
                 (thoughts if field(part, "thought") else texts).append(text_in(part, "text"))
         written.text, written.thought = "".join(texts), "".join(thoughts)
@@ -109,19 +117,26 @@ class Gemini(NativeProtocol):
     def assembly(self, live: LiveCalls) -> Assembly:
         return PartAssembly(live)
 
-    def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:  # noqa: ARG002 - it needs no ids
+    def message(self, body: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the model's content. Each part is unchanged, with its thought signature."""
         candidates = items_in(body, "candidates")
         content = inner(candidates[0], "content") if candidates else body
-        parts = [part for part in join_texts(items_in(content, "parts"), PLAIN) if not _is_empty(part)]
+        rest = iter(calls)
+        joined = join_texts(items_in(content, "parts"), PLAIN)
+        parts = [_part_back(part, rest) for part in joined if not _is_empty(part)]
         return {"role": "model", "parts": parts} if parts else self.said("")
 
     def said(self, text: str) -> dict[str, Any]:
         return {"role": "model", "parts": [{"text": encodable(text) or NO_CONTENT}]}
 
     def put_calls(self, message: Any, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        kept = [part for part in items_in(message, "parts") if field(part, "thought")]
-        return {**message, "parts": [*kept, *self.render(calls)["parts"]]}
+        given = items_in(message, "parts")
+        kept = [part for part in given if field(part, "thought") or "text" not in part]
+        signed = [{key: part[key] for key in part.keys() - PLAIN} for part in given if part not in kept]
+        first, *others = self.render(calls)["parts"]
+        for signature in signed:
+            first = {**first, **signature}
+        return {**message, "parts": [*kept, first, *others]}
 
     def render(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         """Returns the content that makes these calls."""
@@ -140,6 +155,16 @@ class Gemini(NativeProtocol):
 
     def _fitted(self, tool: Tool) -> tuple[dict[str, Any], tuple[str, ...]]:
         return older_parameters(tool) if self._schema_field == "parameters" else newer_parameters(tool)
+
+
+def _part_back(part: dict[str, Any], calls: Iterator[ToolCall]) -> dict[str, Any]:
+    """Returns a part as a request takes it. A call has the name of its response, and an object as arguments."""
+    key = next((key for key in ("function_call", "functionCall") if part.get(key) is not None), None)
+    if key is None:
+        return part
+    call = part[key]
+    given = {"args": as_object(call["args"])} if field(call, "args") is not None else {}
+    return {**part, key: {**without_stray(present(call), "args"), "name": history_name(next_call(calls).name), **given}}
 
 
 def _is_empty(part: Mapping[str, Any]) -> bool:
@@ -185,7 +210,7 @@ def _note_end(written: Written, body: Any, candidate: Any) -> None:
 
 
 def _response(result: ToolResult) -> dict[str, Any]:
-    name = "" if result.call is None else provider_name(result.call.name)
+    name = "" if result.call is None else history_name(result.call.name)
     parts = [part for block in result.content if (part := _part(shown(block))) is not None]
     response = {"output": _output(result)} if result.success else {"error": result.text}
     fields = {**_id(result_id(result)), "name": name, "response": response}

@@ -19,12 +19,14 @@ def heed_text_calls(reply: Reply, tools: Iterable[Any], form: str, *, reads: boo
 
     Such a reply is refused with the `form` of the provider's calls. With `reads`, its calls are read and get ids.
     """
-    if not reply.text or reply.calls or reply.is_refused or reply.failure is not None or reply.ended != "stop":
+    if not reply.text or reply.is_refused or reply.failure is not None or reply.ended not in ("stop", "calls"):
         return reply
     found = read_text_calls(reply.text, tools)
-    if found.has_quoted_calls:
+    if found.has_quoted_calls or (reply.calls and found.calls):
         note = Problem(message=_QUOTED, repaired=True, is_loss=True)
         return replace(reply, problems=(*reply.problems, note))
+    if reply.calls:
+        return reply
     if found.calls and reads:
         notes = (Problem(message=_READ, repaired=True), *found.problems)
         calls = tuple(_with_id(index, call) for index, call in enumerate(found.calls))

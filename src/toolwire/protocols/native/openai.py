@@ -7,25 +7,30 @@ from typing import Any, cast
 
 from toolwire.definition.derived import shared_input_schema
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts, next_id, object_text, present
+from toolwire.protocols.native.assembly import NO_CONTENT, Assembly, join_texts, next_call, object_text, present
+from toolwire.protocols.native.endings import find_ending
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.media import audio_data, data_url
 from toolwire.protocols.native.protocol import NativeProtocol
-from toolwire.protocols.native.streams.chat_chunks import OLDER_CALL, PLAIN_TEXT, ChatAssembly
+from toolwire.protocols.native.streams.chat_chunks import OLDER_CALL, PLAIN_TEXT, ChatAssembly, call_items
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.protocols.native.written import (
+    NO_CALLS,
     Dialect,
     Written,
     WrittenCall,
+    find_stray_arguments,
+    history_name,
     json_text,
     rendered_calls,
     result_id,
+    without_stray,
 )
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.protocols.tool_names import provider_name
 from toolwire.vocabulary.blocks import ShownBlock, shown
-from toolwire.vocabulary.calls import Ended, ToolCall
+from toolwire.vocabulary.calls import Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 STRICT = Dialect(
@@ -36,13 +41,6 @@ STRICT = Dialect(
 
 _CONTENT = frozenset({"content", "tool_calls", OLDER_CALL, "refusal", "audio"})
 """Fields of an assistant message. At least one of them is required."""
-
-_ENDS: Mapping[str, tuple[Ended, str]] = {
-    "length": ("length", "at the token limit"),
-    "content_filter": ("filter", "at a content filter"),
-    "error": ("failed", "with an error"),
-}
-"""The reasons for an end that is not the model's own, and what a problem says of them."""
 
 
 @writes_encodable
@@ -63,16 +61,21 @@ class OpenAi(NativeProtocol):
         if isinstance(body, Mapping) and "choices" in body:
             choices = items_in(body, "choices")
             choice = choices[0] if choices else None
-            message = inner(choice, "message")
+            message = inner(choice, "message") or ({} if choice is None else {"role": "assistant"})
         if not message or not (choice is not None or _is_message(message)):
             return None
-        ended, cut = _ENDS.get(text_in(choice, "finish_reason"), (None, ""))
+        reason = text_in(choice, "finish_reason")
+        ended, cut = find_ending(reason)
         if error := field(body, "error"):
             ended, cut = "failed", f"with an error: {describe_error(error)}"
         calls, others = _calls(message)
-        text = text_in(message, "content") or "".join(text_in(part, "text") for part in items_in(message, "content"))
+        text = text_in(message, "content") or "".join(map(_text_of, items_in(message, "content")))
+        problems = _call_faults(message)
+        if reason in ("tool_calls", "function_call") and not (calls or others or problems):
+            problems, ended = [Problem(message=NO_CALLS, repaired=False)], "calls"
         return Written(
             text=text,
+            problems=problems,
             thought=text_in(message, "reasoning_content", "reasoning"),
             calls=calls,
             failure=text_in(message, "refusal") or None,
@@ -87,9 +90,10 @@ class OpenAi(NativeProtocol):
         """Returns the assistant message with all fields that came, such as `reasoning_content` of other servers."""
         found = inner(items_in(body, "choices")[0], "message") if "choices" in body else body
         message = {name: value for name, value in present(found, "parsed").items() if value not in ("", [])}
-        if written := items_in(found, "tool_calls"):
-            ids = iter(calls)
-            message["tool_calls"] = [_call_back(item, ids) for item in written]
+        message.pop("tool_calls", None)
+        rest = iter(calls)
+        if back := [_call_back(item, rest) for item in call_items(found) if isinstance(item, Mapping)]:
+            message["tool_calls"] = back
         if sound := text_in(inner(found, "audio"), "id"):
             message["audio"] = {"id": sound}
         if isinstance(content := message.get("content"), list):
@@ -138,12 +142,36 @@ def _calls(message: Any) -> tuple[list[WrittenCall], int]:
 
     Servers write other types than `function`, or none, so that the function decides.
     """
-    items = items_in(message, "tool_calls")
+    items = [cast("Any", item) for item in call_items(message) if isinstance(item, Mapping)]
     calls = [_call(item) for item in items if _is_function(item)]
     older = inner(message, OLDER_CALL)
     if older and not items:
         return [_call({"id": OLDER_CALL, "function": older})], 0
     return calls, len(items) - len(calls)
+
+
+def _call_faults(message: Any) -> list[Problem]:
+    """Returns the faults of a message whose calls would be lost without a word."""
+    items, older = call_items(message), inner(message, OLDER_CALL)
+    faults = [fault for item in items if _is_function(item) for fault in _stray(item)]
+    if not isinstance(field(message, "tool_calls"), list | tuple | Mapping | None) or not all(
+        isinstance(item, Mapping) for item in items
+    ):
+        faults.append(Problem(message="`tool_calls` is not a list of calls.", repaired=False))
+    same = any(text_in(inner(item, "function"), "name") == text_in(older, "name") for item in items)
+    if older and items and not same:
+        faults.append(Problem(message=f"Beside `tool_calls` is another call, in `{OLDER_CALL}`.", repaired=False))
+    return faults
+
+
+def _stray(item: Any) -> list[Problem]:
+    function = inner(item, "function")
+    name = text_in(function, "name")
+    return [*find_stray_arguments(function, "arguments", name), *find_stray_arguments(item, "", name)]
+
+
+def _text_of(part: Any) -> str:
+    return part if isinstance(part, str) else text_in(part, "text")
 
 
 def _is_function(item: Any) -> bool:
@@ -165,17 +193,21 @@ def _call(item: Any) -> WrittenCall:
     return WrittenCall(name=text_in(function, "name"), id=text_in(item, "id"), arguments=arguments)
 
 
-def _call_back(item: Any, ids: Iterator[ToolCall]) -> dict[str, Any]:
+def _call_back(item: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
     """Returns a call of an assistant message as a request takes it."""
     if not _is_function(item):
         return present(item, "index")
     function = present(inner(item, "function"), "parsed_arguments")
-    identity = next_id(ids)
+    call = next_call(calls)
     return {
-        **present(item, "index"),
-        "id": text_in(item, "id") or identity,
+        **without_stray(present(item, "index"), ""),
+        "id": text_in(item, "id") or call.id,
         "type": "function",
-        "function": {**function, "arguments": object_text(function.get("arguments") or "{}")},
+        "function": {
+            **function,
+            "name": history_name(call.name),
+            "arguments": object_text(function.get("arguments") or "{}"),
+        },
     }
 
 

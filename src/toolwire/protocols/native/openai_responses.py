@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from toolwire.definition.tool import Tool
-from toolwire.protocols.native.assembly import Assembly, next_id, object_text, present
+from toolwire.protocols.native.assembly import Assembly, next_call, object_text, present
 from toolwire.protocols.native.fields import describe_error, field, inner, items_in, text_in
 from toolwire.protocols.native.media import data_url
 from toolwire.protocols.native.openai import STRICT, function_fields
@@ -16,13 +16,15 @@ from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import (
     Written,
     WrittenCall,
+    find_stray_arguments,
+    history_name,
     json_text,
     rendered_calls,
     result_id,
 )
 from toolwire.protocols.outgoing import writes_encodable
 from toolwire.vocabulary.blocks import ShownBlock, shown
-from toolwire.vocabulary.calls import Ended, ToolCall
+from toolwire.vocabulary.calls import Ended, Problem, ToolCall
 from toolwire.vocabulary.results import ToolResult
 from toolwire.vocabulary.text import encodable
 
@@ -54,6 +56,10 @@ class OpenAiResponses(NativeProtocol):
             return None
         written = Written()
         written.ended, written.cut = _end(body)
+        status = "" if isinstance(body, list) else text_in(body, "status")
+        if status in ("queued", "in_progress"):
+            message = f"The response has not ended: it is {status!r}. Retrieve it when it is completed."
+            written.problems.append(Problem(message=message, repaired=False))
         for item in items:
             _add(written, item)
         is_alone = bool(items) and not any(text_in(item, "type") in ("message", "function_call") for item in items)
@@ -66,8 +72,8 @@ class OpenAiResponses(NativeProtocol):
 
     def message(self, body: Any, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         """Returns the output items for the request's `input`, with `encrypted_content` of the reasoning if it came."""
-        ids = iter(calls)
-        return [_item_back(item, ids) for item in _items(body) if not _is_begun_reasoning(item)]
+        rest = iter(calls)
+        return [_item_back(item, rest) for item in _items(body) if not _is_begun_reasoning(item)]
 
     def said(self, text: str) -> list[dict[str, Any]]:
         return [{"role": "assistant", "content": encodable(text)}] if text else []
@@ -97,12 +103,13 @@ def _items(body: Any) -> list[Any]:
     return [body] if text_in(body, "type") in _ITEMS else items_in(body, "output")
 
 
-def _item_back(item: Any, ids: Iterator[ToolCall]) -> dict[str, Any]:
+def _item_back(item: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
     kept = present(item, "parsed_arguments")
     if text_in(item, "type") == "function_call":
-        identity = next_id(ids)
+        call = next_call(calls)
         arguments = object_text(kept.get("arguments") or "{}")
-        return {**kept, "call_id": text_in(item, "call_id") or identity, "arguments": arguments}
+        identity = text_in(item, "call_id") or call.id
+        return {**kept, "call_id": identity, "name": history_name(call.name), "arguments": arguments}
     if text_in(item, "type") == "message":
         return {**kept, "content": [present(part, "parsed") for part in items_in(item, "content")]}
     return kept
@@ -152,16 +159,22 @@ def _add(written: Written, item: Any) -> None:
             written.calls.append(
                 WrittenCall(name=text_in(item, "name"), id=text_in(item, "call_id"), arguments=arguments)
             )
-            if text_in(item, "status") == "incomplete" and written.ended is None:
-                written.ended, written.cut = "length", "inside a call"
+            written.problems.extend(find_stray_arguments(item, "arguments", text_in(item, "name")))
+            _note_incomplete(written, item, "inside a call")
         case "message":
             written.text += "".join(text_in(part, "text") for part in items_in(item, "content"))
             refusal = "".join(text_in(part, "refusal") for part in items_in(item, "content"))
             written.failure = refusal or written.failure
+            _note_incomplete(written, item, "inside a message")
         case "reasoning":
             written.thought += "".join(text_in(part, "text") for part in items_in(item, "summary"))
         case _:
             pass  # calls that the provider runs itself, and other items the host offered
+
+
+def _note_incomplete(written: Written, item: Any, place: str) -> None:
+    if text_in(item, "status") == "incomplete" and written.ended is None:
+        written.ended, written.cut = "length", place
 
 
 def _output(result: ToolResult) -> str | list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -14,11 +14,11 @@ from toolwire.definition.tool import Tool
 from toolwire.protocols.base import Language, Refusal, Thought
 from toolwire.protocols.native.assembly import NO_CONTENT, Assembly
 from toolwire.protocols.native.copies import copied
-from toolwire.protocols.native.fields import bytes_as_text, describe_object, read_body
+from toolwire.protocols.native.fields import bytes_as_text, describe_error, describe_object, field, read_body
 from toolwire.protocols.native.heed_text import heed_text_calls
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.streams.native_stream import NativeStream
-from toolwire.protocols.native.written import NAMED, Dialect, Reader, Written
+from toolwire.protocols.native.written import NAMED, NO_CALLS, Dialect, Reader, Written
 from toolwire.protocols.outgoing import refusal_text
 from toolwire.protocols.tool_names import NameMap, provider_name
 from toolwire.vocabulary.calls import Problem, Reply, ToolCall
@@ -136,6 +136,10 @@ class NativeProtocol(ABC):
             return found
         if isinstance(reply, str | bytes):
             return self._answer(reply if isinstance(reply, str) else reply.decode("utf-8"), tools)
+        error = field(body, "error")
+        if error is not None and isinstance(body, Mapping):
+            failed = Written(ended="failed", cut=f"with an error: {describe_error(error)}")
+            return replace(Reader((), self.dialect).reply(failed), message=self.said(""))
         raise ConfigurationError(
             f"the protocol {self.name!r} reads a {self.reads}, and was given {describe_object(reply, body)}: "
             "give what its provider answered, or take the protocol of the provider that did"
@@ -157,7 +161,8 @@ class NativeProtocol(ABC):
         written = self.take_apart(body)
         if written is None:
             return None
-        written.problems[:0] = faults
+        if faults:
+            written.problems = [*faults, *(found for found in written.problems if found.message != NO_CALLS)]
         reply = heed_text_calls(reader.reply(written), reader.known, self.call_form, reads=self.reads_text_calls)
         if reply.ended in ("filter", "failed") and reply.refused_calls:
             # The turn ends here, so that no result would answer these calls.

@@ -11,6 +11,7 @@ from typing import Any
 from toolwire.definition.tool import Tool
 from toolwire.protocols.base import CALL_LIMIT, REPLY_LIMIT_BYTES, Refusal, too_many_calls
 from toolwire.protocols.native.fields import check_object
+from toolwire.protocols.native.fields import field as value_of
 from toolwire.protocols.native.provider_schema import properties_named, properties_restored
 from toolwire.protocols.reading.repair import fit_arguments, read_arguments
 from toolwire.protocols.tool_names import known_tools, provider_name, refuse_ambiguous
@@ -139,6 +140,30 @@ class Reader:
         if read is None:
             return {}, problems
         return (read if tool is None else self._dialect.restore(tool, read)), problems
+
+
+NO_CALLS = "The provider says that the reply makes calls, and it has none. Make the call again, in the form for tools."
+
+_ARGUMENT_KEYS = ("arguments", "input", "args", "parameters", "params")
+
+
+def find_stray_arguments(holder: Any, own: str, name: str) -> list[Problem]:
+    """Refuses arguments that stand under another key than the provider's `own`: they would be lost without a word."""
+    stray = [key for key in _ARGUMENT_KEYS if key != own and value_of(holder, key) not in (None, "", {})]
+    return [
+        Problem(message=f"The call of {name!r} has arguments under {key!r}, where its API has none.", repaired=False)
+        for key in stray
+    ]
+
+
+def without_stray(holder: Mapping[str, Any], own: str) -> dict[str, Any]:
+    """Returns the fields of a call without arguments under another key, which a request does not take."""
+    return {key: value for key, value in holder.items() if key == own or key not in _ARGUMENT_KEYS}
+
+
+def history_name(name: str) -> str:
+    """Returns the name of a call for a request's history, also of a call without one."""
+    return provider_name(name) or "unnamed"
 
 
 def made_id(index: int, name: str, arguments: Mapping[str, Any]) -> str:

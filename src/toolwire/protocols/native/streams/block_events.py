@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +16,12 @@ from toolwire.protocols.reading.repair import read_arguments
 from toolwire.protocols.streaming import StreamEvent, TextDelta
 
 _EVENTS = frozenset(
-    {"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"}
+    {"message_start", "ping", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"}
     | {"message_stop", "error"}
 )
+_HARMLESS = frozenset({"ping", "message_stop"})
+"""Events that say nothing new after the end."""
+
 _DELTAS = {
     "text_delta": frozenset({"text"}),
     "citations_delta": frozenset({"text"}),
@@ -71,8 +75,9 @@ class BlockAssembly(Assembly):
 
     def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
         kind = text_in(piece, "type")
-        if self.is_ended and kind in _EVENTS:
-            self.refuse(WENT_ON)
+        if self.is_ended:
+            if kind in _EVENTS - _HARMLESS:
+                self.refuse(WENT_ON)
             return
         match kind:
             case "message_start":
@@ -127,22 +132,17 @@ class BlockAssembly(Assembly):
             self.refuse(f"The stream adds to the block {index}, which has not begun.")
         elif block.is_ended:
             self.refuse(f"The stream adds to the block {index}, which has ended.")
-        elif (
-            (block.kind not in _DELTAS[kind]) if kind in _DELTAS else ("partial_json" in delta and self._is_odd(block))
-        ):
+        elif _is_misplaced(block, kind, delta):
             self.refuse(f"The stream adds {kind!r} to the block {index}, which is of the type {block.kind!r}.")
         else:
             yield from self._grow(block, delta)
-
-    @staticmethod
-    def _is_odd(block: _ContentBlock) -> bool:
-        return block.kind in _NO_INPUT
 
     def _grow(self, block: _ContentBlock, delta: Mapping[str, Any]) -> Iterator[StreamEvent]:
         if text_in(delta, "type") == "citations_delta":
             block.data["citations"] = [*items_in(block.data, "citations"), delta.get("citation")]
             return
-        if text := text_in(delta, "partial_json"):
+        given = delta.get("partial_json")
+        if text := given if isinstance(given, str) else "" if given is None else json.dumps(given, default=str):
             block.pieces.append(text)
             yield from self.live.add_arguments(block, text)
         for name, value in delta.items():
@@ -166,3 +166,12 @@ class BlockAssembly(Assembly):
         if block.kind == "tool_use":
             call = WrittenCall(name=text_in(whole, "name"), id=text_in(whole, "id"), arguments=whole.get("input"))
             yield from self.live.end(block, call)
+
+
+def _is_misplaced(block: _ContentBlock, kind: str, delta: Mapping[str, Any]) -> bool:
+    """True if a delta does not belong into its block. All that is added to a call must be understood."""
+    if kind in _DELTAS:
+        return block.kind not in _DELTAS[kind]
+    if block.kind == "tool_use":
+        return "partial_json" not in delta
+    return "partial_json" in delta and block.kind in _NO_INPUT

@@ -56,6 +56,8 @@ class _Call:
     index: int
     """The server's index; without one, that of the call before it."""
     id: str = ""
+    before: _Call | None = None
+    """The call of this index that began before."""
     names: list[str] = field(default_factory=list[str])
     """The pieces of the name."""
     pieces: list[str] = field(default_factory=list[str])
@@ -91,6 +93,12 @@ class _Call:
         return "".join(self.pieces) if self.value is None else self.value
 
 
+def call_items(message: Any) -> list[Any]:
+    """Returns the calls of a message. A server that sends one call alone may send it without a list."""
+    found = value_of(message, "tool_calls")
+    return [found] if isinstance(found, Mapping) else items_in(message, "tool_calls")
+
+
 class ChatAssembly(Assembly):
     """The completion so far, with its first choice alone."""
 
@@ -102,18 +110,24 @@ class ChatAssembly(Assembly):
         self._older: _Call | None = None
         self._newest: dict[int, _Call] = {}
         self._by_id: dict[tuple[int | None, str], _Call] = {}
+        self._ids: dict[str, _Call] = {}
         self._reason = ""
         self._error: Any = None
 
     def knows(self, piece: Mapping[str, Any]) -> bool:
-        choices = items_in(piece, "choices")
-        return any("delta" in (fields(choice) or {}) for choice in choices) or isinstance(piece.get("error"), Mapping)
+        if isinstance(piece.get("error"), Mapping | str):
+            return True
+        # A choice of a whole completion has a message in place of a delta.
+        choices = piece.get("choices")
+        return isinstance(choices, list) and not any(
+            "message" in (fields(choice) or {}) for choice in items_in(piece, "choices")
+        )
 
     def add(self, piece: Mapping[str, Any]) -> Iterator[StreamEvent]:
         for choice in items_in(piece, "choices"):
             if value_of(choice, "index") in (None, 0):
                 yield from self._add_choice(choice)
-        if isinstance(piece.get("error"), Mapping):
+        if isinstance(piece.get("error"), Mapping | str):
             self._error, self.is_ended = piece["error"], True
 
     def end(self) -> Iterator[StreamEvent]:
@@ -124,7 +138,11 @@ class ChatAssembly(Assembly):
 
     def faults(self) -> list[Problem]:
         doubtful = [call for call in self._calls if call.is_name_sent_again and self._is_doubtful(call)]
-        messages = (f"The stream sends the name {call.names[0]!r} more than once for one call." for call in doubtful)
+        messages = [f"The stream sends the name {call.names[0]!r} more than once for one call." for call in doubtful]
+        changed = [(call.before.id, call.id) for call in self._calls if call.before and not call.names]
+        messages += [
+            f"The id of a call changes from {before!r} to {after!r} inside of it." for before, after in changed
+        ]
         return [*self.problems, *(Problem(message=message, repaired=False) for message in messages)]
 
     def body(self) -> dict[str, Any]:
@@ -165,20 +183,26 @@ class ChatAssembly(Assembly):
             self.refuse(WENT_ON)
             return
         yield from self._add_content(content)
-        for item in cast("list[Any]", written) if isinstance(written, list) else []:
+        for item in call_items({"tool_calls": written}):
             if isinstance(item, Mapping):
                 yield from self._add_call(cast("Mapping[str, Any]", item))
+            else:
+                self.refuse("A piece of `tool_calls` is not a call.")
+        if not isinstance(written, list | Mapping | None):
+            self.refuse("A piece of `tool_calls` is not a call.")
         if isinstance(older, Mapping):
             self._older = self._older or _Call(index=0, id=OLDER_CALL)
             yield from self._add_function(self._older, cast("Mapping[str, Any]", older))
         merge(self._message, delta)
-        if reason := text_in(choice, "finish_reason"):
+        reason = text_in(choice, "finish_reason")
+        if reason not in ("", "null"):
             self._reason, self.is_ended = reason, True
             yield from self.end()
 
     def _add_content(self, content: Any) -> Iterator[StreamEvent]:
         if isinstance(content, list):
-            parts = [fields(part) or {} for part in cast("list[Any]", content)]
+            given = cast("list[Any]", content)
+            parts = [{"type": "text", "text": part} if isinstance(part, str) else fields(part) or {} for part in given]
             self._parts += map(dict, parts)
             text = "".join(text_in(part, "text") for part in parts)
         elif isinstance(content, str) and self._parts:
@@ -201,6 +225,7 @@ class ChatAssembly(Assembly):
         if identity and not call.id:
             call.id = identity
             self._by_id[index, identity] = call
+            self._ids.setdefault(identity, call)
         others = {key: value for key, value in item.items() if key not in ("index", "id", "function", "type")}
         if isinstance(kind := item.get("type"), str) and kind and not function:
             others["type"] = kind
@@ -213,6 +238,8 @@ class ChatAssembly(Assembly):
         Some servers give every call the same index, so another id begins a call, and so does a name after arguments
         that are complete.
         """
+        if identity and not name and (known := self._ids.get(identity)):
+            return known
         newest = self._newest.get(index) if index is not None else (self._calls[-1] if self._calls else None)
         if identity and (known := self._by_id.get((index, identity))):
             return known
@@ -222,7 +249,7 @@ class ChatAssembly(Assembly):
 
     def _begin_call(self, index: int | None) -> _Call:
         place = index if index is not None else (self._calls[-1].index if self._calls else 0)
-        call = _Call(index=place)
+        call = _Call(index=place, before=self._newest.get(place))
         self._calls.append(call)
         self._newest[place] = call
         return call

@@ -10,14 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolwire.protocols.native.assembly import WENT_ON, Assembly
+from toolwire.protocols.native.assembly import WENT_ON, Assembly, are_same_arguments, arguments_text
 from toolwire.protocols.native.fields import field as value_of
 from toolwire.protocols.native.fields import fields, inner, items_in, text_in
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.written import WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
+from toolwire.vocabulary.calls import Problem
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"})
+
+
+_TWICE = "The stream gives the arguments of the call of {!r} twice."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,8 @@ class _Item:
     index: Any
     data: dict[str, Any]
     """The item as its start or its end gave it."""
+    begun: str = ""
+    """The arguments with which a call began."""
     arguments: list[str] = field(default_factory=list[str])
     """The pieces of a call's arguments."""
     texts: dict[tuple[_Part, int], list[str]] = field(default_factory=dict[tuple[_Part, int], list[str]])
@@ -58,6 +64,10 @@ class _Item:
     @property
     def is_call(self) -> bool:
         return text_in(self.data, "type") == "function_call"
+
+    def has_two_arguments(self) -> bool:
+        """True if the item began with other arguments than came in pieces."""
+        return bool(self.begun and self.arguments) and not are_same_arguments(self.begun, "".join(self.arguments))
 
     def whole(self) -> dict[str, Any]:
         """Returns the item so far."""
@@ -115,12 +125,25 @@ class ItemAssembly(Assembly):
         for item in self._items:
             yield from self._show_end(item)
 
+    def faults(self) -> list[Problem]:
+        twice = [item for item in self._items if item.is_call and item.has_two_arguments()]
+        messages = [_TWICE.format(text_in(item.data, "name")) for item in twice]
+        return [*self.problems, *(Problem(message=message, repaired=False) for message in messages)]
+
     def body(self) -> dict[str, Any]:
         indexes = [item.index for item in self._items]
         is_numbered = all(isinstance(index, int) for index in indexes)
         items = sorted(self._items, key=lambda item: item.index) if is_numbered else self._items
-        output = items_in(self._response, "output") or [item.whole() for item in items]
+        output = [self._with_arguments(item) for item in items_in(self._response, "output")]
+        output = output or [item.whole() for item in items]
         return {**self._response, "object": "response", "output": output}
+
+    def _with_arguments(self, item: Any) -> Any:
+        """Returns an item of the response's end, with the arguments of the stream if the end has none."""
+        streamed = self._by_id.get(text_in(item, "call_id") or text_in(item, "id"))
+        if streamed is None or not streamed.is_call or value_of(item, "arguments"):
+            return item
+        return {**item, "arguments": streamed.call().arguments}
 
     def _find(self, index: Any, *ids: str) -> _Item | None:
         """Returns the item with one of these ids, else the newest one of this output index that has no id."""
@@ -132,7 +155,8 @@ class ItemAssembly(Assembly):
         return None if newest is None or (given and text_in(newest.data, "id", "call_id")) else newest
 
     def _begin(self, piece: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[StreamEvent]:
-        item = _Item(index=value_of(piece, "output_index"), data=dict(data))
+        begun = arguments_text(value_of(data, "arguments"))
+        item = _Item(index=value_of(piece, "output_index"), data=dict(data), begun=begun)
         for identity in {text_in(data, "id"), text_in(data, "call_id")} - {""}:
             if identity in self._by_id:
                 self.refuse(f"Two output items of the stream have the id {identity!r}.")
@@ -159,15 +183,15 @@ class ItemAssembly(Assembly):
     def _add_arguments(self, piece: Mapping[str, Any], *, is_whole: bool) -> Iterator[StreamEvent]:
         index, identity = value_of(piece, "output_index"), text_in(piece, "item_id")
         item = self._find(index, identity)
-        text = text_in(piece, "arguments") if is_whole else text_in(piece, "delta")
+        text = arguments_text(value_of(piece, "arguments" if is_whole else "delta"))
         if item is None or not item.is_call:
             self.refuse(f"The stream has arguments for the output item {identity or index!r}, which is no call of it.")
             return
-        known = item.call().arguments if is_whole or item.is_ended else ""
-        if is_whole and text in ("", known):
+        known = arguments_text(item.call().arguments) if is_whole or item.is_ended else ""
+        if is_whole and (not text or are_same_arguments(known, text)):
             return
         if known:
-            self.refuse(f"The stream gives the arguments of the call of {text_in(item.data, 'name')!r} twice.")
+            self.refuse(_TWICE.format(text_in(item.data, "name")))
             return
         item.arguments.append(text)
         yield from self.live.add_arguments(item, text)
@@ -192,7 +216,7 @@ class ItemAssembly(Assembly):
         if kind == "error":
             self._response = {"status": "failed", "error": piece.get("error") or dict(piece)}
         else:
-            self._response = {"status": kind.removeprefix("response."), **inner(piece, "response")}
+            self._response = {**inner(piece, "response"), "status": kind.removeprefix("response.")}
         output = items_in(self._response, "output")
         calls = [item for item in output if text_in(item, "type") == "function_call"]
         for item in [item for item in self._items if item.is_call and output]:
@@ -226,7 +250,11 @@ def _differ(before: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
     names = ("type", "name", "call_id", "arguments")
     if "function_call" not in (text_in(before, "type"), text_in(data, "type")):
         return False
-    return any(before.get(name) and data.get(name) and before[name] != data[name] for name in names)
+    return any(
+        before.get(name) and data.get(name) and before[name] != data[name]
+        for name in names
+        if name != "arguments" or not are_same_arguments(before.get(name), data.get(name))
+    )
 
 
 def _has_same(call: Mapping[str, Any], calls: Sequence[Any]) -> bool:

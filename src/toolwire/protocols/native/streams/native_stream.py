@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
@@ -18,6 +19,9 @@ STREAM_LIMIT_CHARACTERS = 16_777_216
 
 The message of such a reply is still smaller than the largest request of the providers, which is 32 MB.
 """
+
+_SSE_LINE = re.compile(r"(?:data|event|id|retry)?:")
+"""The beginning of a raw line of server-sent events, whose data is the chunk."""
 
 _DONE = "[DONE]"
 """The last line of a stream of server-sent events, which SDKs leave out."""
@@ -120,6 +124,9 @@ class NativeStream:
     def _add_text(self, text: str) -> list[StreamEvent]:
         if text.strip() == _DONE:
             self._assembly.is_ended = self._assembly.is_ended or self._knows_any
+            return []
+        if _SSE_LINE.match(text):
+            self._note_unknown("a line of server-sent events")
             return []
         self._texts.append(text)
         return [TextDelta(text=text)] if text else []
