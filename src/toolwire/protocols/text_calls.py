@@ -132,7 +132,7 @@ def _in_text(text: str, known: KnownTools) -> TextCalls:
         return _refused(text, reply.problems, known) if reply.is_refused else _NOTHING
     if not any(call.name in known.schemas for call in reply.calls) or _is_code(reply.calls):
         return _NOTHING
-    is_whole = is_filler(reply.text) and not any(problem.is_loss for problem in reply.problems)
+    is_whole = is_filler(_CUT_MARK.sub("", reply.text)) and not any(problem.is_loss for problem in reply.problems)
     if not is_whole or any(call.name not in known.schemas for call in reply.calls):
         return TextCalls(has_quoted_calls=True)
     return TextCalls(calls=reply.calls, problems=reply.problems)

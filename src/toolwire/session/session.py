@@ -110,8 +110,8 @@ class Session(Traced, Observed):
         `tools` is a registry or toolkit, or an iterable of anything that can be registered. The rules, approver and log
         of a registry or toolkit apply. `protocol` is the model's calling format. `permissions` replace the tools' own
         by name, and `policy` (a `Policy`, rules, or a policy file) the registry's. `approver` asks a person.
-        With a `store`, a `Store` or its URL, turns and calls are recorded, and a turn without a decision is suspended
-        until someone decides. Without one, calls that need a decision do not run.
+        With a `store` (a `Store` or its URL) turns are recorded, and one without a decision is suspended until someone
+        decides. Without one, calls that need a decision do not run.
         `limits` bound each program, and none runs with weaker isolation than `min_isolation` ("kernel"); None: the
         registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on.
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
@@ -121,9 +121,8 @@ class Session(Traced, Observed):
         `search_tools`. `always=()` leaves all to the search; None: the registry's setting. `finish` offers a tool by
         which the model ends: its name, or a pydantic model (`Turn.final`). A native reply whose text is nothing but
         calls is refused; with `read_text_calls` they run. `conversation` names what turns of several processes and
-        days belong to (`docs/conversations.md`); None: a new id.
-        The model calls for `caller`, by default the toolkit's agent. `visible(tool_name, caller)` further restricts
-        which tools the caller sees. Bound parameters are looked up in `state`, which is never stored, then elsewhere.
+        days belong to; None: a new id. The model calls for `caller`, by default the toolkit's agent. `visible(tool_name,
+        caller)` restricts what it sees. Bound parameters are looked up in `state`, which is never stored, first.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.
