@@ -112,7 +112,7 @@ class Session(Traced, Observed):
         by name, and `policy` (a `Policy`, rules, or a policy file) the registry's. `approver` asks a person.
         With a `store`, a `Store` or its URL, turns and calls are recorded, and a turn without a decision is suspended
         until someone decides. Without one, calls that need a decision do not run.
-        `limits` bound each program, and none runs with weaker isolation than `min_isolation` ("kernel"); None: the
+        `limits` bound programs and clean-ups, and no program runs below `min_isolation` ("kernel"); None: the
         registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on.
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
         prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
