@@ -284,3 +284,28 @@ def test_a_number_is_no_text_in_any_other_call() -> None:
         # XML has texts alone.
         assert [result.success for result in results] == [name == "xml"]
     assert not registry.invoke("take", {"string": 5}).success
+
+
+TAGGED = {
+    "xml": "<tool_call><name>take</name><params><it><![CDATA[{}]]></it></params></tool_call>",
+    "invoke": '<invoke name="take"><parameter name="it">{}</parameter></invoke>',
+    "function": "<tool_call>\n<function=take>\n<parameter=it>\n{}\n</parameter>\n</function>\n</tool_call>",
+    "pairs": "<tool_call>take\n<arg_key>it</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>",
+}
+
+
+@pytest.mark.parametrize("form", TAGGED)
+@pytest.mark.parametrize("text", ['["a"]', '{"a": 1}', '"[1]"', '["a",]', "[]"])
+def test_a_text_in_tags_stays_text_where_the_tool_also_takes_a_text(form: str, text: str) -> None:
+    for other in ("array", "object"):
+        tool = tool_of({"anyOf": [{"type": other}, {"type": "string"}]})
+        turn = Session([ToolSpec(tool)], protocol="xml").run_turn(TAGGED[form].format(text))
+        assert [call.arguments for call in turn.reply.calls] == [{"it": text}]
+
+
+@pytest.mark.parametrize("form", TAGGED)
+def test_a_list_in_a_json_string_is_refused_by_the_tool_that_takes_a_list(form: str) -> None:
+    tool = tool_of({"type": "array", "items": {"type": "integer"}})
+    session = Session([ToolSpec(tool)], protocol="xml")
+    turns = [session.run_turn(TAGGED[form].format(text)) for text in ("[1]", '"[1]"')]
+    assert [[result.success for result in turn.results] for turn in turns] == [[True], [False]]

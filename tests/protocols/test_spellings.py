@@ -66,7 +66,7 @@ def test_another_spelling_of_a_tool_is_read(protocol: str, name: str, written: s
 
 
 @pytest.mark.parametrize("protocol", ["json", "xml", *NATIVE])
-@pytest.mark.parametrize("written", ["functions.{}", "default_api.{}", "functions.{}:0", "{}:12"])
+@pytest.mark.parametrize("written", ["functions.{}", "default_api.{}", "default_api:{}", "functions.{}:0", "{}:12"])
 @pytest.mark.parametrize("name", ["weather", "country_info.capital", "server/country-info.capital"])
 def test_a_namespace_and_a_number_that_models_write_around_a_name_are_left_out(
     protocol: str, name: str, written: str
@@ -80,9 +80,30 @@ def test_a_namespace_and_a_number_that_models_write_around_a_name_are_left_out(
 def test_a_tool_with_a_namespace_in_its_name_comes_before_one_without(protocol: str) -> None:
     for name in ("functions.weather", "default_api.weather", "functions_weather"):
         assert called(protocol, name, tools("weather", name)) == [(name, ARGUMENTS)]
-    assert called(protocol, "functions.weather", tools("weather", "functions_weather")) == [
-        ("functions_weather", ARGUMENTS)
+    assert called(protocol, "functions.weather:0", tools("weather", "functions.weather")) == [
+        ("functions.weather", ARGUMENTS)
     ]
+
+
+@pytest.mark.parametrize("protocol", ["json", "xml", *NATIVE])
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ("functions.weather", ("functions_weather", "weather")),
+        ("functions.weather:0", ("functions_weather", "weather")),
+        ("functions.weather:0", ("weather:0", "weather")),
+        ("functions.weather:0", ("weather:0", "functions.weather")),
+        ("weather:0", ("weather_0", "weather")),
+        ("default_api:weather", ("default_api.weather", "weather")),
+        ("functions.info:capital", ("info.capital", "info/capital")),
+    ],
+)
+def test_a_name_that_means_one_tool_as_it_is_and_another_without_its_additions_is_refused_with_both(
+    protocol: str, written: str, names: tuple[str, str]
+) -> None:
+    read = get(protocol).parse(reply(protocol, written), tools(*names))
+    message = f"{written!r} may mean {names[0]!r} or {names[1]!r}. Write the name of one of them exactly."
+    assert (read.calls, [problem.message for problem in read.problems]) == ((), [message])
 
 
 @pytest.mark.parametrize("protocol", NATIVE)

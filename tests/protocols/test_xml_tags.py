@@ -32,6 +32,7 @@ TOOL = from_schema(
             "pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]},
             "rows": {"type": "array", "items": {"$ref": "#/$defs/Row"}},
             "row": {"anyOf": [{"$ref": "#/$defs/Row"}, {"type": "null"}]},
+            "perhaps": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
             "free": {"type": "object"},
             "either": {"type": ["array", "object"]},
             "text": {"type": "string"},
@@ -72,6 +73,10 @@ LIST, OBJECT = "Its tags were read as a list.", "Its tags were read as an object
         ('<param name="urls"><item>a</item></param>', {"urls": ["a"]}, LIST),
         ("<urls/>", {"urls": []}, "An empty text was read as an empty list."),
         ("<urls> </urls>", {"urls": []}, "An empty text was read as an empty list."),
+        ("<perhaps/>", {"perhaps": []}, "An empty text was read as an empty list."),
+        ("<perhaps></perhaps>", {"perhaps": []}, "An empty text was read as an empty list."),
+        ("<row/>", {"row": {}}, "An empty text was read as an empty object."),
+        ("<row><![CDATA[]]></row>", {"row": {}}, "An empty text was read as an empty object."),
         ("<free></free>", {"free": {}}, "An empty text was read as an empty object."),
     ],
 )  # fmt: skip

@@ -250,6 +250,49 @@ async def test_a_cancelled_turn_that_waits_in_vain_names_what_still_runs(
     work.release.set()
 
 
+def limited(work: Work, limits: Limits, way: str, protocol: str) -> Session:
+    """A session of a tool that never ends in time, with the limits from one of their sources."""
+    registry = work.registry(work.never_ends)
+    match way:
+        case "session" | "no programs":
+            programs = False if way == "no programs" else None
+            return Session(registry, protocol=protocol, limits=limits, programs=programs)
+        case "store":
+            return Session(registry, protocol=protocol, limits=limits, store=MemoryStore())
+        case "resumable programs":
+            return Session(registry, protocol=protocol, limits=limits, store=MemoryStore(), programs=True)
+        case _:
+            registry.enable_code_execution(limits=limits)
+            toolkit = registry.create_agent_toolkit("helper", ["slow"])
+            programs = False if way == "registry without programs" else None
+            return Session(toolkit if way == "toolkit" else registry, protocol=protocol, programs=programs)
+
+
+WAYS_OF_LIMITS = ["session", "no programs", "store", "resumable programs"]
+WAYS_OF_LIMITS += ["registry", "registry without programs", "toolkit"]
+
+
+@pytest.mark.parametrize("way", WAYS_OF_LIMITS)
+@pytest.mark.parametrize("protocol", ["openai", "json", "xml"])
+async def test_calls_without_a_program_have_the_clean_up_of_the_limits(
+    protocol: str, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    work = Work()
+    await cancelled_turn(limited(work, Limits(cleanup_s=SHORT_S), way, protocol), TWO[protocol], work)
+    assert (work.release.is_set(), set(work.steps)) == (False, {"cancelled"})
+    assert caplog.messages == ["a turn was cancelled, and 'slow' still runs after 0.2 s"]
+    work.release.set()
+
+
+@pytest.mark.parametrize("protocol", ["openai", "json", "xml"])
+async def test_the_control_a_longer_limit_lets_the_same_clean_up_end(protocol: str) -> None:
+    for limit_s, ends in ((SHORT_S, False), (PATIENCE_S, True)):
+        work = Work(cleans_up_for=200)
+        session = Session([work.slow], protocol=protocol, limits=Limits(cleanup_s=limit_s))
+        await cancelled_turn(session, TWO[protocol], work)
+        assert ("cleaned up" in work.steps) is ends
+
+
 async def test_a_turn_that_is_over_time_waits_for_the_clean_up_of_its_calls() -> None:
     work = Work()
     turn = await Session([work.slow], protocol="openai").turn(NATIVE, deadline_s=0.3)

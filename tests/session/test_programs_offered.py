@@ -79,6 +79,13 @@ def test_bounds_of_programs_turn_none_on_and_apply_to_those_that_are() -> None:
     assert [result.success for result in turn.results] == [False]
 
 
+def test_a_session_with_other_bounds_keeps_the_limits_of_its_registry() -> None:
+    registry = enabled()
+    registry.enable_code_execution(limits=Limits(calls=1))
+    turn = Session(registry, protocol="json", modules=["math"]).run_turn(PROGRAM.replace("+ 1", "+ double(n=3)"))
+    assert turn.results[0].text.startswith("Stopped: the program made more than 1 tool calls.")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

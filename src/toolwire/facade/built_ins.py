@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolwire.catalogue.entry import Entry
@@ -13,6 +14,7 @@ from toolwire.runtime.identity import new_id
 from toolwire.vocabulary.calls import (
     ASK_USER,
     CANCEL_CALL,
+    CLEANUP_S,
     CODE_EXECUTION,
     POLL_CALL,
     PROGRAM_TIME_S,
@@ -61,21 +63,23 @@ class BuiltInTools(RegistryBase):
         from toolwire.sandbox.limits import Limits
 
         parts = self._parts
-        limits = limits or Limits.within(_seconds(timeout))
+        bounds = limits or Limits.within(_seconds(timeout))
         entry = programs_entry(
             lambda: parts.scope,
-            limits,
+            bounds,
             self._invoke_own,
             min_isolation=min_isolation,
             modules=modules,
         )
         parts.scope.catalogue.add(entry, replace=True)
         parts.scope.catalogue.enable(CODE_EXECUTION)
+        parts.change(lambda scope: replace(scope, cleanup_s=bounds.cleanup_s))
 
     def disable_code_execution(self) -> None:
         """Removes `code_execution` again; does nothing when it is not registered."""
         if self._code_execution is not None:
             self._parts.scope.catalogue.remove(CODE_EXECUTION)
+            self._parts.change(lambda scope: replace(scope, cleanup_s=CLEANUP_S))
 
     def enable_tool_search(self, *, always: Iterable[str] = ()) -> None:
         """Lets models search for tools, so that prompts need not list all of them: adds the tool `search_tools`.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from toolwire.builtin.code_execution import CodeExecution
 from toolwire.catalogue.catalogue import Catalogue
 from toolwire.invocation.batch import needs_loop
 from toolwire.invocation.blocking import BlockingPorts
@@ -13,7 +12,7 @@ from toolwire.invocation.invoker import invoke
 from toolwire.invocation.scope import Scope, ended
 from toolwire.runtime.runtime import default_runtime
 from toolwire.runtime.step import step
-from toolwire.vocabulary.calls import CLEANUP_S, CODE_EXECUTION, ToolCall
+from toolwire.vocabulary.calls import ToolCall
 from toolwire.vocabulary.results import ToolResult
 
 
@@ -27,10 +26,7 @@ def awaited(scope: Scope, **changes: Any) -> Scope:
     # Import asyncio here: only callers with a loop need it.
     from toolwire.invocation.asynchronous import AsynchronousPorts
 
-    entry = scope.catalogue.find(CODE_EXECUTION)
-    programs = None if entry is None else entry.composite
-    cleanup_s = programs.limits.cleanup_s if isinstance(programs, CodeExecution) else CLEANUP_S
-    return replace(scope, ports=AsynchronousPorts(scope.runtime, cleanup_s), **changes)
+    return replace(scope, ports=AsynchronousPorts(scope.runtime, scope.cleanup_s), **changes)
 
 
 def call_blocking(call: ToolCall, scope: Scope) -> ToolResult:

@@ -22,7 +22,7 @@ from toolwire.permission.policy import Policy
 from toolwire.permission.seen_urls import urls_in
 from toolwire.runtime.runtime import Runtime
 from toolwire.runtime.tracer import Tracer
-from toolwire.vocabulary.calls import CODE_EXECUTION, NOBODY, Caller, ToolCall
+from toolwire.vocabulary.calls import CLEANUP_S, CODE_EXECUTION, NOBODY, Caller, ToolCall
 from toolwire.vocabulary.effects import Label
 from toolwire.vocabulary.errors import ConfigurationError
 from toolwire.vocabulary.kept_text import Spill
@@ -94,6 +94,8 @@ class Scope:
     """True if a call that waits for a person may end this pass over the run as `Pending`."""
     waits: Waits | None = None
     """For the calls that a running tool makes: the clocks of the calls that wait with them. None: no tool waits."""
+    cleanup_s: float = CLEANUP_S
+    """Seconds that cancelled calls get for their clean-up, in programs and outside (`Limits.cleanup_s`)."""
     deadline: float | None = None
     """Time of `time.monotonic()` after which no new work starts."""
     result_limit_bytes: int | None = RESULT_LIMIT_BYTES

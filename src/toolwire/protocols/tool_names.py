@@ -34,7 +34,7 @@ _ESCAPE = re.compile(rf"_({_WORD})_")
 # The underscore before such a word is escaped if another underscore will follow. Every escape begins with one.
 _IN_NAMES = re.compile(rf"_(?={_WORD}[^A-Za-z0-9-])|[^A-Za-z0-9_-]|\A[0-9-]")
 _IN_PROPERTIES = re.compile(rf"_(?={_WORD}[^A-Za-z0-9])|[^A-Za-z0-9_]|\A[0-9]")
-_NAMESPACES = ("functions.", "default_api.")
+_NAMESPACE = re.compile(r"\A(?:functions\.|default_api[.:])")
 """Where the prompts of OpenAI's and Gemini's models place the tools. The models then write it before a name."""
 _INDEX = re.compile(r":[0-9]{1,4}\Z")
 """The number of a call, which Kimi's models write behind the name: `functions.weather:0`."""
@@ -219,45 +219,47 @@ def _meant(
 
     Small models leave out the last part of a name: `weather` for `weather.get`. Its only tool is meant.
     """
-    found = _spelled_tool(written, ours, names, spellings)
-    bare = _INDEX.sub("", written)
-    for namespace in _NAMESPACES:
-        bare = bare.removeprefix(namespace)
-    if not found and bare != written:
-        found = _spelled_tool(bare, ours, names, spellings)
-    if found or not written:
-        return found
-    decoded = tool_name(written)
-    members = [name for name in names if name.startswith((f"{decoded}.", f"{decoded}/", f"{decoded}:"))]
-    return members[0] if len(members) == 1 else ""
-
-
-def _spelled_tool(
-    written: str, ours: Mapping[str, str], names: Collection[str], spellings: Mapping[str, Sequence[str]]
-) -> str:
-    decoded = ours.get(written) or tool_name(written)
-    return decoded if decoded in names else _spelled(decoded, spellings)
-
-
-def _spelled(written: str, names: Mapping[str, Sequence[str]]) -> str:
-    """Returns the only tool of the same spelling. Empty without exactly one."""
-    try:
-        found = names.get(program_name(written), ())
-    except DefinitionError:
-        return ""
+    found = _readings(written, spellings, ours)
+    if not found and written:
+        decoded = tool_name(written)
+        found = [name for name in names if name.startswith((f"{decoded}.", f"{decoded}/", f"{decoded}:"))]
     return found[0] if len(found) == 1 else ""
 
 
+def _readings(written: str, spellings: Mapping[str, Sequence[str]], ours: Mapping[str, str]) -> Sequence[str]:
+    """Returns all tools that a name can mean: as it is and without its number, each with and without its namespace."""
+    found: list[str] = []
+    for whole in (written, _INDEX.sub("", written)):
+        bare = _NAMESPACE.sub("", whole)
+        # A tool of exactly this name has the namespace in its own name.
+        found += _exact(whole, spellings, ours) or [
+            *_alike(tool_name(whole), spellings),
+            *(_exact(bare, spellings, ours) or _alike(tool_name(bare), spellings)),
+        ]
+    return tuple(dict.fromkeys(found))
+
+
+def _exact(written: str, spellings: Mapping[str, Sequence[str]], ours: Mapping[str, str]) -> list[str]:
+    """Returns the tools of exactly this name, or with this name for providers."""
+    decoded = ours.get(written) or tool_name(written)
+    return [name for name in dict.fromkeys((written, decoded)) if name in _alike(name, spellings)]
+
+
+def _alike(name: str, spellings: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Returns the tools whose names have the same spelling in programs."""
+    try:
+        return spellings.get(program_name(name), ())
+    except DefinitionError:
+        return ()
+
+
 def refuse_ambiguous(name: str, spellings: Mapping[str, Sequence[str]]) -> None:
-    """Refuses a name that several tools share as a spelling, unless a tool has exactly this name.
+    """Refuses a name that can mean several tools, unless a tool has exactly this name.
 
     Raises:
         Refusal: It names these tools.
     """
-    try:
-        found = spellings.get(program_name(name), ())
-    except DefinitionError:
-        return
+    found = _readings(name, spellings, {})
     if len(found) > 1 and name not in found:
         raise Refusal(f"{name!r} may mean {' or '.join(map(repr, found))}. Write the name of one of them exactly.")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from toolwire.facade.built_in.program_entry import program_modules, programs_entry
+from toolwire.facade.built_in.program_entry import program_limits, program_modules, programs_entry
 from toolwire.facade.driving import call_blocking
 from toolwire.invocation.scope import Scope
 from toolwire.protocols.base import CallingProtocol
@@ -59,17 +59,17 @@ class Bounds:
 def with_programs(
     scope: Callable[[], Scope], protocol: CallingProtocol, programs: bool | None, bounds: Bounds
 ) -> Scope:
-    """Returns the scope of a session whose model may run programs, or may not.
+    """Returns the scope of a session whose model may run programs, or may not. Its calls have the limits' clean-up.
 
     Raises:
         ConfigurationError: The choice contradicts the protocol or the bounds.
     """
     limits, least, modules = bounds.limits, bounds.min_isolation, bounds.modules
-    refuse_wrong_programs(programs, protocol, limits=limits, min_isolation=least, modules=modules)
-    if programs is False:
-        return without_programs(scope())
-    _offer(scope, bounds, is_asked=protocol.writes_programs if programs is None else programs)
-    return scope()
+    refuse_wrong_programs(programs, protocol, min_isolation=least, modules=modules)
+    if programs is not False:
+        _offer(scope, bounds, is_asked=protocol.writes_programs if programs is None else programs)
+    made = scope() if programs is not False else without_programs(scope())
+    return made if limits is None else replace(made, cleanup_s=limits.cleanup_s)
 
 
 def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> None:
@@ -87,7 +87,7 @@ def _offer(scope: Callable[[], Scope], bounds: Bounds, *, is_asked: bool) -> Non
 
     entry = programs_entry(
         scope,
-        limits or Limits(),
+        limits or program_limits(there),
         call_back,
         min_isolation=least or "kernel",
         modules=program_modules(there) if modules is None else modules,

@@ -112,7 +112,7 @@ class Session(Traced, Observed):
         by name, and `policy` (a `Policy`, rules, or a policy file) the registry's. `approver` asks a person.
         With a `store` (a `Store` or its URL) turns are recorded, and one without a decision is suspended until someone
         decides. Without one, calls that need a decision do not run.
-        `limits` bound each program, and none runs with weaker isolation than `min_isolation` ("kernel"); None: the
+        `limits` bound programs and clean-ups, and no program runs below `min_isolation` ("kernel"); None: the
         registry's settings. Programs may import only `modules`; None: all, or the registry's. They turn no programs on.
         `language` ("en", "zh"), `thought` ("short", "full") and, for `attp`, `style` ("full", "compact") shape the
         prompt of a text protocol; None is the first value. With `on_unreadable="note"` (not "keep"), an unreadable
@@ -121,8 +121,8 @@ class Session(Traced, Observed):
         `search_tools`. `always=()` leaves all to the search; None: the registry's setting. `finish` offers a tool by
         which the model ends: its name, or a pydantic model (`Turn.final`). A native reply whose text is nothing but
         calls is refused; with `read_text_calls` they run. `conversation` names what turns of several processes and
-        days belong to; None: a new id. The model calls for `caller`, by default the toolkit's agent. `visible(tool_name,
-        caller)` restricts what it sees. Bound parameters are looked up in `state`, which is never stored, first.
+        days belong to; None: a new id. The model calls for `caller`, by default the toolkit's agent. It sees what
+        `visible(tool_name, caller)` allows. Bound parameters are looked up in `state` first, which is never stored.
 
         Raises:
             ConfigurationError: An option or name is unknown, taken or does not fit, or a rule has no effect.

@@ -89,6 +89,12 @@ def program_modules(entry: Entry | None) -> tuple[str, ...]:
     return execution.modules if isinstance(execution, CodeExecution) else PROGRAM_MODULES
 
 
+def program_limits(entry: Entry | None) -> Limits:
+    """Returns the limits of programs of this entry; the default ones if it is not the entry of programs."""
+    execution = None if entry is None else entry.composite
+    return execution.limits if isinstance(execution, CodeExecution) else Limits()
+
+
 def modules_told(catalogue: Catalogue, protocol: CallingProtocol) -> dict[str, Any]:
     """Returns `modules` for a prompt that explains programs, or nothing if programs may import all of them."""
     modules = program_modules(catalogue.find(CODE_EXECUTION))
@@ -119,7 +125,7 @@ def run_program(
     )
     call = ToolCall(CODE_EXECUTION, {"code": code}, id=new_id("r"))
     if Inside(call, scope, invoke).answers_later:
-        later = awaited(scope)
+        later = awaited(replace(scope, cleanup_s=execution.limits.cleanup_s))
         return scope.runtime.portal.run(lambda: _run(execution, code, call, later))
     return step(_run(execution, code, call, scope))
 

@@ -21,7 +21,8 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _REAL = re.compile(r"-?[0-9]+\.[0-9]+")
 _WORDS = {"true": True, "false": False}
 _PYTHON_WORDS = {"True": ("boolean", True), "False": ("boolean", False), "None": ("null", None)}
-_TEXTLIKE = frozenset({"string", "integer", "number"})
+_TEXTLIKE = frozenset({"string", "integer", "number"}) | CONTAINER_TYPES
+"""The types whose text stays text where a string is accepted too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +161,8 @@ def _untagged(text: str, schema: Any, root: Mapping[str, Any]) -> Converted:
     types = accepted_types(node, root)
     if types == JSON_TYPES:
         return Converted(value=guess(text))
-    if types in _EMPTY and not text.strip():
-        value, what = _EMPTY[types]
+    if (only := types - {"null"}) in _EMPTY and not text.strip():
+        value, what = _EMPTY[only]
         return Converted(value=value(), problems=(_repair(f"An empty text was read as an empty {what}."),))
     return Converted(value=text) if types == _STRING else _typed(text, types)
 
@@ -195,7 +196,8 @@ def load_marked(text: str) -> Any:
 
 
 def _typed(text: str, types: frozenset[str]) -> Converted:
-    # If strings are allowed, numbers stay text. Exact decimals and leading zeros would otherwise be lost.
+    # If strings are allowed, numbers stay text: exact decimals and leading zeros would otherwise be lost.
+    # JSON of a list or an object stays text too, as in `repair.decode_json_texts`.
     wanted = types - _TEXTLIKE if "string" in types else types
     try:
         value = load_json(text)
@@ -203,8 +205,6 @@ def _typed(text: str, types: frozenset[str]) -> Converted:
         return _repaired(text, wanted, is_text="string" in types)
     except Refusal:
         return Converted(value=text)
-    if isinstance(value, str) and wanted & CONTAINER_TYPES and "string" not in types:
-        return _decoded(text, value, wanted)
     kind = json_type(value)
     is_wanted = kind in wanted or (kind == "integer" and "number" in wanted)
     is_whole = kind == "number" and "integer" in wanted and float(value).is_integer()
@@ -225,16 +225,6 @@ def _repaired(text: str, wanted: frozenset[str], *, is_text: bool) -> Converted:
     except Refusal:
         return Converted(value=text)
     return Converted(value=value, problems=problems) if json_type(value) in wanted else Converted(value=text)
-
-
-def _decoded(text: str, inner: str, wanted: frozenset[str]) -> Converted:
-    try:
-        value = load_json(inner)
-    except (json.JSONDecodeError, Refusal):
-        return Converted(value=text)
-    if json_type(value) not in wanted & CONTAINER_TYPES:
-        return Converted(value=text)
-    return Converted(value=value, problems=(_repair("The value stands in a JSON string; it was decoded."),))
 
 
 def _chosen(text: str, choices: list[Any]) -> Any:
@@ -263,4 +253,4 @@ _EMPTY: Mapping[frozenset[str], tuple[Callable[[], Any], str]] = {
     frozenset({"array"}): (list, "list"),
     frozenset({"object"}): (dict, "object"),
 }
-"""The empty value of a schema that accepts nothing else."""
+"""The empty value of a schema that accepts nothing else than it and null."""
