@@ -19,7 +19,7 @@ from toolwire.protocols.call_shapes import NAME, fences, is_all, named
 from toolwire.protocols.fillers import FILLER, OPENS
 from toolwire.protocols.json_text.call_forms import calls_of, named_call
 from toolwire.protocols.python_calls import balanced_end, python_calls
-from toolwire.protocols.reading.incoming import match_end
+from toolwire.protocols.reading.incoming import line, match_end
 from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
 from toolwire.protocols.reading.strict_json import load_prefix
 from toolwire.protocols.tagged_calls import read_tagged_call
@@ -78,6 +78,7 @@ _INSIDE = re.compile(r"</?(?:\w{1,16}:)?(?:parameter|invoke|function|arg_key|arg
 _PAIRS_HEAD = re.compile(rf"(?P<name>{NAME})\s*+(?=<arg_key>)")
 _PAIR = re.compile(r"<arg_key>([^<>]{1,256}+)</arg_key>\s*+<arg_value>")
 _PAIR_END = "</arg_value>"
+_BEHIND_PAIR = re.compile(r"(?P<text>[^<]*+)</?arg_(?:key|value)>")
 _ACTION_CALL = re.compile(rf"(?:\*\*)?Action(?:\*\*)?[ \t]*+:(?:\*\*)?[ \t]*+(?=\[?{NAME}\()", re.IGNORECASE)
 _INDEX = re.compile(r":[0-9]{1,4}\Z")
 _CALLED = re.compile(rf"(?P<name>{NAME})\(")
@@ -219,6 +220,9 @@ class _ForeignReader:
             _put(arguments, pair[1].strip(), self._text[pair.end() : closing])
             end = closing + len(_PAIR_END)
             end += len(self._text[end : end + 64]) - len(self._text[end : end + 64].lstrip())
+        if lost := _BEHIND_PAIR.match(self._text, end):
+            message = f"{lost['text'].strip()[:40]!r} stands between two pairs of one call. Write <arg_key> next."
+            raise Refusal(message, place=line(self._text, end))
         self._add((self._written(found["name"], arguments, self._text[position:end]),))
         return end
 
