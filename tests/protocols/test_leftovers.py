@@ -57,6 +57,9 @@ def pairs(inner: str) -> str:
         "<arg_key>table</arg_key><arg_value>t1</arg_value><arg_value>id=1</arg_value>",
         "<arg_key>table</arg_key><arg_value>t1<arg_key>where</arg_key><arg_value>id=1</arg_value>",
         "<arg_key>table</arg_key><arg_key>table</arg_key><arg_value>t1</arg_value>",
+        "<arg_key>table</arg_key><arg_value>t1</arg_value>, and\n<arg_key>where</arg_key><arg_value>id=1</arg_value>",
+        "<arg_key>table</arg_key><arg_value>t1</arg_value>and<arg_key>where</arg_key><arg_value>id=1</arg_value>",
+        "<arg_key>table</arg_key><arg_value>t1</arg_value>\nnow\n<arg_key>where</arg_key><arg_value>id=1</arg_value>",
     ],
 )
 def test_keys_and_values_that_are_no_pairs_are_refused(inner: str, format: str) -> None:

@@ -64,8 +64,10 @@ _SHAPES = re.compile(
     | ^[ \t*]*+(?:Action|Tool|Function|Call|(?:Tool|Function)[ _](?:call|name))[ \t*]*+[:：][ \t*`"']*+
       (?P<label>{NAME})(?P<behind_label>[ \t*`"']*+(?:$(?P<below>\s*+(?:\w++[ ]?\w*+)?+[ ]?:?[ ]?\{{)?+|[(\[{{]))
     | ^[ \t]*+(?:(?:\[|print\(|await[ ]|return[ ]|\w++[ \t]*+=)[ \t]*+)*+(?P<called>{NAME})
-      [=:,"'\[]{{0,2}}+\([`\s:,=(\[]*+(?:\w++\s*+(?:=(?!=)|["'])|["'\[{{0-9\-]|\)[ \t]*+(?:$|[\])]))
+      [=:,"'\[]{{0,2}}+\([`\s:,=(\[]*+(?:\w++\s*+(?:=(?!=)|["'])|["'\[{{0-9\-]|\*\*[{{\w]
+      |\)[ \t]*+(?:$|[\])]|(?:and|or|if)\b[^\n]*\)[ \t]*+$))
     | {_Q}(?P<quoted>{NAME}){_Q}
+    | \A[\s*`]*+(?P<whole>{NAME})[\s*`:]*+\{{(?=\s*+(?:\}}|{_Q}))
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
@@ -256,6 +258,8 @@ def _is_shape(shape: re.Match[str], last_input: int, known: KnownTools) -> bool:
         return bool(named(shape["label"], known)) and has_input
     if shape["line"] is not None:
         return _is_broken_call(shape, known)
+    if shape["whole"] is not None:
+        return bool(named(shape["whole"], known)) and shape.string.rstrip().endswith(("}", "`"))
     groups = ("behind", "recipient", "attribute", "element", "tag", "called")
     return any(named(shape[group], known) for group in groups)
 

@@ -15,11 +15,11 @@ from typing import Any, cast
 
 from toolwire.protocols.attp.whole_program import CompileBudget
 from toolwire.protocols.base import CALL_LIMIT, Refusal, too_many_calls
-from toolwire.protocols.call_shapes import NAME, fences, is_all, named
+from toolwire.protocols.call_shapes import NAME, THINKING, fences, is_all, named
 from toolwire.protocols.fillers import FILLER, OPENS
 from toolwire.protocols.json_text.call_forms import calls_of, named_call
 from toolwire.protocols.python_calls import balanced_end, python_calls
-from toolwire.protocols.reading.incoming import match_end
+from toolwire.protocols.reading.incoming import line, match_end
 from toolwire.protocols.reading.lenient_json import VALUE_LIMIT, read_lenient
 from toolwire.protocols.reading.strict_json import load_prefix
 from toolwire.protocols.tagged_calls import read_tagged_call
@@ -78,8 +78,15 @@ _INSIDE = re.compile(r"</?(?:\w{1,16}:)?(?:parameter|invoke|function|arg_key|arg
 _PAIRS_HEAD = re.compile(rf"(?P<name>{NAME})\s*+(?=<arg_key>)")
 _PAIR = re.compile(r"<arg_key>([^<>]{1,256}+)</arg_key>\s*+<arg_value>")
 _PAIR_END = "</arg_value>"
+_BEHIND_PAIR = re.compile(r"(?P<text>[^<]*+)</?arg_(?:key|value)>")
 _ACTION_CALL = re.compile(rf"(?:\*\*)?Action(?:\*\*)?[ \t]*+:(?:\*\*)?[ \t]*+(?=\[?{NAME}\()", re.IGNORECASE)
 _INDEX = re.compile(r":[0-9]{1,4}\Z")
+_FRONT = re.compile(
+    rf"(?:\s++|<(?P<thinking>{THINKING})>.*?</(?P=thinking)>)*+{FILLER.pattern}", FILLER.flags | re.DOTALL
+)
+"""Matches what may stand before a call without a mark."""
+_BEHIND_CODE = re.compile(rf"[ \t]*+(?:[,;\]`\n]|</?[\w|｜]|\[/|{NAME}\(|\Z)")
+"""Matches behind a Python call that is a statement of its own, and not a part of an expression or of prose."""
 _CALLED = re.compile(rf"(?P<name>{NAME})\(")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action", "recipient_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "tool_input", "action_input", "tool_args")
@@ -106,6 +113,7 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
     quoting = [(start, end) for start, end, _ in fences(unquoted) if not is_all(unquoted, start, end)]
     starts = [start for start, _ in quoting]
     reader, spans = _ForeignReader(text, known), list[tuple[int, int]]()
+    front = match_end(_FRONT, text)
     for found in _START.finditer(unquoted):
         around = bisect_left(starts, found.start()) - 1
         is_fenced = around >= 0 and found.start() < quoting[around][1]
@@ -113,7 +121,15 @@ def read_foreign(text: str, unquoted: str, known: KnownTools) -> Foreign | None:
         is_other = name is not None and not named(name, known)
         if is_fenced or is_other or (spans and found.start() < spans[-1][1]):
             continue
-        end = reader.read(found.start(), is_marked=name is None and found["action"] is None)
+        if found["called"]:
+            # Without any mark only a text that is nothing but calls makes them: other lines are prose or a program.
+            alone = _ForeignReader(text, known)
+            if found.start() <= front and alone.read(found.start(), is_marked=False) == len(text):
+                return alone.found([(found.start(), len(text))])
+            continue
+        action = (found["action"] or "").lower()
+        is_marked = name is None and (not action or action.startswith("to=functions."))
+        end = reader.read(found.start(), is_marked=is_marked)
         if end is None:
             break  # the rest is not searched, so that the time stays linear
         spans.append((found.start(), end))
@@ -219,6 +235,9 @@ class _ForeignReader:
             _put(arguments, pair[1].strip(), self._text[pair.end() : closing])
             end = closing + len(_PAIR_END)
             end += len(self._text[end : end + 64]) - len(self._text[end : end + 64].lstrip())
+        if lost := _BEHIND_PAIR.match(self._text, end):
+            message = f"{lost['text'].strip()[:40]!r} stands between two pairs of one call. Write <arg_key> next."
+            raise Refusal(message, place=line(self._text, end))
         self._add((self._written(found["name"], arguments, self._text[position:end]),))
         return end
 
@@ -235,7 +254,7 @@ class _ForeignReader:
         found = _CALLED.match(self._text, position + is_list)
         end = None if found is None else balanced_end(self._text, position if is_list else found.end() - 1)
         self._code_left -= 0 if end is None else end - position
-        if end is None or self._code_left < 0:
+        if end is None or self._code_left < 0 or not _BEHIND_CODE.match(self._text, end):
             return None
         source = self._text[position:end]
         calls = python_calls(source)

@@ -22,7 +22,7 @@ _WRAPPER = r"tool_calls?|function_calls?|tool_use|toolcall|invoke"
 _MARK = re.compile(
     rf"""
       <[|｜]{_WORD}[|｜]?> | <\w{{0,32}}(?:tool|function|call)\w{{0,32}}\|> | \[TOOL_CALLS\] | \[ARGS\](?=\s*+\{{)
-    | ✿(?:FUNCTION|ARGS)✿
+    | ✿(?:FUNCTION|ARGS)✿ | </?[|｜]DSML[|｜] | <(?:start|end)_function_call>
     | (?<!\w[ ])</?(?:\w{{1,16}}:)?(?:{_WRAPPER})(?:[ ][^<>\n]*+)?+>
     | </?(?:\w{{1,16}}:)?(?:invoke|parameter)[ ][^<>\n]*+> | </?arg_(?:key|value)> | <(?:function|parameter)=[^<>\n]*+>
     | </(?:function|(?:\w{{1,16}}:)?parameter)> | (?<!\w[ ])Action[ ]Input

@@ -44,7 +44,7 @@ def python_calls(source: str) -> list[tuple[str, dict[str, Any]]] | None:
 
 
 def _python_call(node: ast.expr) -> tuple[str, dict[str, Any]] | None:
-    if not isinstance(node, ast.Call):
+    if not isinstance(node, ast.Call) or _has_twice(node):
         return None
     try:
         values = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
@@ -58,3 +58,14 @@ def _python_call(node: ast.expr) -> tuple[str, dict[str, Any]] | None:
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in cast("dict[Any, Any]", values)):
         return None
     return ast.unparse(node.func), cast("dict[str, Any]", values)
+
+
+def _has_twice(call: ast.Call) -> bool:
+    """True if a keyword or a key is given twice, or comes from `**`. Python's parser lets the last one win."""
+    keywords = [keyword.arg for keyword in call.keywords]
+    keys = [
+        [ast.unparse(key) for key in node.keys if key is not None]
+        for node in ast.walk(call)
+        if isinstance(node, ast.Dict)
+    ]
+    return None in keywords or any(len({*names}) < len(names) for names in (keywords, *keys))

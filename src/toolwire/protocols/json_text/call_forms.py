@@ -85,7 +85,9 @@ class _Shape:
 
 def _items(value: Any) -> list[Any]:
     if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):  # pyright: ignore[reportUnknownMemberType]
-        value = cast("dict[str, Any]", value)["tool_calls"]
+        node = cast("dict[str, Any]", value)
+        value = node["tool_calls"]
+        _refuse_unknown({key: item for key, item in node.items() if key not in {"tool_calls", *_OF_A_MESSAGE}})
     return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
@@ -99,10 +101,13 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
         if isinstance(inner, dict) and (is_marked or not node.keys() - {key} - _BESIDE - beside):
             if node.keys() & {*_ARGUMENTS} - {key}:
                 raise Refusal(f"Arguments stand beside `{key}`. Write them in it.")
+            _refuse_unknown({name: item for name, item in node.items() if name not in {key, *beside}})
             shape = _shape(inner, known, is_marked=is_marked)
             return shape and replace(shape, id=_text(node.get("id")), is_enveloped=True)
     if isinstance(node.get("action"), str) and "action_input" in node:
-        _refuse_lost(node.keys() - {"action", "action_input"}, node["action"], known)
+        others = {key: item for key, item in node.items() if key not in ("action", "action_input")}
+        _refuse_lost(others.keys(), node["action"], known)
+        _refuse_unknown(others)
         return _Shape(name=node["action"], arguments=node["action_input"], id="")
     given = [key for key in _ARGUMENTS if key in node]
     name = node.get("name")
@@ -116,6 +121,7 @@ def _shape(item: Any, known: KnownTools, *, is_marked: bool) -> _Shape | None:
     if beside and not is_marked:
         return None
     _refuse_lost(beside, name, known)
+    _refuse_unknown({key: item for key, item in node.items() if key not in ("name", *given)}, has_arguments=bool(given))
     return _Shape(name=name, arguments=node[given[0]] if given else {}, id=_text(node.get("id")))
 
 
@@ -124,6 +130,15 @@ def _refuse_lost(beside: AbstractSet[str], tool: str, known: KnownTools) -> None
     parameters = cast("Mapping[str, Any]", known.schemas.get(known.name(tool), {}).get("properties") or {})
     if lost := beside & parameters.keys():
         raise Refusal(f"The parameter {min(lost)!r} stands beside the arguments of {tool!r}. Write it in them.")
+
+
+def _refuse_unknown(beside: Mapping[str, Any], *, has_arguments: bool = True) -> None:
+    """Refuses a call with a key beside its own that may hold arguments: they would be lost."""
+    for key, item in beside.items():
+        is_text = isinstance(item, str) and item.lstrip()[:1] in ("{", "[")
+        is_lost = is_text or (isinstance(item, dict | list) and bool(cast("Any", item)))
+        if is_lost or not (has_arguments or key in _BESIDE):
+            raise Refusal(f"The key {key[:40]!r} belongs to no call. Write the tool's parameters in `arguments`.")
 
 
 def _call(shape: _Shape, raw: str, known: KnownTools) -> tuple[ToolCall, tuple[Problem, ...]]:

@@ -19,9 +19,7 @@ from toolwire.protocols.tool_imports import with_tool_imports
 from toolwire.protocols.tool_names import known_tools
 from toolwire.vocabulary.calls import CODE_EXECUTION, Problem, Reply, ToolCall
 
-_JSON_LANGUAGES = frozenset(
-    {"", "json", "jsonc", "json5", "javascript", "tool_call", "tool_calls", "tool_code", "text"}
-)
+_JSON_LANGUAGES = frozenset({"", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool_code", "text"})
 PYTHON_LANGUAGES = frozenset({"python", "py", "python3"})
 """Languages of a fence around a program."""
 
