@@ -118,10 +118,6 @@ def test_tags_are_read_as_the_list_or_object_that_the_tool_takes(
             "Tags stand in <item>, and it must be a string. Put the whole value into CDATA.",
         ),
         ("<either><a>1</a></either>", "The tag in the value may be an item or a field. Write JSON, in CDATA."),
-        (
-            "<urls><item>a]]>b</item></urls>",
-            "The tags in the value of <item> are not well-formed. Write the value as JSON, in CDATA.",
-        ),
     ],
 )
 def test_tags_with_no_or_two_readings_are_refused_with_the_reason(params: str, reason: str) -> None:
@@ -189,6 +185,13 @@ def test_text_and_sections_are_one_text(value: str, text: str) -> None:
 @pytest.mark.parametrize("value", ["<![CDATA[a]]> & b", "a & b <![CDATA[c]]>", "<![CDATA[a]]>b<i>c</i>"])
 def test_text_that_is_not_well_formed_beside_a_section_is_refused(value: str) -> None:
     assert read(f"<text>{value}</text>").is_refused
+
+
+def test_an_end_of_cdata_in_tags_is_refused() -> None:
+    reply = read("<urls><item>a]]>b</item></urls>")
+    assert [problem.message for problem in reply.problems] == [
+        "It is not clear where the CDATA of <urls> begins and ends. Write it once."
+    ]
 
 
 PIECES = st.lists(

@@ -201,10 +201,10 @@ def _is_beside_arguments(node: Mapping[str, Any], tool: str, known: KnownTools) 
 
 
 def named(written: str | None, known: KnownTools) -> str:
-    """Returns the known tool that a written name means, with or without the prefix `functions.`. Empty if none fits."""
+    """Returns the known tool that a written name means, also with a number or another word behind a colon. Else empty."""
     if not written:
         return ""
-    for name in (written, written.removeprefix("functions."), written.partition(":")[0].removeprefix("functions.")):
+    for name in (written, written.partition(":")[0]):
         if known.name(name) in known.schemas:
             return known.name(name)
     last = written.rpartition(".")
