@@ -201,7 +201,7 @@ def _is_beside_arguments(node: Mapping[str, Any], tool: str, known: KnownTools) 
 
 
 def named(written: str | None, known: KnownTools) -> str:
-    """Returns the known tool that a written name means, also with a word or number behind a colon. Empty if none fits."""
+    """Returns the known tool that a written name means, also with more behind a colon. Empty if none fits."""
     if not written:
         return ""
     for name in (written, written.partition(":")[0]):
