@@ -329,6 +329,16 @@ def test_a_raw_line_of_events_is_the_hosts_mistake(line: str) -> None:
         stream.reply()
 
 
+def test_a_stream_of_plain_text_keeps_each_piece_and_is_no_answer_if_it_is_a_call() -> None:
+    stream = get("openai").stream(TOOLS, marks_end=False)
+    for text in ("So", ": it is", " data: 5"):
+        stream.feed(text)
+    assert stream.reply().text == "So: it is data: 5"
+    stream = get("openai").stream(TOOLS, marks_end=False)
+    stream.feed('<tool_call>{"name": "now", "arguments": {}}</tool_call>')
+    assert stream.reply().is_refused
+
+
 def test_a_block_under_a_used_index_is_a_block_of_its_own() -> None:
     blocks = [*block(0, use("a", "weather"), '{"city": "Oslo"}'), *block(0, use("b", "weather"), '{"city": "Rome"}')]
     assert called(read("anthropic", [*blocks, *END])) == BOTH

@@ -201,6 +201,6 @@ def object_text(arguments: Any) -> str:
 
 def _dump(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
     except (TypeError, ValueError, RecursionError):
         return json.dumps({INVALID_JSON: f"a {type(value).__name__} that JSON cannot hold"})

@@ -20,12 +20,11 @@ STREAM_LIMIT_CHARACTERS = 16_777_216
 The message of such a reply is still smaller than the largest request of the providers, which is 32 MB.
 """
 
-_SSE_LINE = re.compile(r"(?:data|event|id|retry)?:")
+_SSE_LINE = re.compile(r"(?:data|event|id|retry):|: ")
 """The beginning of a raw line of server-sent events, whose data is the chunk."""
 
 _DONE = "[DONE]"
 """The last line of a stream of server-sent events, which SDKs leave out."""
-
 
 _REPEATING = frozenset(
     {"content.delta", "content.done", "refusal.delta", "refusal.done", "tool_calls.function.arguments.delta"}
@@ -60,6 +59,8 @@ class NativeStream:
         self._texts: list[str] = []
         """Pieces of plain text. A server that sends them has no calls."""
         self._knows_any = self._has_input_ended = False
+        self._is_raw = False
+        """True if the host feeds raw lines of server-sent events, which begin with one."""
         self._first_unknown = "nothing"
 
     @property
@@ -113,7 +114,7 @@ class NativeStream:
 
     def _read(self) -> Reply:
         if self._texts and not self._knows_any:
-            return self._provider.parse("".join(self._texts))
+            return self._provider.parse("".join(self._texts), self._reader.known)
         faults = [*self._faults, *self._assembly.faults()]
         if self._texts:
             faults.append(Problem(message="A piece of the stream is text, and the others are not.", repaired=False))
@@ -125,7 +126,8 @@ class NativeStream:
         if text.strip() == _DONE:
             self._assembly.is_ended = self._assembly.is_ended or self._knows_any
             return []
-        if _SSE_LINE.match(text):
+        self._is_raw = self._is_raw or (not self._texts and _SSE_LINE.match(text) is not None)
+        if self._is_raw:
             self._note_unknown("a line of server-sent events")
             return []
         self._texts.append(text)
