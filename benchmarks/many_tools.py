@@ -6,8 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from tests.protocols.many_tools import tools
+
 from benchmarks.timing import Figure, medians
-from toolwire import Session, ToolRegistry, ToolSpec
+from toolwire import Session, ToolRegistry
 from toolwire.protocols import get, names
 from toolwire.vocabulary.calls import ToolCall
 
@@ -17,7 +19,7 @@ ROUNDS = 15
 
 def figures() -> list[Figure]:
     """One call among 200 tools against the only tool, and 100 known tools in a new session, for each protocol."""
-    one, many = _tools(1), _tools(200)
+    one, many = tools(1), tools(200)
     found: list[Figure] = []
     for name in PROTOCOLS:
         protocol = get(name)
@@ -34,33 +36,8 @@ def figures() -> list[Figure]:
     return found
 
 
-def _tools(count: int) -> list[ToolSpec]:
-    return [ToolSpec.from_function(_looks, name=f"tool_{number}") for number in range(count)]
-
-
-def _looks(
-    a: int,
-    b: str = "b",
-    c: float = 1.5,
-    d: bool = True,
-    e: list[str] | None = None,
-    f: dict[str, int] | None = None,
-    g: int | None = None,
-    h: str | None = None,
-    i: list[int] | None = None,
-    j: str = "j",
-) -> str:
-    """Looks at a thing.
-
-    Args:
-        a: The number of the thing.
-        b: The name of the thing.
-    """
-    return f"{a}{b}{c}{d}{e}{f}{g}{h}{i}{j}"
-
-
 def _turns(protocol: str, reply: object) -> float:
-    few, many = (Session(_tools(count), protocol=protocol) for count in (1, 200))
+    few, many = (Session(tools(count), protocol=protocol) for count in (1, 200))
     loop = asyncio.new_event_loop()
     try:
         variants = {
@@ -75,7 +52,7 @@ def _turns(protocol: str, reply: object) -> float:
 
 def _describing(protocol: str) -> float:
     registry = ToolRegistry()
-    for spec in _tools(100):
+    for spec in tools(100):
         registry.register(spec)
     times: list[float] = []
     for _ in range(ROUNDS):
