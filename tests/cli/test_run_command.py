@@ -353,7 +353,8 @@ def test_a_tool_that_never_returns_is_given_up_at_the_time_limit(program: Progra
     assert ended == Ended(
         code=1,
         # The tool holds the thread that would ask the program for its place, so no line of the program is shown.
-        stdout=f"on\nStopped: the program was not done 0.5 s after its start, tools included.\n{SLOW}",
+        stdout="on\n[still running after the program has ended: hangs. It may yet take effect.]\n"
+        f"Stopped: the program was not done 0.5 s after its start, tools included.\n{SLOW}",
         stderr=TOLD,
     )
 

@@ -45,7 +45,7 @@ decide with `toolwire approvals`, then --resume the run.
 AUTO = "auto"
 _DEFAULT = "attp"
 _GRACE_S = 2.0
-"""Seconds beyond the time limit. The sandbox uses them to stop the program and keep its output."""
+"""Seconds beyond the time limit and the clean-up of calls, in which the sandbox stops the program and keeps its output."""
 
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -150,7 +150,8 @@ def _turn(
         turn.set_result(await make())
 
     try:
-        return within(timeout_s + _GRACE_S, lambda turn: asyncio.run(take(turn)), asking=asking)
+        longest_s = timeout_s + toolwire.Limits.within(timeout_s).cleanup_s + _GRACE_S
+        return within(longest_s, lambda turn: asyncio.run(take(turn)), asking=asking)
     except TimeoutError:
         return otherwise()
     except toolwire.SandboxUnavailable as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from xml.sax.saxutils import escape
 
 from toolwire.protocols.base import DEPTH_LIMIT
 
@@ -102,4 +102,4 @@ def content_end(text: str, position: int, tag: str) -> tuple[int, int] | None:
 
 def without_sections(text: str) -> str:
     """Returns the same XML without CDATA, which escapes replace."""
-    return _SECTION.sub(lambda found: escape(found[1]), text)
+    return _SECTION.sub(lambda found: html.escape(found[1], quote=False), text)
