@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -106,46 +105,6 @@ class ReplyStream(Protocol):
         It is refused while `is_complete` is False.
         """
         ...
-
-
-class TextStream(ABC):
-    """The end of a streamed text. A protocol's own stream adds the events and the reading."""
-
-    def __init__(self, *, marks_end: bool) -> None:
-        """With `marks_end`, the caller says by `end` that the reply is complete, and until then it is not."""
-        self._marks_end = marks_end
-        self._has_ended = False
-
-    @property
-    def is_complete(self) -> bool | None:
-        """True after `end`. Before it, False if the caller marks the end, else None."""
-        return True if self._has_ended else False if self._marks_end else None
-
-    def feed(self, delta: Any) -> list[StreamEvent]:
-        """Returns the events of a piece of text. None means no text.
-
-        Raises:
-            ConfigurationError: The host passed something other than text, or a piece after `end`.
-        """
-        refuse_more(self._has_ended)
-        return self._add(delta)
-
-    def end(self) -> list[StreamEvent]:
-        """Says that the reply is complete. A text has no events at its end."""
-        self._has_ended = True
-        return []
-
-    def reply(self) -> Reply:
-        """Returns the reply so far. After the last piece it equals the result of `parse` for the whole reply."""
-        return end_reply(self._read(), self.is_complete)
-
-    @abstractmethod
-    def _add(self, delta: Any) -> list[StreamEvent]:
-        """Returns the events of a piece of text."""
-
-    @abstractmethod
-    def _read(self) -> Reply:
-        """Returns the reply that the text so far is."""
 
 
 def refuse_more(has_ended: bool) -> None:

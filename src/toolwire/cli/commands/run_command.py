@@ -45,7 +45,7 @@ decide with `toolwire approvals`, then --resume the run.
 AUTO = "auto"
 _DEFAULT = "attp"
 _GRACE_S = 2.0
-"""Seconds beyond the time limit and the clean-up of calls, in which the sandbox stops the program and keeps its output."""
+"""Seconds beyond the time limit and the clean-up of calls, for the sandbox to stop a program and keep its output."""
 
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from toolwire.protocols.attp.grammar import attp_grammar
@@ -49,8 +50,7 @@ class Attp:
 
     def stream(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> AttpStream:
         """Returns a parser for streamed text. It reports the program line by line."""
-        known = known_tools(tools)
-        return AttpStream(lambda reply: parse_attp(reply, known), marks_end=marks_end)
+        return AttpStream(partial(parse_attp, tools=known_tools(tools)), marks_end=marks_end)
 
     def refuse(self, reply: Reply) -> str:
         """Returns the problems, or the message of a reply that failed. Empty if it has calls."""

@@ -6,21 +6,21 @@ until its kind is known. The content of a fence is passed on as it arrives; it i
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal
 
-from toolwire.protocols.base import REPLY_LIMIT_BYTES
 from toolwire.protocols.json_text.layout import LANDMARK, looks_like_a_call, plainly_holds_a_call
 from toolwire.protocols.json_text.parse import PYTHON_LANGUAGES
 from toolwire.protocols.json_text.walk import JsonWalk
-from toolwire.protocols.reading.incoming import match_end, text_given
-from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta, TextStream
+from toolwire.protocols.reading.incoming import match_end
+from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.text_parse import parse_json_text
+from toolwire.protocols.text_stream import TextStream
 from toolwire.protocols.tool_names import known_tools
-from toolwire.vocabulary.calls import CODE_EXECUTION, Reply, ToolCall
+from toolwire.vocabulary.calls import CODE_EXECUTION, ToolCall
 
 _HELD = 256
 """Maximum number of characters that wait until their kind is known."""
@@ -45,12 +45,11 @@ class _Block:
 class JsonTextStream(TextStream):
     """Parses one reply while it arrives."""
 
+    _protocol: ClassVar[str] = "json"
+
     def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> None:
-        super().__init__(marks_end=marks_end)
         self._known = known_tools(tools)
-        self._pieces: list[str | bytes] = []
-        self._size = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        super().__init__(partial(parse_json_text, tools=self._known), marks_end=marks_end)
         self._text = ""
         self._at = 0
         self._calls = 0
@@ -60,26 +59,15 @@ class JsonTextStream(TextStream):
         self._is_marked = False
         self._is_in_fence = False
 
-    def _add(self, delta: Any) -> list[StreamEvent]:
-        delta = text_given(delta, "json")
-        if not delta or self._size > REPLY_LIMIT_BYTES:
-            return []
-        self._pieces.append(delta)
-        self._size += len(delta)
+    def _add(self, text: str) -> list[StreamEvent]:
         # With a local variable as its only reference, the text grows in place and is not copied for each piece.
-        text, self._text = self._text, ""
-        text += delta if isinstance(delta, str) else self._decoder.decode(delta)
-        self._text = text
+        whole, self._text = self._text, ""
+        whole += text
+        self._text = whole
         self._events = []
         while self._at < len(self._text) and self._advance():
             pass
         return self._events
-
-    def _read(self) -> Reply:
-        if not any(isinstance(piece, bytes) for piece in self._pieces):
-            return parse_json_text("".join(str(piece) for piece in self._pieces), self._known)
-        parts = (piece if isinstance(piece, bytes) else piece.encode("utf-8", "replace") for piece in self._pieces)
-        return parse_json_text(b"".join(parts), self._known)
 
     def _advance(self) -> bool:
         """Takes one step through the text. False if more text is needed first."""

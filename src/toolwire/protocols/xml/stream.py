@@ -7,19 +7,18 @@ then reads the whole reply as `parse` does.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
-from toolwire.protocols.base import REPLY_LIMIT_BYTES
-from toolwire.protocols.reading.incoming import match_end, text_given
-from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta, TextStream
+from toolwire.protocols.reading.incoming import match_end
+from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent, TextDelta
 from toolwire.protocols.text_parse import parse_xml
+from toolwire.protocols.text_stream import TextStream
 from toolwire.protocols.xml.element import BLOCK_TAGS, NAMED_TAGS
 from toolwire.protocols.xml.markup import CDATA, CDATA_END, CLOSING, OPENING, attributes, expanded
 from toolwire.protocols.xml.parse import Schemas, read_xml
-from toolwire.vocabulary.calls import Reply
 
 _HELD_MAX = 512
 """Maximum number of characters held back while a call may begin. No valid tag or code span is longer."""
@@ -54,13 +53,12 @@ _QUOTES = "\"'“‘«「『"
 class XmlStream(TextStream):
     """Parses one reply while it arrives. Use it once, from one reader."""
 
+    _protocol: ClassVar[str] = "xml"
+
     def __init__(self, tools: Iterable[Any] = (), *, marks_end: bool = False) -> None:
-        super().__init__(marks_end=marks_end)
         self._schemas = Schemas(tools)
         self._tools = self._schemas.known
-        self._pieces: list[str | bytes] = []
-        self._size = 0
-        self._decoder = _utf8()
+        super().__init__(partial(parse_xml, tools=self._tools), marks_end=marks_end)
         self._held = ""
         self._events: list[StreamEvent] = []
         self._step: Callable[[], bool] = self._outside
@@ -73,25 +71,12 @@ class XmlStream(TextStream):
         self._has_sections = False
         self._is_fenced = False
 
-    def _add(self, delta: Any) -> list[StreamEvent]:
-        delta = text_given(delta, "xml")
-        if self._size <= REPLY_LIMIT_BYTES:
-            self._pieces.append(delta)
-            self._size += len(delta)
-            text = delta if isinstance(delta, str) else self._decoder(delta)
-            self._held += text
-            while self._held and self._step():
-                pass
-        events, self._events = self._events, []
-        return events
-
-    def _read(self) -> Reply:
-        if all(isinstance(piece, str) for piece in self._pieces):
-            return parse_xml("".join(map(str, self._pieces)), self._tools)
-        whole = b"".join(
-            piece if isinstance(piece, bytes) else piece.encode("utf-8", "surrogatepass") for piece in self._pieces
-        )
-        return parse_xml(whole, self._tools)
+    def _add(self, text: str) -> list[StreamEvent]:
+        self._events = []
+        self._held += text
+        while self._held and self._step():
+            pass
+        return self._events
 
     # Each step consumes the beginning of the held text, and returns True if another step may follow at once.
 
@@ -308,10 +293,11 @@ class XmlStream(TextStream):
 
     def _tell(self, end: int, text: str | None = None) -> None:
         """Reports the beginning of the held text as part of a value, or reports `text` in its place."""
-        if end:
-            text = self._held[:end] if text is None else text
-            self._events.append(ArgumentsDelta(index=self._index, text=text, parameter=self._parameter))
-            self._take(end)
+        if not end:
+            return
+        source = self._held[:end]
+        self._events.append(ArgumentsDelta(index=self._index, text=text or source, parameter=self._parameter))
+        self._take(end)
 
     def _say(self, end: int) -> bool:
         """Reports the beginning of the held text as text."""
@@ -334,8 +320,3 @@ class XmlStream(TextStream):
             self._call.append(self._held[:end])
         self._held = self._held[end:]
         return True
-
-
-def _utf8() -> Callable[[bytes], str]:
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    return decoder.decode
