@@ -120,6 +120,7 @@ def _chat(body: dict[str, Any]) -> None:
             continue
         assert not waiting, f"'tool_calls' must be followed by tool messages; these are missing: {waiting}"
         waiting = [call["id"] for call in message.get("tool_calls") or []]
+        assert len(set(waiting)) == len(waiting), f"duplicate tool call ids: {waiting}"
         for call in message.get("tool_calls") or []:
             assert NAME.fullmatch(call["function"]["name"])
             json.loads(call["function"]["arguments"])
@@ -133,6 +134,7 @@ def _responses(body: dict[str, Any]) -> None:
         _function(tool)
     calls = [item["call_id"] for item in body["input"] if item.get("type") == "function_call"]
     outputs = [item["call_id"] for item in body["input"] if item.get("type") == "function_call_output"]
+    assert len(set(calls)) == len(calls), f"duplicate item found: {calls}"
     assert sorted(calls) == sorted(outputs), f"no tool output found for function call {set(calls) ^ set(outputs)}"
     for item in body["input"]:
         if item.get("type") == "function_call_output" and not isinstance(item["output"], str):
@@ -154,6 +156,7 @@ def _messages(body: dict[str, Any]) -> None:
         for result in results:
             _tool_result(result)
         waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        assert len(set(waiting)) == len(waiting), f"`tool_use` ids must be unique: {waiting}"
 
 
 def _tool_result(result: dict[str, Any]) -> None:

@@ -46,6 +46,7 @@ calls = st.lists(
     ),
     min_size=1,
     max_size=4,
+    unique_by=lambda call: call.id,
 )
 
 

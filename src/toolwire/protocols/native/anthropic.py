@@ -157,7 +157,7 @@ def _block_back(block: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
     if not is_call:
         return kept
     call = next_call(calls)
-    return {**kept, "id": text_in(block, "id") or call.id, "name": history_name(call.name)}
+    return {**kept, "id": call.id or text_in(block, "id"), "name": history_name(call.name)}
 
 
 def _result(result: ToolResult) -> dict[str, Any]:

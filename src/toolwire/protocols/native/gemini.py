@@ -17,6 +17,7 @@ from toolwire.protocols.native.provider_schema import properties_named, properti
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.streams.part_chunks import PLAIN, PartAssembly, call_in, word_in
 from toolwire.protocols.native.written import (
+    CALL_ELSEWHERE,
     MADE_ID,
     Dialect,
     Written,
@@ -97,6 +98,8 @@ class Gemini(NativeProtocol):
             return None
         written = Written()
         parts = items_in(content, "parts")
+        if not any(map(call_in, parts)) and _has_calls(items_in(body, "candidates")[1:]):
+            written.problems.append(CALL_ELSEWHERE)
         texts, thoughts = list[str](), list[str]()
         for part in parts:
             if call := call_in(part):
@@ -157,6 +160,10 @@ class Gemini(NativeProtocol):
         return older_parameters(tool) if self._schema_field == "parameters" else newer_parameters(tool)
 
 
+def _has_calls(candidates: Iterable[Any]) -> bool:
+    return any(call_in(part) for candidate in candidates for part in items_in(inner(candidate, "content"), "parts"))
+
+
 def _part_back(part: dict[str, Any], calls: Iterator[ToolCall]) -> dict[str, Any]:
     """Returns a part as a request takes it. A call has the name of its response, and an object as arguments."""
     key = next((key for key in ("function_call", "functionCall") if part.get(key) is not None), None)
@@ -164,7 +171,11 @@ def _part_back(part: dict[str, Any], calls: Iterator[ToolCall]) -> dict[str, Any
         return part
     call = part[key]
     given = {"args": as_object(call["args"])} if field(call, "args") is not None else {}
-    return {**part, key: {**without_stray(present(call), "args"), "name": history_name(next_call(calls).name), **given}}
+    read = next_call(calls)
+    return {
+        **part,
+        key: {**without_stray(present(call, "id"), "args"), **_id(read.id), "name": history_name(read.name), **given},
+    }
 
 
 def _is_empty(part: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from toolwire.protocols.native.streams.chat_chunks import OLDER_CALL, PLAIN_TEXT
 from toolwire.protocols.native.streams.live_calls import LiveCalls
 from toolwire.protocols.native.strict_schema import strict_problems, strict_schema, without_nulls
 from toolwire.protocols.native.written import (
+    CALL_ELSEWHERE,
     NO_CALLS,
     Dialect,
     Written,
@@ -71,6 +72,8 @@ class OpenAi(NativeProtocol):
         calls, others = _calls(message)
         text = text_in(message, "content") or "".join(map(_text_of, items_in(message, "content")))
         problems = _call_faults(message)
+        if not calls and any(_calls(inner(other, "message"))[0] for other in items_in(body, "choices")[1:]):
+            problems.append(CALL_ELSEWHERE)
         if reason in ("tool_calls", "function_call") and not (calls or others or problems):
             problems, ended = [Problem(message=NO_CALLS, repaired=False)], "calls"
         return Written(
@@ -201,7 +204,7 @@ def _call_back(item: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
     call = next_call(calls)
     return {
         **without_stray(present(item, "index"), ""),
-        "id": text_in(item, "id") or call.id,
+        "id": call.id or text_in(item, "id"),
         "type": "function",
         "function": {
             **function,

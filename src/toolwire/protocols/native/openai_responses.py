@@ -108,7 +108,7 @@ def _item_back(item: Any, calls: Iterator[ToolCall]) -> dict[str, Any]:
     if text_in(item, "type") == "function_call":
         call = next_call(calls)
         arguments = object_text(kept.get("arguments") or "{}")
-        identity = text_in(item, "call_id") or call.id
+        identity = call.id or text_in(item, "call_id")
         return {**kept, "call_id": identity, "name": history_name(call.name), "arguments": arguments}
     if text_in(item, "type") == "message":
         return {**kept, "content": [present(part, "parsed") for part in items_in(item, "content")]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolwire.definition.tool import Tool
@@ -83,8 +83,12 @@ class Reader:
         problems = list(written.problems)
         problems.extend(too_much := _too_much(written.calls))
         calls: list[ToolCall] = []
+        ids: set[str] = set()
         for index, call in enumerate(written.calls):
-            read, found = self.call(index, call, is_read=not too_much)
+            # A result names its call by the id alone, so a second call of the same id gets another one.
+            unique = call if call.id not in ids else replace(call, id="")
+            read, found = self.call(index, unique, is_read=not too_much)
+            ids.add(read.id)
             calls.append(read)
             problems.extend(found)
         if written.ended in ("length", "filter", "failed"):
@@ -143,6 +147,12 @@ class Reader:
 
 
 NO_CALLS = "The provider says that the reply makes calls, and it has none. Make the call again, in the form for tools."
+
+CALL_ELSEWHERE = Problem(
+    message="The call stands in a further alternative of the reply, and only the first one is read. Ask for one alone.",
+    repaired=False,
+)
+"""The fault of a reply whose first alternative has no call, and another has one."""
 
 _ARGUMENT_KEYS = ("arguments", "input", "args", "parameters", "params")
 

@@ -13,7 +13,7 @@ from toolwire.protocols.native.assembly import WENT_ON, Assembly, grow, join_pie
 from toolwire.protocols.native.fields import field as value_of
 from toolwire.protocols.native.fields import fields, inner, items_in, text_in
 from toolwire.protocols.native.streams.live_calls import LiveCalls
-from toolwire.protocols.native.written import WrittenCall
+from toolwire.protocols.native.written import CALL_ELSEWHERE, WrittenCall
 from toolwire.protocols.streaming import StreamEvent, TextDelta
 from toolwire.vocabulary.calls import Problem
 
@@ -113,6 +113,7 @@ class ChatAssembly(Assembly):
         self._ids: dict[str, _Call] = {}
         self._reason = ""
         self._error: Any = None
+        self._has_call_elsewhere = False
 
     def knows(self, piece: Mapping[str, Any]) -> bool:
         if isinstance(piece.get("error"), Mapping | str):
@@ -127,6 +128,8 @@ class ChatAssembly(Assembly):
         for choice in items_in(piece, "choices"):
             if value_of(choice, "index") in (None, 0):
                 yield from self._add_choice(choice)
+            else:
+                self._has_call_elsewhere |= bool(call_items(inner(choice, "delta")))
         if isinstance(piece.get("error"), Mapping | str):
             self._error, self.is_ended = piece["error"], True
 
@@ -143,7 +146,8 @@ class ChatAssembly(Assembly):
         messages += [
             f"The id of a call changes from {before!r} to {after!r} inside of it." for before, after in changed
         ]
-        return [*self.problems, *(Problem(message=message, repaired=False) for message in messages)]
+        elsewhere = [CALL_ELSEWHERE] if self._has_call_elsewhere and not (self._calls or self._older) else []
+        return [*self.problems, *elsewhere, *(Problem(message=message, repaired=False) for message in messages)]
 
     def body(self) -> dict[str, Any]:
         message = {**join_pieces(self._message), "role": "assistant"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
 from toolwire.protocols.native.written import Reader, WrittenCall
 from toolwire.protocols.streaming import ArgumentsDelta, CallEnded, CallStarted, StreamEvent
@@ -15,11 +16,13 @@ class LiveCalls:
         self._reader = reader
         self._indexes: dict[Hashable, int] = {}
         self._ended: set[Hashable] = set()
+        self._owners: dict[str, Hashable] = {}
 
     def start(self, key: Hashable, *, name: str, id: str) -> Iterator[StreamEvent]:
         """Begins a call whose name is known, once. Its index counts the calls as they begin."""
         if key not in self._indexes:
             self._indexes[key] = len(self._indexes)
+            self._owners.setdefault(id, key)
             yield CallStarted(index=self._indexes[key], name=self._reader.names.from_provider(name), id=id)
 
     def add_arguments(self, key: Hashable, text: str) -> Iterator[StreamEvent]:
@@ -32,7 +35,8 @@ class LiveCalls:
         if key not in self._indexes or key in self._ended:
             return
         self._ended.add(key)
-        found, problems = self._reader.call(self._indexes[key], call)
+        is_first = self._owners.setdefault(call.id, key) == key
+        found, problems = self._reader.call(self._indexes[key], call if is_first else replace(call, id=""))
         is_read = all(problem.repaired for problem in problems)
         yield CallEnded(index=self._indexes[key], call=found if is_read else None)
 

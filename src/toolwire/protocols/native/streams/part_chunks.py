@@ -20,13 +20,14 @@ _KNOWN = frozenset(
 
 
 class PartAssembly(Assembly):
-    """The response so far, with its first candidate alone."""
+    """The response so far. Only its first candidate is put together."""
 
     def __init__(self, live: LiveCalls) -> None:
         super().__init__(live)
         self._parts: list[dict[str, Any]] = []
         self._rest: dict[str, Any] = {}
         self._candidate: dict[str, Any] = {}
+        self._others: list[dict[str, Any]] = []
 
     def knows(self, piece: Mapping[str, Any]) -> bool:
         return not _KNOWN.isdisjoint(piece) and not items_in(piece, "choices")
@@ -38,6 +39,7 @@ class PartAssembly(Assembly):
         if self.is_ended and any(part.get("text") != "" for part in map(present, parts)):
             self.refuse(WENT_ON)
             return
+        self._others.extend(map(present, candidates[1:]))
         for part in parts:
             self._parts.append(present(part))
             yield from self._show(part)
@@ -55,7 +57,7 @@ class PartAssembly(Assembly):
 
     def body(self) -> dict[str, Any]:
         content = {"role": "model", "parts": self._parts}
-        return {**self._rest, "candidates": [{**self._candidate, "content": content}]}
+        return {**self._rest, "candidates": [{**self._candidate, "content": content}, *self._others]}
 
     def _show(self, part: Any) -> Iterator[StreamEvent]:
         call = call_in(part)
